@@ -1,0 +1,37 @@
+"""The package's own errors: what is wrong, where, and what to do about it.
+
+Everything a user can get wrong ends in a :class:`NodeJEPAError`; the command line prints it without a
+traceback. Any other exception is a bug of ours.
+"""
+
+from __future__ import annotations
+
+
+class NodeJEPAError(Exception):
+    """Something the user can mend: ``what`` is wrong, ``where``, and how to ``fix`` it."""
+
+    def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
+        self.what, self.where, self.fix = what, where, fix
+        place = f" (in {where})" if where else ""
+        advice = f" {fix}" if fix else ""
+        super().__init__(f"{what}{place}.{advice}")
+
+
+class GraphError(NodeJEPAError):
+    """The input cannot become a graph: bad edges, ids, weights or features."""
+
+
+class DataError(NodeJEPAError):
+    """A named graph or one of its files is missing, damaged or not what it claims to be."""
+
+
+class EvaluationError(NodeJEPAError):
+    """Labels, splits or embeddings do not fit together."""
+
+
+class ConfigError(NodeJEPAError):
+    """A setting is unknown, of the wrong type or out of range."""
+
+
+class CheckpointError(NodeJEPAError):
+    """A saved model or checkpoint is missing, damaged or belongs to something else."""

@@ -1,0 +1,259 @@
+"""``Graph``: what every method sees. Adjacency, features, ids; deliberately no labels.
+
+The adjacency is a SciPy CSR matrix without self-loops and without duplicates; ``A[i, j]`` is the weight of
+the edge i -> j. It is symmetric unless the graph was made with ``direction="keep"``. Whatever is derived from
+it (degrees, normalised adjacency, hashes) is computed once and kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nodejepa.errors import GraphError
+from nodejepa.graph_checks import (
+    Features,
+    FloatArray,
+    SparseMatrix,
+    check_features,
+    check_ids,
+    check_positions,
+    check_range,
+    check_weights,
+    compact_csr,
+    count_nodes,
+    refuse_one_way_edges,
+)
+
+Direction: TypeAlias = Literal["check", "symmetrize", "keep"]
+_DIRECTIONS = ("check", "symmetrize", "keep")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """An immutable graph. Build it with :meth:`from_edges` or :meth:`from_scipy` (``nodejepa.io`` converts
+    PyG and NetworkX objects and reads files); the constructor itself takes a matrix that is already clean.
+
+    >>> graph = Graph.from_edges([0, 1], [1, 2], features=np.eye(3))
+    >>> graph
+    Graph(nodes=3, edges=4, features=3)
+    >>> graph.degrees.tolist()
+    [1.0, 2.0, 1.0]
+    """
+
+    adjacency: SparseMatrix
+    features: Features
+    node_ids: npt.NDArray[Any] | None = None
+    directed: bool = False
+    self_loops_dropped: int = 0
+
+    def __post_init__(self) -> None:
+        for array in (*_buffers(self.adjacency), *_buffers(self.features)):
+            array.flags.writeable = False
+        if self.node_ids is not None:
+            self.node_ids.flags.writeable = False
+
+    # ---------------------------------------------------------------- facts
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are."""
+        return int(self.adjacency.shape[0])
+
+    @property
+    def num_edges(self) -> int:
+        """Stored edges: an undirected edge counts twice, once in each direction."""
+        return int(self.adjacency.nnz)
+
+    @property
+    def num_features(self) -> int:
+        """Columns of the feature matrix; 0 for a graph without features."""
+        return int(self.features.shape[1])
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether any edge weighs something else than 1."""
+        return not bool(np.all(self.adjacency.data == 1))
+
+    @cached_property
+    def degrees(self) -> FloatArray:
+        """Weighted out-degree of every node, self-loops not counted."""
+        return _frozen(np.asarray(self.adjacency.sum(axis=1), dtype=np.float32).ravel())
+
+    @cached_property
+    def normalized_adjacency(self) -> SparseMatrix:
+        r"""The GCN propagation matrix S: ``S @ X`` gathers from each node's in-neighbours and itself.
+
+        .. math:: S = D^{-1/2} (A + I)^\top D^{-1/2}, \quad D = \mathrm{diag}(1 + \text{weighted in-degree})
+
+        (Kipf & Welling 2017). For an undirected graph S is symmetric: its own transpose.
+        """
+        size = self.num_nodes
+        looped = (self.adjacency.T + sp.eye_array(size, dtype=np.float32, format="csr")).tocsr()
+        looped.sort_indices()
+        scale = 1.0 / np.sqrt(np.asarray(looped.sum(axis=1), dtype=np.float64).ravel())
+        rows = np.repeat(np.arange(size), np.diff(looped.indptr))
+        data = (looped.data * scale[rows] * scale[looped.indices]).astype(np.float32)
+        matrix = compact_csr(data, looped.indices, looped.indptr, size)
+        for array in _buffers(matrix):
+            array.flags.writeable = False
+        return matrix
+
+    @cached_property
+    def structure_hash(self) -> str:
+        """Identifies nodes and edges (not features): the key of everything derived from structure alone."""
+        return _digest(b"directed" if self.directed else b"undirected", *_buffers(self.adjacency))
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Identifies nodes, edges and features."""
+        shape = np.asarray(self.features.shape, dtype=np.int64)
+        return _digest(self.structure_hash.encode(), shape, *_buffers(self.features))
+
+    def with_features(self, features: npt.ArrayLike | sp.sparray | sp.spmatrix) -> Graph:
+        """The same nodes and edges with other features."""
+        checked = check_features(features, self.num_nodes)
+        return Graph(self.adjacency, checked, self.node_ids, self.directed, self.self_loops_dropped)
+
+    def __repr__(self) -> str:
+        kind = ", directed" if self.directed else ""
+        return f"Graph(nodes={self.num_nodes}, edges={self.num_edges}, features={self.num_features}{kind})"
+
+    # ---------------------------------------------------------------- in
+
+    @classmethod
+    def from_edges(
+        cls,
+        source: npt.ArrayLike,
+        target: npt.ArrayLike,
+        *,
+        features: npt.ArrayLike | sp.sparray | sp.spmatrix | None = None,
+        num_nodes: int | None = None,
+        weights: npt.ArrayLike | None = None,
+        node_ids: npt.ArrayLike | None = None,
+        direction: Direction = "symmetrize",
+    ) -> Graph:
+        """A graph from two arrays of node positions (0 .. num_nodes - 1).
+
+        Args:
+            source: start of each edge.
+            target: end of each edge.
+            features: ``[nodes, F]``, dense or SciPy sparse; none means zero columns.
+            num_nodes: taken from ``features`` or ``node_ids`` or the largest position if not given.
+            weights: one non-negative number an edge; 1 if not given.
+            node_ids: the caller's own name of each node, unique.
+            direction: ``"symmetrize"`` (edge lists usually name an undirected edge once), ``"check"`` (refuse
+                an edge without its reverse) or ``"keep"`` (a directed graph).
+
+        Repeated edges are merged: weights add up if weights were given, else the edge simply exists. Where
+        the two directions of an undirected edge weigh differently the larger counts. Self-loops are
+        dropped; a GCN adds its own.
+        """
+        start, end = check_positions(source, "source"), check_positions(target, "target")
+        if start.shape != end.shape:
+            raise GraphError(
+                f"source has {start.size} entries and target {end.size}",
+                where="edges",
+                fix="Give one source and one target for every edge.",
+            )
+        size = count_nodes(num_nodes, features, node_ids, start, end)
+        for name, array in (("source", start), ("target", end)):
+            check_range(array, size, name)
+        weight = check_weights(weights, start.size)
+        matrix = sp.coo_array((weight, (start, end)), shape=(size, size)).tocsr()
+        matrix.sum_duplicates()
+        if weights is None:
+            matrix.data[:] = 1
+        return cls._assemble(matrix, features, node_ids, direction)
+
+    @classmethod
+    def from_scipy(
+        cls,
+        adjacency: sp.sparray | sp.spmatrix,
+        features: npt.ArrayLike | sp.sparray | sp.spmatrix | None = None,
+        *,
+        node_ids: npt.ArrayLike | None = None,
+        direction: Direction = "check",
+    ) -> Graph:
+        """A graph from a square SciPy sparse matrix of edge weights."""
+        if not sp.issparse(adjacency):
+            raise GraphError(
+                f"adjacency is a {type(adjacency).__name__}",
+                where="adjacency",
+                fix="Give a SciPy sparse matrix, or use Graph.from_edges.",
+            )
+        shape = adjacency.shape
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise GraphError(f"adjacency has shape {shape}", where="adjacency", fix="It must be square.")
+        coo = sp.coo_array(adjacency)
+        return cls.from_edges(
+            coo.row,
+            coo.col,
+            features=features,
+            num_nodes=int(shape[0]),
+            weights=coo.data,
+            node_ids=node_ids,
+            direction=direction,
+        )
+
+    @classmethod
+    def _assemble(
+        cls,
+        matrix: SparseMatrix,
+        features: npt.ArrayLike | sp.sparray | sp.spmatrix | None,
+        node_ids: npt.ArrayLike | None,
+        direction: Direction,
+    ) -> Graph:
+        if direction not in _DIRECTIONS:
+            raise GraphError(
+                f"direction {direction!r} is unknown", fix=f"Use one of {', '.join(_DIRECTIONS)}."
+            )
+        size = int(matrix.shape[0])
+        loops = int(np.count_nonzero(matrix.diagonal()))
+        if loops:
+            matrix.setdiag(0)
+        matrix.eliminate_zeros()
+        if direction == "symmetrize":
+            matrix = matrix.maximum(matrix.T).tocsr()
+        elif direction == "check":
+            refuse_one_way_edges(matrix)
+        matrix.sort_indices()
+        adjacency = compact_csr(matrix.data.astype(np.float32), matrix.indices, matrix.indptr, size)
+        ids = None if node_ids is None else check_ids(node_ids, size)
+        return cls(adjacency, check_features(features, size), ids, direction == "keep", loops)
+
+    # ---------------------------------------------------------------- out
+
+    def to_scipy(self) -> SparseMatrix:
+        """A copy of the adjacency that may be changed."""
+        return self.adjacency.copy()
+
+    def edge_arrays(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], FloatArray]:
+        """Source, target and weight of every stored edge, ordered by source."""
+        coo = self.adjacency.tocoo()
+        return coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data.copy()
+
+
+def _buffers(matrix: Features) -> tuple[npt.NDArray[Any], ...]:
+    if isinstance(matrix, np.ndarray):
+        return (matrix,)
+    return (matrix.data, matrix.indices, matrix.indptr)
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array.flags.writeable = False
+    return array
+
+
+def _digest(*parts: bytes | npt.NDArray[Any]) -> str:
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).data)
+        sha.update(b"|")
+    return sha.hexdigest()

@@ -1,0 +1,5 @@
+"""A user's own graph in, embeddings out."""
+
+from nodejepa.io.convert import as_graph, from_networkx, from_pyg, to_networkx, to_pyg
+
+__all__ = ["as_graph", "from_networkx", "from_pyg", "to_networkx", "to_pyg"]

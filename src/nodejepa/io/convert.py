@@ -1,0 +1,153 @@
+"""Graphs from and to the objects people already have: PyG ``Data``, NetworkX, SciPy."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nodejepa.errors import GraphError
+from nodejepa.graph import Direction, Graph
+from nodejepa.graph_checks import id_array
+
+_DIRECTED = 'Pass direction="symmetrize" to forget directions or direction="keep" to keep them.'
+
+
+def as_graph(source: Any) -> Graph:
+    """A :class:`Graph` from a Graph, a PyG ``Data``, a NetworkX graph or a SciPy sparse adjacency."""
+    if isinstance(source, Graph):
+        return source
+    if sp.issparse(source):
+        return Graph.from_scipy(source)
+    if hasattr(source, "edge_index"):
+        return from_pyg(source)
+    if hasattr(source, "nodes") and hasattr(source, "is_directed"):
+        return from_networkx(source)
+    raise GraphError(
+        f"a {type(source).__name__} is not a graph",
+        fix="Give a nodejepa.Graph, a PyG Data, a NetworkX graph or a SciPy sparse matrix.",
+    )
+
+
+def from_pyg(data: Any, *, direction: Direction = "check") -> Graph:
+    """A graph from a PyG ``Data`` (``edge_index``, ``x``, one-dimensional ``edge_weight``).
+
+    Labels and masks of the ``Data`` are left behind: a :class:`Graph` has none.
+    """
+    edge_index = getattr(data, "edge_index", None)
+    if edge_index is None or getattr(edge_index, "ndim", 0) != 2 or edge_index.shape[0] != 2:
+        raise GraphError(
+            "the object has no edge_index of shape [2, edges]",
+            where="PyG Data",
+            fix="Give a torch_geometric.data.Data with edge_index set.",
+        )
+    index = edge_index.detach().cpu().numpy()
+    weight = getattr(data, "edge_weight", None)
+    x = getattr(data, "x", None)
+    num_nodes = x.shape[0] if x is not None and x.ndim else getattr(data, "num_nodes", None)
+    return Graph.from_edges(
+        index[0],
+        index[1],
+        features=None if x is None else _features_of_tensor(x),
+        num_nodes=None if num_nodes is None else int(num_nodes),
+        weights=None if weight is None else weight.detach().cpu().numpy(),
+        direction=direction,
+    )
+
+
+def to_pyg(graph: Graph) -> Any:
+    """A PyG ``Data`` with ``x``, ``edge_index`` and, for weighted graphs, ``edge_weight``."""
+    import torch
+
+    data_class = _optional("torch_geometric.data", "pyg").Data
+    source, target, weight = graph.edge_arrays()
+    x = graph.features.copy() if isinstance(graph.features, np.ndarray) else graph.features.toarray()
+    data = data_class(x=torch.from_numpy(x), edge_index=torch.from_numpy(np.stack([source, target])))
+    data.num_nodes = graph.num_nodes
+    if graph.is_weighted:
+        data.edge_weight = torch.from_numpy(weight)
+    return data
+
+
+def from_networkx(
+    nx_graph: Any,
+    features: npt.ArrayLike | sp.sparray | None = None,
+    *,
+    feature: str | None = None,
+    weight: str | None = None,
+    direction: Direction = "check",
+) -> Graph:
+    """A graph from NetworkX; its node names become ``node_ids``, in NetworkX's own order.
+
+    Args:
+        nx_graph: any NetworkX graph; a ``DiGraph`` needs ``direction="keep"`` or ``"symmetrize"``.
+        features: ``[nodes, F]`` in the order of ``nx_graph.nodes``.
+        feature: instead of ``features``, the node attribute that holds each node's vector.
+        weight: edge attribute to use as weight; none means 1.
+        direction: as in :meth:`Graph.from_edges`.
+    """
+    if not all(hasattr(nx_graph, needed) for needed in ("nodes", "edges", "is_directed")):
+        raise GraphError(f"a {type(nx_graph).__name__} is not a NetworkX graph", where="from_networkx")
+    if nx_graph.is_directed() and direction == "check":
+        raise GraphError(
+            "the graph is directed but an undirected one is expected", where="NetworkX graph", fix=_DIRECTED
+        )
+    names = list(nx_graph.nodes)
+    position = {name: i for i, name in enumerate(names)}
+    edges = list(nx_graph.edges(data=True))
+    if feature is not None:
+        vectors = [_attribute(d, feature, f"node {n!r}") for n, d in nx_graph.nodes(data=True)]
+        features = _stack(vectors, feature)
+    return Graph.from_edges(
+        np.array([position[u] for u, _, _ in edges], dtype=np.int64),
+        np.array([position[v] for _, v, _ in edges], dtype=np.int64),
+        features=features,
+        num_nodes=len(names),
+        weights=None if weight is None else [_attribute(d, weight, f"edge {u!r}-{v!r}") for u, v, d in edges],
+        node_ids=id_array(names),
+        # an undirected NetworkX graph lists each edge once
+        direction=direction if nx_graph.is_directed() else "symmetrize",
+    )
+
+
+def to_networkx(graph: Graph) -> Any:
+    """A NetworkX ``Graph`` (``DiGraph`` if directed) with ``weight`` on edges, named by ``node_ids``."""
+    nx = _optional("networkx", "networkx")
+    names = list(range(graph.num_nodes)) if graph.node_ids is None else graph.node_ids.tolist()
+    out = nx.DiGraph() if graph.directed else nx.Graph()
+    out.add_nodes_from(names)
+    source, target, weight = graph.edge_arrays()
+    rows = zip(source.tolist(), target.tolist(), weight.tolist(), strict=True)
+    out.add_weighted_edges_from((names[i], names[j], w) for i, j, w in rows)
+    return out
+
+
+def _attribute(attributes: dict[str, Any], name: str, owner: str) -> Any:
+    if name not in attributes:
+        raise GraphError(f"{owner} has no attribute {name!r}", where="NetworkX graph")
+    return attributes[name]
+
+
+def _stack(rows: list[Any], attribute: str) -> npt.NDArray[np.float32]:
+    try:
+        return np.stack([np.asarray(row, dtype=np.float32).reshape(-1) for row in rows])
+    except (ValueError, TypeError) as error:
+        raise GraphError(f"node attribute {attribute!r} is not a vector everywhere: {error}") from None
+
+
+def _features_of_tensor(x: Any) -> Any:
+    if str(x.layout) == "torch.strided":
+        return x.detach().cpu().numpy()
+    coo = x.detach().cpu().to_sparse_coo().coalesce()
+    row, column = coo.indices().numpy()
+    return sp.coo_array((coo.values().numpy(), (row, column)), shape=tuple(coo.shape))
+
+
+def _optional(module: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise GraphError(f"{module} is not installed", fix=f"pip install 'nodejepa[{extra}]'.") from None
