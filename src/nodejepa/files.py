@@ -1,0 +1,59 @@
+"""Writing files so that nobody ever sees half of one, and where the cache lives."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+
+def cache_root() -> Path:
+    """``NODEJEPA_CACHE`` if set, else the user's cache directory."""
+    return Path(os.environ.get("NODEJEPA_CACHE") or platformdirs.user_cache_path("nodejepa"))
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside ``path``; what was written there takes its place only if all went well.
+
+    >>> with atomic_path("z.npy") as temporary:  # doctest: +SKIP
+    ...     np.save(temporary, z)
+    """
+    final = Path(path)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    # the ending is kept: some writers add their own when it is missing
+    handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.", suffix=final.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb+") as written:
+            os.fsync(written.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        os.replace(temporary, final)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write UTF-8 text atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write JSON atomically; refuses NaN and infinity, which JSON does not have."""
+    write_text(path, json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,34 @@
+"""One progress bar for everything that takes longer than a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+@contextmanager
+def progress_bar(description: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+    """Yield ``advance(amount=1, note="")``. Drawn on stderr, only on a terminal, and gone when done.
+
+    >>> with progress_bar("Counting", total=3) as advance:
+    ...     for _ in range(3):
+    ...         advance()
+    """
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(description, total=total, note="")
+
+        def advance(amount: float = 1, note: str = "") -> None:
+            bar.update(task, advance=amount, note=note)
+
+        yield advance
