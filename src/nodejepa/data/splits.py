@@ -1,0 +1,182 @@
+"""Which labels may be learned from, tuned on and tested on. A split is its name, its seed and its hash.
+
+Unlabelled nodes carry the label -1 and are in no part of any split.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nodejepa.errors import EvaluationError
+
+Indices: TypeAlias = npt.NDArray[np.int64]
+
+_SPLIT_NAMES = '"20-30" (any "TRAIN-VAL" labels per class), "random-10-10-80" (percent), "official"'
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Three disjoint sets of node positions, each sorted and read-only.
+
+    >>> Split("mine", 0, train=[2, 0], val=[1], test=[3, 4]).train.tolist()
+    [0, 2]
+    """
+
+    name: str
+    seed: int
+    train: Indices
+    val: Indices
+    test: Indices
+
+    def __post_init__(self) -> None:
+        for part in ("train", "val", "test"):
+            object.__setattr__(
+                self, part, _positions(getattr(self, part), f"{part} part of split {self.name}")
+            )
+        everything = np.concatenate([self.train, self.val, self.test])
+        if np.unique(everything).size != everything.size:
+            raise EvaluationError(
+                "a node is listed twice",
+                where=f"split {self.name}",
+                fix="Training, validation and test nodes must be disjoint.",
+            )
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hexadecimal digits that change with the name, the seed or any node of any part."""
+        sha = hashlib.sha256(f"{self.name}|{self.seed}".encode())
+        for part in (self.train, self.val, self.test):
+            sha.update(f"|{part.size}|".encode())
+            sha.update(part.astype("<i8").tobytes())
+        return sha.hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        sizes = f"train={self.train.size}, val={self.val.size}, test={self.test.size}"
+        return f"Split({self.name!r}, seed={self.seed}, {sizes})"
+
+
+def per_class_split(labels: npt.ArrayLike, *, train: int = 20, val: int = 30, seed: int) -> Split:
+    """``train`` and ``val`` labels of every class, the rest for testing (the paper: 20 and 30, seeds 42-46).
+
+    A class too small for that gives at most 40 % of its members (rounded up, so at least one) to training and
+    at most half of what is then left to validation: 20/30 is exact from 80 members on, a class of two
+    has one training and one test node, and a class of one is trained on only. The rule has no jumps.
+
+    >>> per_class_split(np.repeat([0, 1], [100, 5]), seed=42)
+    Split('20-30', seed=42, train=22, val=31, test=52)
+    """
+    if train < 1 or val < 0:
+        raise EvaluationError(
+            f"{train} training and {val} validation labels per class",
+            where="split",
+            fix="At least one training label per class is needed, and no negative numbers.",
+        )
+    classes, labelled = _labelled(labels)
+    shuffled = _generator(seed).permutation(labelled)
+    _, group, sizes = np.unique(classes[shuffled], return_inverse=True, return_counts=True)
+    order = np.argsort(group, kind="stable")
+    # the position of each node in the shuffled order of its own class
+    rank = np.empty(group.size, dtype=np.int64)
+    rank[order] = np.arange(group.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    for_train = np.minimum(train, -(-2 * sizes // 5))
+    for_val = np.minimum(val, (sizes - for_train) // 2)
+    in_train = rank < for_train[group]
+    in_val = ~in_train & (rank < (for_train + for_val)[group])
+    return Split(f"{train}-{val}", seed, shuffled[in_train], shuffled[in_val], shuffled[~in_train & ~in_val])
+
+
+def random_split(labels: npt.ArrayLike, *, train: float = 0.1, val: float = 0.1, seed: int) -> Split:
+    """Shares of the labelled nodes drawn without regard to class, as most of the literature does.
+
+    Shares are rounded down, but training gets at least one node. A rare class may be missing from training.
+
+    >>> random_split(np.arange(100) % 3, seed=0)
+    Split('random-10-10-80', seed=0, train=10, val=10, test=80)
+    """
+    if not (0 < train <= 1 and 0 <= val <= 1 and train + val <= 1 + 1e-9):
+        raise EvaluationError(
+            f"shares {train} for training and {val} for validation",
+            where="split",
+            fix="Give a positive training share; both together are at most 1.",
+        )
+    _, labelled = _labelled(labels)
+    shuffled = _generator(seed).permutation(labelled)
+    first = max(1, _share(train, labelled.size))
+    second = min(first + _share(val, labelled.size), labelled.size)
+    rest = abs(1 - train - val)  # abs: a rest of -1e-17 is not "-0"
+    name = "random-" + "-".join(f"{100 * share:.4g}" for share in (train, val, rest))
+    return Split(name, seed, shuffled[:first], shuffled[first:second], shuffled[second:])
+
+
+def make_split(name: str, labels: npt.ArrayLike, seed: int, official: Split | None = None) -> Split:
+    """The split called ``name``.
+
+    Args:
+        name: ``"20-30"`` or any other ``"TRAIN-VAL"`` labels per class, ``"random-10-10-80"`` or other
+            percentages that add up to 100, or ``"official"``.
+        labels: one label a node, -1 where unknown.
+        seed: of the draw; the official split was drawn once by its authors and is the same for every seed.
+        official: the split that came with the data, if any.
+    """
+    if name == "official":
+        if official is None:
+            raise EvaluationError(
+                "this graph has no official split", where="split", fix='Use "20-30" or "random-10-10-80".'
+            )
+        return official
+    if match := re.fullmatch(r"(\d{1,9})-(\d{1,9})", name):
+        return per_class_split(labels, train=int(match[1]), val=int(match[2]), seed=seed)
+    if match := re.fullmatch(r"random-(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", name):
+        train, val, test = (float(percent) for percent in match.groups())
+        if abs(train + val + test - 100) > 1e-3:
+            raise EvaluationError(f"split {name!r} does not add up to 100 percent", where="split")
+        return random_split(labels, train=train / 100, val=val / 100, seed=seed)
+    raise EvaluationError(f"split {name!r} is unknown", where="split", fix=f"Use {_SPLIT_NAMES}.")
+
+
+def _share(share: float, count: int) -> int:
+    return int(share * count + 1e-9)  # 0.29 * 100 is 28.999999999999996
+
+
+def _generator(seed: int) -> np.random.Generator:
+    if seed < 0:
+        raise EvaluationError(f"seed {seed} is negative", where="split", fix="Use a seed from 0 on.")
+    return np.random.default_rng(seed)
+
+
+def _labelled(labels: npt.ArrayLike) -> tuple[Indices, Indices]:
+    """The labels as int64 and the positions of the labelled nodes."""
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise EvaluationError(
+            f"labels are {array.dtype} with shape {array.shape}",
+            where="labels",
+            fix="Give one whole number a node, -1 where the label is unknown.",
+        )
+    classes = array.astype(np.int64)
+    if classes.min(initial=0) < -1:
+        raise EvaluationError(
+            f"label {classes.min()} is negative", where="labels", fix="Only -1 (unknown) may be."
+        )
+    labelled = np.flatnonzero(classes >= 0)
+    if labelled.size == 0:
+        raise EvaluationError("no node has a label", where="labels", fix="A split needs labelled nodes.")
+    return classes, labelled
+
+
+def _positions(values: npt.ArrayLike, where: str) -> Indices:
+    array = np.asarray(values)
+    if array.size == 0:
+        array = np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or array.min(initial=0) < 0:
+        raise EvaluationError("these are no node positions", where=where, fix="Give whole numbers from 0 on.")
+    out = np.sort(array.astype(np.int64))
+    out.flags.writeable = False
+    return out

@@ -1,0 +1,49 @@
+"""What every test may use: the real data if it is there, a private cache, a toy graph."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+from nodejepa.graph import Graph
+
+settings.register_profile(
+    "nodejepa",
+    deadline=None,  # shared machines stall; a slow example is no failure
+    derandomize=True,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("nodejepa")
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """The folder of the real benchmark graphs; tests that need it are skipped where it is missing."""
+    beside_checkout = Path(__file__).resolve().parents[2] / "shared" / "datasets"
+    root = Path(os.environ.get("NODEJEPA_DATA") or beside_checkout)
+    if not (root / "Amazon" / "Photo" / "raw").is_dir():
+        pytest.skip(f"needs the real graphs: set NODEJEPA_DATA to their folder (looked in {root})")
+    return root
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _private_cache(tmp_path_factory: pytest.TempPathFactory):
+    """Tests never read or write the user's own cache."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("NODEJEPA_CACHE", str(tmp_path_factory.mktemp("nodejepa-cache")))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session")
+def toy_graph() -> Graph:
+    """60 nodes in two communities, 8 dense features that lean on the community."""
+    rng = np.random.default_rng(7)
+    community = np.repeat([0, 1], 30)
+    chance = np.where(community[:, None] == community[None, :], 0.2, 0.02)
+    source, target = np.nonzero(np.triu(rng.random((60, 60)) < chance, k=1))
+    features = rng.normal(size=(60, 8)) + community[:, None]
+    return Graph.from_edges(source, target, features=features, num_nodes=60)
