@@ -1,1 +1,1 @@
-"""nn."""
+"""Network blocks on sparse products; flat keyword arguments, never a config."""

@@ -1,1 +1,1 @@
-"""training."""
+"""The one training loop, its checkpoints and its randomness."""

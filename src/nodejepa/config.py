@@ -1,0 +1,135 @@
+"""Settings: frozen dataclasses beside the classes they configure, changed by dotted names, never guessed.
+
+``override(config, {"masking.hops": 2})`` returns a changed copy. A name may be shortened to its last part
+where only one setting is called so (``epochs`` for ``training.epochs``). Unknown names are refused, with the
+nearest known one suggested; text is parsed by the type of the field, so ``2e-4`` is a number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from nodejepa.errors import ConfigError
+
+C = TypeVar("C")
+
+
+def flatten(config: Any) -> dict[str, Any]:
+    """All settings by dotted name, in order of declaration."""
+    flat: dict[str, Any] = {}
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if dataclasses.is_dataclass(value):
+            flat |= {f"{field.name}.{name}": leaf for name, leaf in flatten(value).items()}
+        else:
+            flat[field.name] = value
+    return flat
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Nested plain data, ready for JSON."""
+    nested: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config)))
+    return nested
+
+
+def from_dict(kind: type[C], values: Mapping[str, Any]) -> C:
+    """The config written by :func:`to_dict`; missing settings take defaults, unknown ones are refused."""
+    return override(kind(), _dotted(values))
+
+
+def config_hash(config: Any) -> str:
+    """Short hash of all settings."""
+    text = json.dumps(to_dict(config), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def override(config: C, changes: Mapping[str, Any]) -> C:
+    """A copy of ``config`` with the named settings changed and all checks run again."""
+    for name, value in changes.items():
+        config = _replace(config, _resolve(config, name).split("."), value, name)
+    return config
+
+
+def parse_assignments(assignments: list[str]) -> dict[str, str]:
+    """``["masking.hops=2"]`` as ``{"masking.hops": "2"}``."""
+    pairs = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"{text!r} is not of the form name=value", fix="For example masking.hops=2.")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def _dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat |= _dotted(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
+    return flat
+
+
+def _resolve(config: Any, name: str) -> str:
+    known = list(flatten(config))
+    if name in known:
+        return name
+    short = [full for full in known if full.rsplit(".", 1)[-1] == name]
+    if len(short) == 1:
+        return short[0]
+    if short:
+        raise ConfigError(f"setting {name!r} could be {' or '.join(short)}", fix="Give the full name.")
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    if not near:  # a right last part behind a wrong first one
+        leaves = {full.rsplit(".", 1)[-1]: full for full in known}
+        near = [
+            leaves[n] for n in difflib.get_close_matches(name.rsplit(".", 1)[-1], leaves, n=1, cutoff=0.6)
+        ]
+    hint = f"Did you mean {near[0]}? " if near else ""
+    raise ConfigError(f"setting {name!r} is unknown", fix=f"{hint}Known settings: {', '.join(known)}.")
+
+
+def _replace(config: Any, path: list[str], value: Any, name: str) -> Any:
+    head, *rest = path
+    if rest:
+        changed = _replace(getattr(config, head), rest, value, name)
+    else:
+        changed = _convert(value, typing.get_type_hints(type(config))[head], name)
+    return dataclasses.replace(config, **{head: changed})
+
+
+def _convert(value: Any, kind: Any, name: str) -> Any:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
+        if value in arguments:
+            return value
+        raise ConfigError(f"{name} is {value!r}", fix=f"Use one of {', '.join(map(str, arguments))}.")
+    if origin in (typing.Union, types.UnionType):  # only "X | None" is used
+        if value is None or value == "none":
+            return None
+        return _convert(value, next(a for a in arguments if a is not types.NoneType), name)
+    if origin is tuple:
+        parts = [p.strip() for p in value.split(",") if p.strip()] if isinstance(value, str) else list(value)
+        return tuple(_convert(part, arguments[0], name) for part in parts if part != "none")
+    wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[kind]
+    try:
+        if kind is bool:
+            return {"true": True, "false": False}[str(value).lower()]
+        if kind is int and (isinstance(value, bool) or int(value) != float(value)):
+            raise ValueError
+        if kind is float and isinstance(value, bool):
+            raise ValueError
+        return kind(value)
+    except (KeyError, ValueError, TypeError, OverflowError):
+        raise ConfigError(f"{name} is {value!r}", fix=f"It must be {wanted}.") from None
+
+
+def require(condition: bool, name: str, value: Any, rule: str) -> None:
+    """Used in ``__post_init__`` of configs: refuse ``value`` unless ``condition`` holds."""
+    if not condition:
+        raise ConfigError(f"{name} is {value!r}", fix=f"It must be {rule}.")

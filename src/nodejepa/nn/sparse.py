@@ -1,0 +1,98 @@
+"""Products with a constant sparse matrix, the inner loop of everything here.
+
+PyG's ``GCNConv`` on an ``edge_index`` gathers one message per edge (``[E, D]`` in memory) and scatters them
+back. A CSR product needs neither. A symmetric matrix is its own transpose, so its backward pass is the same
+product again, without a transposed copy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nodejepa.graph_checks import SparseMatrix
+
+
+class SparseOperator:
+    """A constant CSR matrix M on a device; ``operator(x)`` is ``M @ x``, differentiable in ``x``.
+
+    Args:
+        matrix: SciPy CSR ``[rows, columns]``.
+        symmetric: promise that M equals its transpose, which saves the transposed copy.
+        device: where the products run.
+    """
+
+    def __init__(
+        self, matrix: SparseMatrix, *, symmetric: bool = False, device: torch.device | str = "cpu"
+    ) -> None:
+        self.matrix, self.symmetric, self.device = matrix, symmetric, torch.device(device)
+        self.tensor = _csr_tensor(matrix, self.device)
+
+    @cached_property
+    def transposed(self) -> Tensor:
+        """The CSR tensor of the transpose: the same one if M is symmetric."""
+        if self.symmetric:
+            return self.tensor
+        transposed = self.matrix.T.tocsr()
+        transposed.sort_indices()
+        return _csr_tensor(transposed, self.device)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return (int(self.matrix.shape[0]), int(self.matrix.shape[1]))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``M @ x`` for dense ``x`` of shape ``[columns, D]``."""
+        product: Tensor = _Product.apply(x, self)  # type: ignore[no-untyped-call]
+        return product
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, operator: SparseOperator) -> Tensor:
+        ctx.operator = operator
+        return _multiply(operator.tensor, x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        return _multiply(ctx.operator.transposed, grads[0]), None
+
+
+def _multiply(matrix: Tensor, x: Tensor) -> Tensor:
+    if x.device.type == "cpu":
+        # the reduce kernel splits rows over threads and sums each row in order: deterministic,
+        # and 1.6x faster than the plain CSR product on a graph of arxiv's size
+        product: Tensor = torch.sparse.mm(matrix, x.contiguous(), "sum")
+        return product
+    return matrix @ x
+
+
+def _csr_tensor(matrix: SparseMatrix, device: torch.device) -> Tensor:
+    pointers, columns, values = (np.array(a) for a in (matrix.indptr, matrix.indices, matrix.data))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(pointers),
+            torch.from_numpy(columns),
+            torch.from_numpy(values),
+            matrix.shape,
+            check_invariants=False,
+        ).to(device)
+
+
+def density(matrix: SparseMatrix) -> float:
+    """Share of stored entries."""
+    rows, columns = matrix.shape
+    return float(matrix.nnz / max(rows * columns, 1))
+
+
+def to_dense(matrix: SparseMatrix | np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """A dense float32 copy."""
+    dense = np.array(matrix) if isinstance(matrix, np.ndarray) else matrix.toarray()
+    return np.ascontiguousarray(dense, dtype=np.float32)
