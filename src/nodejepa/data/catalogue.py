@@ -1,0 +1,170 @@
+"""The named graphs, where they come from and what they must count to."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from nodejepa.data.dataset import Dataset
+from nodejepa.data.digits import load_digits_graph
+from nodejepa.data.gnn_benchmark import GNN_BENCHMARK_PATHS, load_gnn_benchmark
+from nodejepa.data.ogb import ARXIV_ARCHIVE, load_arxiv
+from nodejepa.data.planetoid import CORA_FILES, load_cora
+from nodejepa.data.synthetic import make_synthetic
+from nodejepa.data.synthetic_spec import ARXIV_LIKE, SyntheticSpec
+from nodejepa.errors import DataError
+from nodejepa.files import cache_root
+
+_SHCHUR = "Shchur et al. 2018, Pitfalls of Graph Neural Network Evaluation (shchur/gnn-benchmark, MIT)"
+
+
+@dataclass(frozen=True)
+class DatasetEntry:
+    """One line of the catalogue; counts are what every load is checked against."""
+
+    name: str
+    summary: str
+    source: str
+    nodes: int
+    edges: int
+    features: int
+    classes: int
+    default_split: str
+    load: Callable[[Path], Dataset]
+    files: tuple[str, ...] = ()
+
+    def is_present(self, root: str | Path | None = None) -> bool:
+        """Whether it can be loaded without a download."""
+        folder = data_root(root)
+        return all((folder / file).is_file() for file in self.files)
+
+
+def data_root(root: str | Path | None = None) -> Path:
+    """``root`` if given, else ``NODEJEPA_DATA``, else ``datasets`` in the cache directory."""
+    chosen = root or os.environ.get("NODEJEPA_DATA")
+    return Path(chosen).expanduser() if chosen else cache_root() / "datasets"
+
+
+def load_dataset(name: str, root: str | Path | None = None) -> Dataset:
+    """The graph called ``name``, with its labels; counts are checked.
+
+    Args:
+        name: a name in :data:`CATALOGUE`. The synthetic ones take settings, as in
+            ``"synthetic:nodes=1000000,edges=20000000,features=16"``.
+        root: folder of the data files; see :func:`data_root`.
+
+    >>> load_dataset("digits")
+    Dataset('digits', Graph(nodes=1797, edges=24678, features=64), classes=10)
+    """
+    head, colon, settings = name.partition(":")
+    if head not in CATALOGUE:
+        near = difflib.get_close_matches(head.lower(), CATALOGUE, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        raise DataError(f"no graph is called {head!r}", fix=f"{hint}Known are {', '.join(CATALOGUE)}.")
+    entry = CATALOGUE[head]
+    if colon:
+        if head not in SYNTHETIC:
+            raise DataError(
+                f"{head!r} takes no settings", fix=f"Only {' and '.join(SYNTHETIC)} do; use just {head!r}."
+            )
+        entry = _synthetic_entry(name, entry.summary, SYNTHETIC[head].override(settings))
+    dataset = entry.load(data_root(root))
+    check_counts(dataset, entry)
+    return dataset
+
+
+def check_counts(dataset: Dataset, entry: DatasetEntry) -> None:
+    """Refuse a dataset that is not what its catalogue entry says."""
+    graph = dataset.graph
+    found = {
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "features": graph.num_features,
+        "classes": dataset.num_classes,
+    }
+    wrong = [
+        f"{n} {what} instead of {getattr(entry, what)}"
+        for what, n in found.items()
+        if n != getattr(entry, what)
+    ]
+    if wrong:
+        files = ", ".join(entry.files)
+        raise DataError(
+            f"the graph has {' and '.join(wrong)}",
+            where=entry.name,
+            fix=f"Its files are damaged or of another version: delete or replace {files}." if files else "",
+        )
+
+
+def _synthetic_entry(name: str, summary: str, spec: SyntheticSpec) -> DatasetEntry:
+    return DatasetEntry(
+        name,
+        summary,
+        "generated: degree-corrected stochastic block model (Karrer & Newman 2011)",
+        spec.nodes,
+        spec.edges,
+        spec.features,
+        spec.classes,
+        "20-30",
+        lambda _root: make_synthetic(spec, name),
+    )
+
+
+def _medium(name: str, summary: str, nodes: int, edges: int, features: int, classes: int) -> DatasetEntry:
+    load = partial(load_gnn_benchmark, name)
+    files = (GNN_BENCHMARK_PATHS[name],)
+    return DatasetEntry(name, summary, _SHCHUR, nodes, edges, features, classes, "20-30", load, files)
+
+
+SYNTHETIC = {"synthetic": SyntheticSpec(), "synthetic-arxiv": ARXIV_LIKE}
+
+_ENTRIES = (
+    _medium("computers", "Amazon: computers often bought together", 13_752, 491_722, 767, 10),
+    _medium("photo", "Amazon: photo equipment often bought together", 7_650, 238_162, 745, 8),
+    _medium("cs", "Coauthor: computer scientists who wrote together", 18_333, 163_788, 6_805, 15),
+    _medium("physics", "Coauthor: physicists who wrote together", 34_493, 495_924, 8_415, 5),
+    DatasetEntry(
+        "arxiv",
+        "ogbn-arxiv: computer science papers that cite each other",
+        "Hu et al. 2020, Open Graph Benchmark (ODC-BY)",
+        169_343,
+        2_315_598,
+        128,
+        40,
+        "official",
+        load_arxiv,
+        tuple(ARXIV_ARCHIVE.members.values()),
+    ),
+    DatasetEntry(
+        "cora",
+        "Cora: machine learning papers that cite each other",
+        "Yang et al. 2016, Revisiting Semi-Supervised Learning with Graph Embeddings (kimiyoung/planetoid)",
+        2_708,
+        10_556,
+        1_433,
+        7,
+        "official",
+        load_cora,
+        tuple(file.path for file in CORA_FILES),
+    ),
+    DatasetEntry(
+        "digits",
+        "handwritten digits that look alike; embedded, no download",
+        "Alpaydin & Kaynak 1998, as carried by scikit-learn",
+        1_797,
+        24_678,
+        64,
+        10,
+        "20-30",
+        lambda _root: load_digits_graph(),
+    ),
+    _synthetic_entry("synthetic", "communities, hubs, noisy features; any size", SYNTHETIC["synthetic"]),
+    _synthetic_entry(
+        "synthetic-arxiv", "synthetic graph of ogbn-arxiv's size and hubs", SYNTHETIC["synthetic-arxiv"]
+    ),
+)
+CATALOGUE: dict[str, DatasetEntry] = {entry.name: entry for entry in _ENTRIES}

@@ -1,0 +1,139 @@
+"""Fetching what is missing, or saying exactly which file to put where.
+
+Downloads are atomic and their length is checked. Where the SHA-256 of the published file is known it is
+checked too; for the four gnn-benchmark files it is not known to us (``sha256=None``), and the count of nodes,
+edges, features and classes after the load is the guard.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import shutil
+import tempfile
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nodejepa.errors import DataError
+from nodejepa.files import atomic_path
+from nodejepa.progress import progress_bar
+
+_CHUNK = 1 << 20
+_TIMEOUT_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """One file: where it lives below the data root and where it is published."""
+
+    path: str
+    url: str
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class RemoteArchive:
+    """A published zip file, and which of its members go where below the data root."""
+
+    url: str
+    members: Mapping[str, str]
+    sha256: str | None = None
+
+
+def ensure_files(root: Path, files: Sequence[RemoteFile]) -> None:
+    """Download every one of ``files`` that is not below ``root`` yet."""
+    for number, file in enumerate(files):
+        if (root / file.path).is_file():
+            continue
+        try:
+            with atomic_path(root / file.path) as temporary:
+                fetch(file.url, temporary, file.sha256)
+        except (OSError, http.client.HTTPException, ValueError, DataError) as error:
+            lacking = [other for other in files[number:] if not (root / other.path).is_file()]
+            wanted = "; ".join(f"{other.path} (from {other.url})" for other in lacking)
+            raise _missing(root, wanted, error) from error
+
+
+def ensure_archive(root: Path, archive: RemoteArchive) -> None:
+    """Download ``archive`` and unpack the members it is wanted for, unless all of them are there.
+
+    Only the listed members are read and each goes where the list says, so no name inside the zip can lead
+    outside ``root``.
+    """
+    lacking = {m: path for m, path in archive.members.items() if not (root / path).is_file()}
+    if not lacking:
+        return
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=root, prefix=".download.") as folder:
+            packed = Path(folder) / "archive.zip"
+            fetch(archive.url, packed, archive.sha256)
+            with zipfile.ZipFile(packed) as opened:
+                for member, path in lacking.items():
+                    _unpack(opened, member, root / path)
+    except (
+        OSError,
+        http.client.HTTPException,
+        ValueError,
+        KeyError,
+        DataError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        wanted = ", ".join(lacking.values()) + f" (members of {archive.url})"
+        raise _missing(root, wanted, error) from error
+
+
+def _unpack(opened: zipfile.ZipFile, member: str, path: Path) -> None:
+    with opened.open(member) as source, atomic_path(path) as temporary, temporary.open("wb") as target:
+        shutil.copyfileobj(source, target, _CHUNK)
+
+
+def fetch(url: str, target: Path, sha256: str | None) -> None:
+    """Write what ``url`` holds to ``target``; refuse it if it is cut short or has another SHA-256."""
+    digest = hashlib.sha256()
+    with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response, target.open("wb") as out:
+        announced = response.headers.get("Content-Length")
+        total = int(announced) if announced and announced.isdigit() else None
+        with progress_bar(f"Downloading {url.rsplit('/', 1)[-1]} (kB)", _kilobytes(total)) as advance:
+            received = _copy(response.read, out.write, digest.update, advance)
+    if total is not None and received != total:
+        raise DataError(f"the download broke off after {received} of {total} bytes", where=url)
+    if sha256 is not None and digest.hexdigest() != sha256:
+        raise DataError(
+            f"the SHA-256 of the download is {digest.hexdigest()}, expected {sha256}",
+            where=url,
+            fix="The published file has changed or something in between altered it; it was not kept.",
+        )
+
+
+def _copy(
+    read: Callable[[int], bytes],
+    write: Callable[[bytes], int],
+    update: Callable[[bytes], None],
+    advance: Callable[..., None],
+) -> int:
+    received = 0
+    while chunk := read(_CHUNK):
+        write(chunk)
+        update(chunk)
+        received += len(chunk)
+        advance(len(chunk) / 1000)
+    return received
+
+
+def _kilobytes(size: int | None) -> float | None:
+    return None if size is None else size / 1000
+
+
+def _missing(root: Path, wanted: str, error: Exception) -> DataError:
+    reason = error.what if isinstance(error, DataError) else (str(error) or type(error).__name__)
+    return DataError(
+        f"a needed file is missing and could not be downloaded ({reason})",
+        where=f"data root {root}",
+        fix=f"Put into that folder: {wanted}. Or choose another folder with --data-root or NODEJEPA_DATA.",
+    )

@@ -1,0 +1,156 @@
+"""Cora in the Planetoid layout (Yang et al. 2016), with its public 140/500/1000 split.
+
+The files are pickles of Python 2. They are read by an unpickler that can build NumPy arrays, CSR matrices,
+dicts and lists, and nothing else: a file that names any other class or function is refused, not called.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nodejepa.data.dataset import Dataset
+from nodejepa.data.download import RemoteFile, ensure_files
+from nodejepa.data.splits import Split
+from nodejepa.errors import DataError
+from nodejepa.graph import Graph
+
+_SOURCE = "https://github.com/kimiyoung/planetoid/raw/master/data/"
+_FOLDER = "Planetoid/Cora/raw"
+_SHA256 = {
+    "x": "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
+    "y": "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1",
+    "tx": "b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a",
+    "ty": "41f5ac76596a1699cc33f53084a2419e92961c42bb75f36fc38e616d348532ad",
+    "allx": "9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543",
+    "ally": "2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71",
+    "graph": "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d",
+    "test.index": "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875",
+}
+CORA_FILES = tuple(
+    RemoteFile(f"{_FOLDER}/ind.cora.{part}", f"{_SOURCE}ind.cora.{part}", digest)
+    for part, digest in _SHA256.items()
+)
+_CORA_CLASSES = (
+    "Theory",
+    "Reinforcement_Learning",
+    "Genetic_Algorithms",
+    "Neural_Networks",
+    "Probabilistic_Methods",
+    "Case_Based",
+    "Rule_Learning",
+)
+_VALIDATION_NODES = 500
+_REPLACE = "Delete the file to have it downloaded again, or replace it."
+
+# numpy's own array rebuilder, asked of an array because its module's name differs between versions
+_rebuild_array = np.zeros(0).__reduce__()[0]
+_ALLOWED: dict[tuple[str, str], Any] = {
+    ("numpy.core.multiarray", "_reconstruct"): _rebuild_array,
+    ("numpy._core.multiarray", "_reconstruct"): _rebuild_array,
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): np.dtype,
+    ("scipy.sparse.csr", "csr_matrix"): sp.csr_matrix,
+    ("scipy.sparse._csr", "csr_matrix"): sp.csr_matrix,
+    ("collections", "defaultdict"): defaultdict,
+    ("__builtin__", "list"): list,
+    ("builtins", "list"): list,
+}
+
+
+class _ArrayUnpickler(pickle.Unpickler):
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        try:
+            return _ALLOWED[module_name, global_name]
+        except KeyError:
+            raise pickle.UnpicklingError(f"it asks for {module_name}.{global_name}") from None
+
+
+def load_cora(root: Path) -> Dataset:
+    """Cora from below ``root``, downloaded if it is not there."""
+    ensure_files(root, CORA_FILES)
+    return read_planetoid(root / _FOLDER, "cora", _CORA_CLASSES)
+
+
+def read_planetoid(folder: Path, name: str, class_names: tuple[str, ...] | None = None) -> Dataset:
+    """Read ``ind.<name>.*``.
+
+    ``allx`` and ``ally`` are the first nodes in order; line i of ``tx`` and ``ty`` belongs to the node that
+    line i of ``test.index`` names. Training nodes are the first ones (as many as ``y`` has), the next 500
+    validate.
+    """
+
+    def part(suffix: str) -> Path:
+        return folder / f"ind.{name}.{suffix}"
+
+    try:
+        words = sp.vstack([_matrix(part("allx")), _matrix(part("tx"))]).tocsr()
+        one_hot = np.concatenate([_array(part("ally")), _array(part("ty"))])
+        tested = np.array(part("test.index").read_text().split(), dtype=np.int64)
+        known = one_hot.shape[0] - tested.size
+        row_of_node = np.empty(one_hot.shape[0], dtype=np.int64)
+        row_of_node[:known] = np.arange(known)
+        if not np.array_equal(np.sort(tested), np.arange(known, one_hot.shape[0])):
+            raise DataError(
+                "the test nodes are not the last nodes", where=str(part("test.index")), fix=_REPLACE
+            )
+        row_of_node[tested] = np.arange(known, one_hot.shape[0])
+        source, target = _edges(part("graph"))
+        graph = Graph.from_edges(source, target, features=words[row_of_node], num_nodes=row_of_node.size)
+        trained = _array(part("y")).shape[0]
+        split = Split(
+            "official", 0, np.arange(trained), np.arange(trained, trained + _VALIDATION_NODES), tested
+        )
+        return Dataset(name, graph, one_hot[row_of_node].argmax(axis=1), class_names, split, "official")
+    except (OSError, ValueError, IndexError, TypeError) as error:
+        raise DataError(
+            f"the files do not fit together: {error}", where=str(part("*")), fix=_REPLACE
+        ) from error
+
+
+def _unpickle(path: Path) -> Any:
+    with path.open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy remarks on the age of Python 2's arrays
+        try:
+            return _ArrayUnpickler(file, encoding="latin1").load()
+        except Exception as error:  # a damaged pickle can raise anything
+            raise DataError(
+                f"not a Planetoid file: {error}", where=str(path), fix=f"Nothing in it was run. {_REPLACE}"
+            ) from error
+
+
+def _array(path: Path) -> npt.NDArray[Any]:
+    array = _unpickle(path)
+    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "iufb":
+        raise DataError("no two-dimensional array of numbers", where=str(path), fix=_REPLACE)
+    return array
+
+
+def _matrix(path: Path) -> sp.csr_array:
+    pickled = _unpickle(path)
+    if not isinstance(pickled, sp.csr_matrix):
+        raise DataError("no CSR matrix", where=str(path), fix=_REPLACE)
+    # rebuilt from its parts and checked: an unpickled object's indices may point anywhere
+    held = vars(pickled)
+    try:
+        matrix = sp.csr_array((held["data"], held["indices"], held["indptr"]), shape=held["_shape"])
+        matrix.check_format(full_check=True)
+    except (KeyError, ValueError, TypeError) as error:
+        raise DataError(f"no valid CSR matrix: {error}", where=str(path), fix=_REPLACE) from error
+    return matrix
+
+
+def _edges(path: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    neighbours = _unpickle(path)
+    if not isinstance(neighbours, dict) or not all(isinstance(row, list) for row in neighbours.values()):
+        raise DataError("no dict of neighbour lists", where=str(path), fix=_REPLACE)
+    source = np.repeat(np.array(list(neighbours), dtype=np.int64), [len(row) for row in neighbours.values()])
+    target = np.array([other for row in neighbours.values() for other in row], dtype=np.int64)
+    return source, target
