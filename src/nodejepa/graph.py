@@ -22,14 +22,18 @@ from nodejepa.graph_checks import (
     FloatArray,
     SparseMatrix,
     check_features,
-    check_ids,
     check_positions,
     check_range,
     check_weights,
     compact_csr,
     count_nodes,
+    fit_features,
+    merged_weights,
+    read_features,
+    read_sparse,
     refuse_one_way_edges,
 )
+from nodejepa.graph_ids import check_ids, read_ids
 
 Direction: TypeAlias = Literal["check", "symmetrize", "keep"]
 _DIRECTIONS = ("check", "symmetrize", "keep")
@@ -59,6 +63,11 @@ class Graph:
         if self.node_ids is not None:
             self.node_ids.flags.writeable = False
 
+    def __reduce__(self) -> tuple[type[Graph], tuple[object, ...]]:
+        """Copies and unpickled graphs pass through the constructor: they are immutable as well."""
+        fields = (self.adjacency, self.features, self.node_ids, self.directed, self.self_loops_dropped)
+        return Graph, fields
+
     # ---------------------------------------------------------------- facts
 
     @property
@@ -84,7 +93,7 @@ class Graph:
     @cached_property
     def degrees(self) -> FloatArray:
         """Weighted out-degree of every node, self-loops not counted."""
-        return _frozen(np.asarray(self.adjacency.sum(axis=1), dtype=np.float32).ravel())
+        return _frozen(np.asarray(self.adjacency.sum(axis=1, dtype=np.float64), dtype=np.float32).ravel())
 
     @cached_property
     def normalized_adjacency(self) -> SparseMatrix:
@@ -97,7 +106,7 @@ class Graph:
         size = self.num_nodes
         looped = (self.adjacency.T + sp.eye_array(size, dtype=np.float32, format="csr")).tocsr()
         looped.sort_indices()
-        scale = 1.0 / np.sqrt(np.asarray(looped.sum(axis=1), dtype=np.float64).ravel())
+        scale = 1.0 / np.sqrt(np.asarray(looped.sum(axis=1, dtype=np.float64)).ravel())
         rows = np.repeat(np.arange(size), np.diff(looped.indptr))
         data = (looped.data * scale[rows] * scale[looped.indices]).astype(np.float32)
         matrix = compact_csr(data, looped.indices, looped.indptr, size)
@@ -155,6 +164,12 @@ class Graph:
         the two directions of an undirected edge weigh differently the larger counts. Self-loops are
         dropped; a GCN adds its own.
         """
+        if not isinstance(direction, str) or direction not in _DIRECTIONS:
+            raise GraphError(
+                f"direction {direction!r} is unknown",
+                where="direction",
+                fix=f"Use one of {', '.join(_DIRECTIONS)}.",
+            )
         start, end = check_positions(source, "source"), check_positions(target, "target")
         if start.shape != end.shape:
             raise GraphError(
@@ -162,15 +177,30 @@ class Graph:
                 where="edges",
                 fix="Give one source and one target for every edge.",
             )
-        size = count_nodes(num_nodes, features, node_ids, start, end)
+        table, ids = read_features(features), read_ids(node_ids)
+        size = count_nodes(num_nodes, table, ids, start, end)
         for name, array in (("source", start), ("target", end)):
             check_range(array, size, name)
+        if ids is not None:
+            check_ids(ids, size)
         weight = check_weights(weights, start.size)
-        matrix = sp.coo_array((weight, (start, end)), shape=(size, size)).tocsr()
+        loop = start == end
+        loops = np.unique(start[loop & (weight > 0)]).size
+        keep = ~loop
+        matrix = sp.coo_array((weight[keep], (start[keep], end[keep])), shape=(size, size)).tocsr()
         matrix.sum_duplicates()
         if weights is None:
             matrix.data[:] = 1
-        return cls._assemble(matrix, features, node_ids, direction)
+        matrix = merged_weights(matrix)
+        if direction == "check":
+            refuse_one_way_edges(matrix)
+        if direction != "keep":
+            matrix = matrix.maximum(
+                matrix.T
+            ).tocsr()  # exactly symmetric, also where "check" forgave rounding
+        matrix.sort_indices()
+        adjacency = compact_csr(matrix.data, matrix.indices, matrix.indptr, size)
+        return cls(adjacency, fit_features(table, size), ids, direction == "keep", loops)
 
     @classmethod
     def from_scipy(
@@ -188,45 +218,18 @@ class Graph:
                 where="adjacency",
                 fix="Give a SciPy sparse matrix, or use Graph.from_edges.",
             )
-        shape = adjacency.shape
-        if len(shape) != 2 or shape[0] != shape[1]:
-            raise GraphError(f"adjacency has shape {shape}", where="adjacency", fix="It must be square.")
-        coo = sp.coo_array(adjacency)
+        coo = read_sparse(adjacency, "adjacency")
+        if coo.shape[0] != coo.shape[1]:
+            raise GraphError(f"adjacency has shape {coo.shape}", where="adjacency", fix="It must be square.")
         return cls.from_edges(
             coo.row,
             coo.col,
             features=features,
-            num_nodes=int(shape[0]),
+            num_nodes=int(coo.shape[0]),
             weights=coo.data,
             node_ids=node_ids,
             direction=direction,
         )
-
-    @classmethod
-    def _assemble(
-        cls,
-        matrix: SparseMatrix,
-        features: npt.ArrayLike | sp.sparray | sp.spmatrix | None,
-        node_ids: npt.ArrayLike | None,
-        direction: Direction,
-    ) -> Graph:
-        if direction not in _DIRECTIONS:
-            raise GraphError(
-                f"direction {direction!r} is unknown", fix=f"Use one of {', '.join(_DIRECTIONS)}."
-            )
-        size = int(matrix.shape[0])
-        loops = int(np.count_nonzero(matrix.diagonal()))
-        if loops:
-            matrix.setdiag(0)
-        matrix.eliminate_zeros()
-        if direction == "symmetrize":
-            matrix = matrix.maximum(matrix.T).tocsr()
-        elif direction == "check":
-            refuse_one_way_edges(matrix)
-        matrix.sort_indices()
-        adjacency = compact_csr(matrix.data.astype(np.float32), matrix.indices, matrix.indptr, size)
-        ids = None if node_ids is None else check_ids(node_ids, size)
-        return cls(adjacency, check_features(features, size), ids, direction == "keep", loops)
 
     # ---------------------------------------------------------------- out
 

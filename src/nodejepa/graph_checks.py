@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from decimal import Decimal
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,32 +18,72 @@ SparseMatrix: TypeAlias = sp.csr_array
 Features: TypeAlias = FloatArray | SparseMatrix
 
 _MAX_NODES = np.iinfo(np.int32).max  # CSR indices are 32-bit: half the memory traffic of a sparse product
+_MAX_FLOAT = float(np.finfo(np.float32).max)
+_PLAUSIBLE_NODES = 1_000_000  # edge lists may imply this many nodes freely; more only if most have an edge
 
 
-def check_positions(values: npt.ArrayLike, name: str) -> npt.NDArray[np.int64]:
-    """Whole numbers, one an edge end; whole floats pass."""
+def read_array(values: object, where: str) -> npt.NDArray[Any]:
+    """Anything array-like as a plain array without missing entries."""
     try:
         array = np.asarray(values)
-    except (ValueError, TypeError) as error:
-        raise GraphError(f"{name} is not an array of numbers: {error}", where="edges") from None
+    except Exception as error:  # NumPy hands on whatever a foreign object's conversion raises
+        raise GraphError(f"{where} cannot be read as an array: {error}", where=where) from None
+    if np.any(np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else False):
+        raise GraphError("masked entries are missing values", where=where, fix="Fill them in or drop them.")
+    return array
+
+
+def read_numbers(values: object, where: str) -> npt.NDArray[Any]:
+    """An array of real numbers; text is refused even where it spells a number."""
+    array = read_array(values, where)
+    if array.dtype.kind == "O" and all(isinstance(v, Real | Decimal) for v in array.ravel().tolist()):
+        try:
+            array = array.astype(np.float64)
+        except (OverflowError, ValueError, TypeError) as error:
+            raise GraphError(f"a number is out of range: {error}", where=where) from None
+    if array.dtype.kind not in "biuf":
+        raise GraphError(
+            f"{array.dtype} values are not real numbers",
+            where=where,
+            fix="Encode text, dates and categories as numbers first.",
+        )
+    return array
+
+
+def _as_double(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite, which is refused later
+        return array.astype(np.float64)
+
+
+def check_positions(values: object, name: str) -> npt.NDArray[np.int64]:
+    """Whole numbers, one an edge end; whole floats pass."""
+    array = read_array(values, name)
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1:
         raise GraphError(f"{name} has {array.ndim} dimensions", where="edges", fix="Give a flat array.")
-    if array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.floor(array)):
-        array = array.astype(np.int64) if np.all(np.abs(array) < 2**53) else array
-    if array.dtype.kind not in "iu":
+    kind = array.dtype.kind
+    if kind not in "iuf" or (kind == "f" and not np.all(np.floor(array) == array)):
         raise GraphError(
-            f"{name} holds {array.dtype} values, not whole numbers",
+            f"{name} holds {array.dtype} values, not only whole numbers",
             where="edges",
             fix="Positions run from 0 to num_nodes - 1; keep other names in node_ids.",
+        )
+    if kind == "f":
+        array = _as_double(array)
+    bad = np.flatnonzero((array > _MAX_NODES) | (array < 0))  # before the cast, which would wrap
+    if bad.size:
+        raise GraphError(
+            f"{name}[{bad[0]}] is {array[bad[0]]} ({bad.size} such)",
+            where="edges",
+            fix=f"Positions run from 0 to num_nodes - 1 (at most {_MAX_NODES}).",
         )
     return array.astype(np.int64)
 
 
 def check_range(array: npt.NDArray[np.int64], size: int, name: str) -> None:
     """Refuse positions that are no node's."""
-    bad = np.flatnonzero((array < 0) | (array >= size))
+    bad = np.flatnonzero(array >= size)
     if bad.size:
         raise GraphError(
             f"{name}[{bad[0]}] is {array[bad[0]]}, outside 0..{size - 1} ({bad.size} such)",
@@ -50,56 +93,79 @@ def check_range(array: npt.NDArray[np.int64], size: int, name: str) -> None:
 
 
 def count_nodes(
-    num_nodes: int | None,
-    features: Any,
-    node_ids: Any,
+    num_nodes: object,
+    features: Features | None,
+    node_ids: npt.NDArray[Any] | None,
     start: npt.NDArray[np.int64],
     end: npt.NDArray[np.int64],
 ) -> int:
     """The number of nodes as told, or as the features, ids or edges imply."""
     if num_nodes is not None:
-        size = int(num_nodes)
-    elif features is not None and len(np.shape(features)) >= 1:
-        size = int(np.shape(features)[0])
+        try:
+            size = operator.index(num_nodes)  # type: ignore[arg-type]
+        except Exception:  # a foreign object's __index__ may raise anything
+            raise GraphError(
+                f"num_nodes is a {type(num_nodes).__name__}", where="num_nodes", fix="Give a whole number."
+            ) from None
+    elif features is not None:
+        size = int(features.shape[0])
     elif node_ids is not None:
-        size = len(np.atleast_1d(np.asarray(node_ids)))
+        size = len(node_ids)
     else:
         size = int(max(start.max(initial=-1), end.max(initial=-1))) + 1
+        if size > max(_PLAUSIBLE_NODES, 4 * start.size):
+            raise GraphError(
+                f"the largest position is {size - 1} but there are only {start.size} edges",
+                where="edges",
+                fix="Renumber the nodes from 0 without gaps, or pass num_nodes if so many are isolated.",
+            )
     if size <= 0:
-        raise GraphError("the graph is empty: no nodes", fix="Give at least one node.")
+        raise GraphError("the graph is empty: no nodes", where="num_nodes", fix="Give at least one node.")
     if size > _MAX_NODES:
         raise GraphError(
-            f"{size} nodes are more than {_MAX_NODES}", fix="Renumber the nodes from 0 without gaps."
+            f"{size} nodes are more than {_MAX_NODES}",
+            where="num_nodes",
+            fix="Renumber the nodes from 0 without gaps.",
         )
     return size
 
 
-def check_weights(weights: npt.ArrayLike | None, count: int) -> npt.NDArray[np.float64]:
+def check_weights(weights: object, count: int) -> npt.NDArray[np.float64]:
     """Finite, non-negative, one an edge."""
     if weights is None:
         return np.ones(count)
-    try:
-        array = np.asarray(weights, dtype=np.float64)
-    except (ValueError, TypeError) as error:
-        raise GraphError(f"weights are not numbers: {error}", where="edge weights") from None
-    if array.shape != (count,):
-        raise GraphError(f"weights have shape {array.shape} for {count} edges", where="edge weights")
-    bad = np.flatnonzero(~np.isfinite(array) | (array < 0) | (array > np.finfo(np.float32).max))
+    where = "edge weights"
+    numbers = _as_double(read_numbers(weights, where))
+    if numbers.shape != (count,):
+        raise GraphError(f"weights have shape {numbers.shape} for {count} edges", where=where)
+    bad = np.flatnonzero(~np.isfinite(numbers) | (numbers < 0) | (numbers > _MAX_FLOAT))
     if bad.size:
         raise GraphError(
-            f"weight of edge {bad[0]} is {array[bad[0]]} ({bad.size} such)",
-            where="edge weights",
-            fix="Weights must be finite and not negative.",
+            f"weight of edge {bad[0]} is {numbers[bad[0]]} ({bad.size} such)",
+            where=where,
+            fix=f"Weights must be finite, not negative and at most {_MAX_FLOAT:.1e}.",
         )
-    return array
+    return numbers
+
+
+def merged_weights(matrix: SparseMatrix) -> SparseMatrix:
+    """The matrix in float32 without zeros; refused where degrees would not fit into float32."""
+    if matrix.data.sum() > _MAX_FLOAT / 2:  # symmetrising may double it
+        raise GraphError(
+            f"the weights add up to {matrix.data.sum():.1e}", where="edge weights", fix="Scale them down."
+        )
+    single = matrix.astype(np.float32)
+    single.eliminate_zeros()
+    return single
 
 
 def refuse_one_way_edges(matrix: SparseMatrix) -> None:
-    """Refuse a matrix that differs from its transpose."""
-    difference = (matrix - matrix.T).tocoo()
-    odd = np.flatnonzero(np.abs(difference.data) > 1e-6 * np.abs(matrix.data).max(initial=1.0))
+    """Refuse a matrix that differs from its transpose by more than rounding."""
+    mirror = matrix.T.tocsr()
+    excess = (abs(matrix - mirror) - 1e-6 * matrix.maximum(mirror)).tocoo()
+    odd = np.flatnonzero(excess.data > 0)
     if odd.size:
-        i, j = int(difference.row[odd[0]]), int(difference.col[odd[0]])
+        i, j = int(excess.row[odd[0]]), int(excess.col[odd[0]])
         raise GraphError(
             f"the graph is directed: {i} -> {j} and {j} -> {i} differ ({odd.size} such entries)",
             where="edges",
@@ -107,83 +173,80 @@ def refuse_one_way_edges(matrix: SparseMatrix) -> None:
         )
 
 
-def check_features(features: Any, size: int) -> Features:
-    """A private float32 copy, dense or CSR, finite, one row a node."""
+def read_features(features: object) -> Features | None:
+    """A private, finite float32 copy, dense or CSR, of a two-dimensional array; None stays None."""
     if features is None:
-        return np.zeros((size, 0), dtype=np.float32)
+        return None
     where = "features"
-    if sp.issparse(features):
-        try:
-            matrix = sp.csr_array(features, dtype=np.float32, copy=True)
-        except (ValueError, TypeError) as error:
-            raise GraphError(f"features are not numbers: {error}", where=where) from None
-        matrix.sum_duplicates()
-        values, shape = matrix.data, matrix.shape
-    else:
-        try:
-            with np.errstate(over="ignore"):  # a float64 too large for float32 is reported below, as infinite
-                dense = np.array(features, dtype=np.float32, order="C")
-        except (ValueError, TypeError, OverflowError) as error:
-            raise GraphError(
-                f"features are not a rectangular array of numbers: {error}",
-                where=where,
-                fix="Encode text and categories as numbers first.",
-            ) from None
-        values, shape = dense, dense.shape
-    if len(shape) != 2 or shape[0] != size:
+    with np.errstate(over="ignore"):  # what is too large for float32 is reported below, as infinite
+        if sp.issparse(features):
+            sparse = sp.csr_array(read_sparse(features, where), dtype=np.float32, copy=True)
+            sparse.sum_duplicates()
+            sparse.eliminate_zeros()
+            matrix: Features = sparse
+        else:
+            matrix = np.array(read_numbers(features, where), dtype=np.float32, order="C")
+    if len(matrix.shape) != 2:
         raise GraphError(
-            f"features have shape {tuple(shape)} for {size} nodes",
-            where=where,
+            f"features have shape {tuple(matrix.shape)}", where=where, fix="Give one row a node: [nodes, F]."
+        )
+    _refuse_infinite(matrix)
+    if isinstance(matrix, np.ndarray):
+        return matrix
+    return compact_csr(matrix.data, matrix.indices, matrix.indptr, *matrix.shape)
+
+
+def check_features(features: object, size: int) -> Features:
+    """:func:`read_features` with one row a node; none means zero columns."""
+    matrix = read_features(features)
+    return fit_features(matrix, size)
+
+
+def fit_features(matrix: Features | None, size: int) -> Features:
+    """Refuse features with another number of rows than nodes; none means zero columns."""
+    if matrix is None:
+        return np.zeros((size, 0), dtype=np.float32)
+    if matrix.shape[0] != size:
+        raise GraphError(
+            f"features have shape {tuple(matrix.shape)} for {size} nodes",
+            where="features",
             fix="One row a node is expected.",
         )
+    return matrix
+
+
+def _refuse_infinite(matrix: Features) -> None:
+    values = matrix if isinstance(matrix, np.ndarray) else matrix.data
     finite = np.isfinite(values)
-    if not finite.all():
-        at = np.argwhere(~finite)[0]
-        row = (
-            int(np.searchsorted(matrix.indptr, at[0], side="right") - 1)
-            if sp.issparse(features)
-            else int(at[0])
-        )
-        column = int(matrix.indices[at[0]]) if sp.issparse(features) else int(at[1])
+    if finite.all():
+        return
+    at = np.argwhere(~finite)[0]
+    if isinstance(matrix, np.ndarray):
+        row, column = at
+    else:
+        row = np.searchsorted(matrix.indptr, at[0], side="right") - 1
+        column = matrix.indices[at[0]]
+    raise GraphError(
+        f"row {row}, column {column} is {values[tuple(at)]} ({np.count_nonzero(~finite)} such)",
+        where="features",
+        fix="Fill in or drop missing and infinite values.",
+    )
+
+
+def read_sparse(matrix: Any, where: str) -> Any:
+    """A two-dimensional SciPy matrix of real numbers whose indices are sound."""
+    if len(matrix.shape) != 2 or matrix.dtype.kind not in "biuf":
         raise GraphError(
-            f"row {row}, column {column} is {values[tuple(at)]} ({np.count_nonzero(~finite)} such)",
+            f"the sparse matrix has shape {matrix.shape} and {matrix.dtype} values",
             where=where,
-            fix="Fill in or drop missing and infinite values.",
+            fix="Give a two-dimensional matrix of real numbers.",
         )
-    if not sp.issparse(features):
-        return dense
-    return compact_csr(matrix.data, matrix.indices, matrix.indptr, size, int(shape[1]))
-
-
-def check_ids(node_ids: Any, size: int) -> npt.NDArray[Any]:
-    """A private copy of the ids, one a node and unique."""
-    ids = node_ids.copy() if isinstance(node_ids, np.ndarray) else id_array(list(node_ids))
-    if ids.shape != (size,):
-        raise GraphError(f"node_ids have shape {ids.shape} for {size} nodes", where="node_ids")
-    seen: dict[Any, int] = {}
-    for i, name in enumerate(ids.tolist()):
-        try:
-            first = seen.setdefault(name, i)
-        except TypeError:
-            raise GraphError(f"the id of node {i} is a {type(name).__name__}", where="node_ids") from None
-        if first != i:
-            raise GraphError(
-                f"nodes {first} and {i} have the same id {name!r}",
-                where="node_ids",
-                fix="Ids must be unique.",
-            )
-    return ids
-
-
-def id_array(names: list[Any]) -> npt.NDArray[Any]:
-    """Names as int64 or str where all are of that kind, else as objects."""
-    if names and all(type(n) is int and abs(n) < 2**63 for n in names):
-        return np.array(names, dtype=np.int64)
-    if names and all(type(n) is str for n in names):
-        return np.array(names, dtype=np.str_)
-    out = np.empty(len(names), dtype=object)
-    out[:] = names
-    return out
+    try:
+        if hasattr(matrix, "check_format"):  # SciPy's own loops trust the indices
+            matrix.check_format(full_check=True)
+        return sp.coo_array(matrix)
+    except (ValueError, IndexError) as error:
+        raise GraphError(f"the sparse matrix is damaged: {error}", where=where) from None
 
 
 def compact_csr(data: Any, indices: Any, indptr: Any, rows: int, columns: int | None = None) -> SparseMatrix:

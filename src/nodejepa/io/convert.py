@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 
 from nodejepa.errors import GraphError
 from nodejepa.graph import Direction, Graph
-from nodejepa.graph_checks import id_array
+from nodejepa.graph_ids import id_array
 
 _DIRECTED = 'Pass direction="symmetrize" to forget directions or direction="keep" to keep them.'
 
@@ -44,22 +45,23 @@ def from_pyg(data: Any, *, direction: Direction = "check") -> Graph:
             where="PyG Data",
             fix="Give a torch_geometric.data.Data with edge_index set.",
         )
-    index = edge_index.detach().cpu().numpy()
-    weight = getattr(data, "edge_weight", None)
+    source, target = _numpy(edge_index)
     x = getattr(data, "x", None)
-    num_nodes = x.shape[0] if x is not None and x.ndim else getattr(data, "num_nodes", None)
+    with warnings.catch_warnings():  # PyG warns where it takes the count from the edges, as we do
+        warnings.simplefilter("ignore")
+        num_nodes = getattr(data, "num_nodes", None) if x is None else None
     return Graph.from_edges(
-        index[0],
-        index[1],
-        features=None if x is None else _features_of_tensor(x),
-        num_nodes=None if num_nodes is None else int(num_nodes),
-        weights=None if weight is None else weight.detach().cpu().numpy(),
+        source,
+        target,
+        features=_numpy(x),
+        num_nodes=num_nodes,
+        weights=_numpy(getattr(data, "edge_weight", None)),
         direction=direction,
     )
 
 
 def to_pyg(graph: Graph) -> Any:
-    """A PyG ``Data`` with ``x``, ``edge_index`` and, for weighted graphs, ``edge_weight``."""
+    """A PyG ``Data`` with ``edge_index``, dense ``x`` and, for weighted graphs, ``edge_weight``."""
     import torch
 
     data_class = _optional("torch_geometric.data", "pyg").Data
@@ -99,8 +101,7 @@ def from_networkx(
     position = {name: i for i, name in enumerate(names)}
     edges = list(nx_graph.edges(data=True))
     if feature is not None:
-        vectors = [_attribute(d, feature, f"node {n!r}") for n, d in nx_graph.nodes(data=True)]
-        features = _stack(vectors, feature)
+        features = [np.ravel(_attribute(d, feature, f"node {n!r}")) for n, d in nx_graph.nodes(data=True)]
     return Graph.from_edges(
         np.array([position[u] for u, _, _ in edges], dtype=np.int64),
         np.array([position[v] for _, v, _ in edges], dtype=np.int64),
@@ -113,8 +114,11 @@ def from_networkx(
     )
 
 
-def to_networkx(graph: Graph) -> Any:
-    """A NetworkX ``Graph`` (``DiGraph`` if directed) with ``weight`` on edges, named by ``node_ids``."""
+def to_networkx(graph: Graph, *, feature: str | None = None) -> Any:
+    """A NetworkX ``Graph`` (``DiGraph`` if directed) with ``weight`` on edges, named by ``node_ids``.
+
+    Each node's feature vector becomes its attribute ``feature`` if one is named.
+    """
     nx = _optional("networkx", "networkx")
     names = list(range(graph.num_nodes)) if graph.node_ids is None else graph.node_ids.tolist()
     out = nx.DiGraph() if graph.directed else nx.Graph()
@@ -122,6 +126,10 @@ def to_networkx(graph: Graph) -> Any:
     source, target, weight = graph.edge_arrays()
     rows = zip(source.tolist(), target.tolist(), weight.tolist(), strict=True)
     out.add_weighted_edges_from((names[i], names[j], w) for i, j, w in rows)
+    if feature is not None:
+        dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
+        for name, vector in zip(names, dense, strict=True):
+            out.nodes[name][feature] = vector
     return out
 
 
@@ -131,19 +139,17 @@ def _attribute(attributes: dict[str, Any], name: str, owner: str) -> Any:
     return attributes[name]
 
 
-def _stack(rows: list[Any], attribute: str) -> npt.NDArray[np.float32]:
-    try:
-        return np.stack([np.asarray(row, dtype=np.float32).reshape(-1) for row in rows])
-    except (ValueError, TypeError) as error:
-        raise GraphError(f"node attribute {attribute!r} is not a vector everywhere: {error}") from None
-
-
-def _features_of_tensor(x: Any) -> Any:
-    if str(x.layout) == "torch.strided":
-        return x.detach().cpu().numpy()
-    coo = x.detach().cpu().to_sparse_coo().coalesce()
-    row, column = coo.indices().numpy()
-    return sp.coo_array((coo.values().numpy(), (row, column)), shape=tuple(coo.shape))
+def _numpy(value: Any) -> Any:
+    """A tensor as an array (a sparse one as a SciPy matrix); anything else as it is."""
+    if not hasattr(value, "detach"):
+        return value
+    tensor = value.detach().cpu()
+    if str(tensor.dtype) == "torch.bfloat16":  # NumPy has no such type
+        tensor = tensor.float()
+    if str(tensor.layout) == "torch.strided":
+        return tensor.numpy()
+    coo = tensor.to_sparse_coo().coalesce()
+    return sp.coo_array((coo.values().numpy(), tuple(coo.indices().numpy())), shape=tuple(coo.shape))
 
 
 def _optional(module: str, extra: str) -> Any:

@@ -1,0 +1,59 @@
+# make demo    embed the built-in graph `digits` and score it (no download)
+# make test    lint, type check and every test
+# make bench   speed ratios -> benchmarks/results.json
+# make lint    format check, lint and types only
+# make clean   remove the virtual environment, caches and the demo's output
+#
+# Needs Python 3.11 or newer, make and pip; everything else goes into .venv at the versions of constraints.txt.
+
+PYTHON ?= python3
+PIP_ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
+RUNTIME := $(VENV)/.installed-runtime
+DEV := $(VENV)/.installed-dev
+PINS := pyproject.toml constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint clean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+demo: $(RUNTIME)
+	@$(BIN)/nodejepa demo --out demo
+
+lint: $(DEV)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+test: lint
+	@$(BIN)/python -m pytest
+
+bench: $(DEV)
+	@$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "nodejepa needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)."; \
+	  echo "Name another one: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+# A stamp is newer than what it was installed from, so a second call installs nothing.
+$(RUNTIME): $(PINS) | $(BIN)/python
+	@echo "Installing nodejepa and PyTorch into $(VENV): a few minutes the first time"
+	@$(PIP) torch
+	@$(PIP) -e '.[plots]'
+	@touch $@
+
+$(DEV): $(PINS) | $(BIN)/python
+	@echo "Installing nodejepa, PyTorch and the development tools into $(VENV): a few minutes the first time"
+	@$(PIP) torch
+	@$(PIP) -e '.[dev]'
+	@touch $(RUNTIME) $@
