@@ -35,3 +35,7 @@ class ConfigError(NodeJEPAError):
 
 class CheckpointError(NodeJEPAError):
     """A saved model or checkpoint is missing, damaged or belongs to something else."""
+
+
+class TrainingError(NodeJEPAError):
+    """Training cannot go on: the loss is not finite, or the run folder is in use."""

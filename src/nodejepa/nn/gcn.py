@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError
 from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.restrict import restrict
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "prelu": nn.PReLU, "elu": nn.ELU, "gelu": nn.GELU}
 
@@ -104,15 +107,26 @@ class GCN(nn.Module):
         )
 
     def forward(
-        self, inputs: GraphInputs, hidden: Tensor | None = None, token: Tensor | None = None
+        self,
+        inputs: GraphInputs,
+        hidden: Tensor | None = None,
+        token: Tensor | None = None,
+        rows: npt.NDArray[np.bool_] | None = None,
     ) -> Tensor:
-        """Embeddings ``[N, out_dim]``; rows in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``)."""
-        h = self._finish(0, self.first.propagated(inputs, hidden, token))
+        """Embeddings ``[N, out_dim]``, or only those of ``rows`` (bool ``[N]``), in order.
+
+        Nodes in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``) instead of their features. With
+        ``rows`` the last layer is computed for these alone.
+        """
+        h = self.first.propagated(inputs, hidden, token)
+        if rows is not None and not self.weights:
+            h = h[torch.from_numpy(rows).to(h.device)]
+        h = self._finish(0, h)
         for i, weight in enumerate(self.weights, start=1):
+            last = i == len(self.weights)
+            propagate = restrict(inputs.propagation, rows, None) if last and rows is not None else None
             h = nn.functional.dropout(h, self.dropout, self.training)
-            narrows = weight.shape[1] < weight.shape[0]
-            h = inputs.propagation(h @ weight) if narrows else inputs.propagation(h) @ weight
-            h = self._finish(i, h)
+            h = self._finish(i, (propagate or inputs.propagation)(h) @ weight)
         return h
 
     def _finish(self, layer: int, h: Tensor) -> Tensor:

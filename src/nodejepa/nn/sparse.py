@@ -8,6 +8,7 @@ product again, without a transposed copy.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -24,23 +25,37 @@ class SparseOperator:
     Args:
         matrix: SciPy CSR ``[rows, columns]``.
         symmetric: promise that M equals its transpose, which saves the transposed copy.
+        transposed: makes the transpose in a cheaper way than transposing, when it is first needed.
         device: where the products run.
     """
 
     def __init__(
-        self, matrix: SparseMatrix, *, symmetric: bool = False, device: torch.device | str = "cpu"
+        self,
+        matrix: SparseMatrix,
+        *,
+        symmetric: bool = False,
+        transposed: Callable[[], SparseMatrix] | None = None,
+        device: torch.device | str = "cpu",
     ) -> None:
         self.matrix, self.symmetric, self.device = matrix, symmetric, torch.device(device)
         self.tensor = _csr_tensor(matrix, self.device)
+        self._make_transposed = transposed
+
+    @cached_property
+    def transposed_matrix(self) -> SparseMatrix:
+        """The transpose as SciPy CSR: M itself if it is symmetric."""
+        if self.symmetric:
+            return self.matrix
+        if self._make_transposed is not None:
+            return self._make_transposed()
+        transposed = self.matrix.T.tocsr()
+        transposed.sort_indices()
+        return transposed
 
     @cached_property
     def transposed(self) -> Tensor:
         """The CSR tensor of the transpose: the same one if M is symmetric."""
-        if self.symmetric:
-            return self.tensor
-        transposed = self.matrix.T.tocsr()
-        transposed.sort_indices()
-        return _csr_tensor(transposed, self.device)
+        return self.tensor if self.symmetric else _csr_tensor(self.transposed_matrix, self.device)
 
     @property
     def shape(self) -> tuple[int, int]:

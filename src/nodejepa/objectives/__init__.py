@@ -1,1 +1,1 @@
-"""objectives."""
+"""Losses: one a file, its equation in the docstring."""

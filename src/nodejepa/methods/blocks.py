@@ -1,0 +1,52 @@
+"""Settings that several methods share, and the blocks built from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import nn
+
+from nodejepa.config import require
+from nodejepa.nn.gcn import ACTIVATIONS, GCN
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """The encoder; the paper's is a GCN of 3 layers x 256 with layer normalisation."""
+
+    kind: Literal["gcn"] = "gcn"
+    hidden: int = 256
+    layers: int = 3
+    activation: str = "relu"  # the paper does not say
+    norm: Literal["layer", "batch", "none"] = "layer"
+
+    def __post_init__(self) -> None:
+        require(self.hidden > 0, "encoder.hidden", self.hidden, "at least 1")
+        require(self.layers > 0, "encoder.layers", self.layers, "at least 1")
+        require(
+            self.activation in ACTIVATIONS, "encoder.activation", self.activation, f"one of {[*ACTIVATIONS]}"
+        )
+
+
+def build_encoder(config: EncoderConfig, in_dim: int) -> nn.Module:
+    """A fresh encoder for features of ``in_dim`` columns."""
+    return GCN(
+        in_dim,
+        hidden=config.hidden,
+        layers=config.layers,
+        activation=config.activation,
+        norm=config.norm,
+    )
+
+
+@dataclass(frozen=True)
+class EMAConfig:
+    """Momentum of the target network, linear from start to end over training."""
+
+    start: float = 0.996
+    end: float = 0.999
+
+    def __post_init__(self) -> None:
+        require(0 <= self.start <= 1, "ema.start", self.start, "between 0 and 1")
+        require(0 <= self.end <= 1, "ema.end", self.end, "between 0 and 1")

@@ -1,0 +1,194 @@
+"""What all pretraining methods share: settings, ``fit``, ``transform``, ``save`` and ``load``."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from nodejepa.config import from_dict, override, to_dict
+from nodejepa.errors import CheckpointError, ConfigError, GraphError
+from nodejepa.graph import Graph
+from nodejepa.io import as_graph
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
+from nodejepa.training.loop import Logging, train
+from nodejepa.training.run import History, Run
+from nodejepa.training.seeding import seeded
+from nodejepa.training.task import Task
+
+
+class Estimator(ABC):
+    """A method that learns an encoder from a graph without labels.
+
+    Args:
+        config: all settings; the preset's if not given.
+        preset: named settings, ``"paper"`` or ``"default"``.
+        dataset: name of the data set where a preset differs between data sets.
+        seed: of everything random.
+        device: ``"auto"`` (CUDA if there is one), ``"cpu"`` or ``"cuda"``.
+        settings: changes by name, as in :func:`nodejepa.config.override`: ``epochs=100`` or
+            ``**{"masking.hops": 1}``.
+    """
+
+    name: ClassVar[str]
+    config_class: ClassVar[type[Any]]
+    encoder_: nn.Module
+    in_dim_: int
+    history_: History
+
+    def __init__(
+        self,
+        config: Any = None,
+        *,
+        preset: str = "default",
+        dataset: str | None = None,
+        seed: int = 0,
+        device: str = "auto",
+        **settings: Any,
+    ) -> None:
+        self.config = override(config or self.preset(preset, dataset), settings)
+        self.seed, self.device = seed, device
+
+    @classmethod
+    @abstractmethod
+    def preset(cls, name: str, dataset: str | None = None) -> Any:
+        """The settings called ``name`` for a data set."""
+
+    @abstractmethod
+    def make_encoder(self, in_dim: int) -> nn.Module:
+        """The network that ``transform`` runs, with fresh weights."""
+
+    @abstractmethod
+    def make_task(self, inputs: GraphInputs) -> Task:
+        """Network and loss on a graph; trained by the one loop."""
+
+    @abstractmethod
+    def trained_encoder(self, task: Any) -> nn.Module:
+        """The encoder to keep of a trained task."""
+
+    def fit(
+        self,
+        graph: Any,
+        *,
+        out: str | Path | None = None,
+        resume: bool = False,
+        logging: Logging | None = None,
+    ) -> Self:
+        """Pretrain on a graph (or a PyG ``Data``, NetworkX or SciPy object).
+
+        Args:
+            graph: must have features.
+            out: run folder for history, checkpoints and the final model; none keeps all in memory.
+            resume: go on with the run in ``out`` if there is one.
+            logging: how often to checkpoint, TensorBoard.
+        """
+        graph = as_graph(graph)
+        logging = logging or Logging(description=f"Pretraining {self.name}")
+        if out is None:
+            self._train(graph, None, logging)
+            return self
+        run = Run(out)
+        with run.owned():
+            run.start(self._facts(graph), resume=resume)
+            if run.model.exists():
+                return self._restore(run.folder)
+            self._train(graph, run, logging)
+            self.save(run.folder)
+            run.checkpoint.unlink(missing_ok=True)  # the finished model has taken its place
+        return self
+
+    def transform(self, graph: Any) -> npt.NDArray[np.float32]:
+        """Embeddings ``[N, D]`` of a graph's nodes, rows in the graph's order; the graph may be a new one."""
+        if not hasattr(self, "encoder_"):
+            raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
+        graph = as_graph(graph)
+        if graph.num_features != self.in_dim_:
+            raise GraphError(
+                f"the graph has {graph.num_features} feature columns, the encoder expects {self.in_dim_}",
+                where="features",
+                fix="Give the same columns in the same order.",
+            )
+        device = pick_device(self.device)
+        self.encoder_.eval().to(device)
+        with torch.no_grad():
+            z: npt.NDArray[np.float32] = self.encoder_(GraphInputs(graph, device)).cpu().numpy()
+        return z
+
+    def save(self, folder: str | Path) -> None:
+        """Write the trained encoder and its settings: safetensors and JSON, no pickle."""
+        if not hasattr(self, "encoder_"):
+            raise ConfigError("there is nothing to save", fix="Call fit first.")
+        facts = {
+            "method": self.name,
+            "config": to_dict(self.config),
+            "seed": self.seed,
+            "in_dim": self.in_dim_,
+            "history": self.history_,
+            "versions": versions(),
+        }
+        save_tensors(Run(folder).model, self.encoder_.state_dict(), facts)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = "auto") -> Self:
+        """The method saved in a folder, ready to ``transform``."""
+        return cls(device=device)._restore(folder)
+
+    def _restore(self, folder: str | Path) -> Self:
+        path = Run(folder).model
+        tensors, facts = load_tensors(path)
+        if facts.get("method") != self.name:
+            raise CheckpointError(f"the model is a {facts.get('method')}, not a {self.name}", where=str(path))
+        try:
+            self.config = from_dict(self.config_class, facts["config"])
+            self.seed, self.in_dim_, self.history_ = facts["seed"], int(facts["in_dim"]), facts["history"]
+        except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
+            raise CheckpointError(f"the model's description is not understood: {error}", where=str(path)) from None
+        self.encoder_ = self.make_encoder(self.in_dim_)
+        load_into(self.encoder_, tensors, str(path))
+        return self
+
+    def _train(self, graph: Graph, run: Run | None, logging: Logging) -> None:
+        device = pick_device(self.device)
+        with seeded(self.seed, "init"):
+            task = self.make_task(GraphInputs(graph, device)).to(device)
+        self.history_ = train(task, self.config.training, seed=self.seed, run=run, logging=logging)
+        self.encoder_ = self.trained_encoder(task)
+        self.in_dim_ = graph.num_features
+
+    def _facts(self, graph: Graph) -> Mapping[str, Any]:
+        shape = {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features}
+        return {
+            "method": self.name,
+            "config": to_dict(self.config),
+            "seed": self.seed,
+            "graph": shape | {"hash": graph.content_hash},
+            "versions": versions(),
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(seed={self.seed}, config={json.dumps(to_dict(self.config))})"
+
+
+def pick_device(name: str) -> torch.device:
+    """``auto``, ``cpu`` or ``cuda`` as a device."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name not in ("cpu", "cuda"):
+        raise ConfigError(f"device {name!r} is unknown", fix="Use auto, cpu or cuda.")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("there is no CUDA device on this machine", fix="Use device cpu or auto.")
+    return torch.device(name)
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that numbers may depend on."""
+    return {name: importlib.metadata.version(name) for name in ("nodejepa", "torch", "numpy", "scipy")}

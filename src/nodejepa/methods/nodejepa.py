@@ -1,0 +1,241 @@
+"""NodeJEPA: predict the embeddings of hidden k-hop neighbourhoods (the paper, Section 3.2, Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from nodejepa.config import require
+from nodejepa.errors import ConfigError, GraphError
+from nodejepa.masking.curriculum import Curriculum
+from nodejepa.masking.khop import khop_mask
+from nodejepa.methods.blocks import EMAConfig, EncoderConfig, build_encoder
+from nodejepa.methods.estimator import Estimator
+from nodejepa.nn.ema import ema_update, frozen_copy
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
+from nodejepa.nn.restrict import restrict
+from nodejepa.objectives.laplacian import laplacian_energy
+from nodejepa.objectives.prediction import cosine_distance, l2_distance
+from nodejepa.objectives.sigreg import sigreg
+from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
+from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
+from nodejepa.training.schedules import linear
+from nodejepa.training.task import Moment, Task, TrainingConfig
+
+
+@dataclass(frozen=True)
+class MaskingConfig:
+    """Which nodes are hidden; values grow from ``*_start`` over the first ``curriculum_epochs``."""
+
+    ratio: float = 0.5
+    hops: int = 2
+    ratio_start: float = 0.2
+    hops_start: int = 1
+    curriculum: bool = True
+    curriculum_epochs: int = 50
+    isolation: bool = True  # hide targets' features from the context encoder; off: ablation E
+
+    def __post_init__(self) -> None:
+        self.schedule()
+
+    def schedule(self) -> Curriculum:
+        """The curriculum these settings describe."""
+        return Curriculum(
+            ratio_start=self.ratio_start,
+            ratio_end=self.ratio,
+            hops_start=self.hops_start,
+            hops_end=self.hops,
+            epochs=self.curriculum_epochs,
+            enabled=self.curriculum,
+        )
+
+
+@dataclass(frozen=True)
+class PredictorConfig:
+    """The predictor: restricted message passing (3 x 256), or cross-attention (ablation C)."""
+
+    kind: Literal["message-passing", "attention"] = "message-passing"
+    hidden: int = 256
+    layers: int = 3
+    heads: int = 4  # attention only; the paper does not say
+    descriptors: tuple[str, ...] = DESCRIPTORS  # none: ablation B
+    spectral_dim: int = 8  # "low-dimensional"; the paper does not say
+
+    def __post_init__(self) -> None:
+        require(self.hidden > 0, "predictor.hidden", self.hidden, "at least 1")
+        require(self.layers > 0, "predictor.layers", self.layers, "at least 1")
+        require(
+            self.heads > 0 and self.hidden % self.heads == 0,
+            "predictor.heads",
+            self.heads,
+            "a divisor of hidden",
+        )
+        require(self.spectral_dim > 0, "predictor.spectral_dim", self.spectral_dim, "at least 1")
+        unknown = [name for name in self.descriptors if name not in DESCRIPTORS]
+        require(not unknown, "predictor.descriptors", unknown, f"some of {', '.join(DESCRIPTORS)}")
+        if self.kind == "attention" and not self.descriptors:
+            raise ConfigError(
+                "the attention predictor asks with descriptors, and none are chosen",
+                where="predictor.descriptors",
+                fix="Choose some, or use predictor.kind=message-passing.",
+            )
+
+
+@dataclass(frozen=True)
+class LossConfig:
+    """Weights of the loss terms (the paper, Eq. 2)."""
+
+    prediction: Literal["cosine", "l2"] = "cosine"  # l2: ablation F
+    variance: float = 0.2  # 0 with covariance 0: ablation D
+    covariance: float = 0.2
+    sigreg: float = 0.02
+    sigreg_slices: int = 256
+    sigreg_nodes: int | None = 4096  # random subset at each step; none takes all
+    sigreg_times_n: bool = False
+    laplacian: float = 0.0  # promised in the abstract, absent from the loss
+
+    def __post_init__(self) -> None:
+        for name in ("variance", "covariance", "sigreg", "laplacian"):
+            require(getattr(self, name) >= 0, f"loss.{name}", getattr(self, name), "0 or more")
+        require(self.sigreg_slices > 0, "loss.sigreg_slices", self.sigreg_slices, "at least 1")
+        require((self.sigreg_nodes or 1) > 0, "loss.sigreg_nodes", self.sigreg_nodes, "at least 1 or none")
+
+
+@dataclass(frozen=True)
+class NodeJEPAConfig:
+    """All settings of NodeJEPA; defaults are the paper's."""
+
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    masking: MaskingConfig = field(default_factory=MaskingConfig)
+    predictor: PredictorConfig = field(default_factory=PredictorConfig)
+    loss: LossConfig = field(default_factory=LossConfig)
+    ema: EMAConfig = field(default_factory=EMAConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+class NodeJEPATask(Task):
+    """Algorithm 1 on one graph."""
+
+    collapse_advice = "Raise loss.variance or loss.sigreg, or lower training.lr."
+
+    def __init__(self, inputs: GraphInputs, config: NodeJEPAConfig) -> None:
+        super().__init__()
+        if inputs.graph.num_nodes < 2:
+            raise GraphError(
+                "the graph has one node", fix="At least two are needed: one to see, one to predict."
+            )
+        self.inputs, self.config = inputs, config
+        self.curriculum = config.masking.schedule()
+        self.encoder = build_encoder(config.encoder, inputs.graph.num_features)
+        self.target_encoder = frozen_copy(self.encoder)
+        self.token = nn.Parameter(torch.zeros(inputs.graph.num_features))
+        structure = descriptors(inputs.graph, config.predictor.descriptors, config.predictor.spectral_dim)
+        self.descriptors = torch.from_numpy(structure).to(inputs.device)
+        self.predictor = self._make_predictor(structure.shape[1])
+
+    def _make_predictor(self, descriptor_dim: int) -> nn.Module:
+        encoder, predictor = self.config.encoder, self.config.predictor
+        if predictor.kind == "attention":
+            return AttentionPredictor(
+                encoder.hidden,
+                descriptor_dim,
+                hidden=predictor.hidden,
+                heads=predictor.heads,
+                activation=encoder.activation,
+            )
+        return MessagePassingPredictor(
+            encoder.hidden,
+            descriptor_dim,
+            hidden=predictor.hidden,
+            layers=predictor.layers,
+            activation=encoder.activation,
+        )
+
+    def losses(self, moment: Moment) -> dict[str, Tensor]:
+        """One step of Algorithm 1 (the paper, appendix)."""
+        ratio, hops = self.curriculum.at(moment.epoch)
+        targets = khop_mask(self.inputs.graph, ratio, hops, moment.numpy("mask"))  # line 1
+        hidden = torch.from_numpy(targets).to(self.inputs.device) if self.config.masking.isolation else None
+        context = self.encoder(self.inputs, hidden, self.token, rows=~targets)  # lines 2-3
+        with torch.no_grad():
+            wanted = self.target_encoder(self.inputs, rows=targets)  # line 3
+        guess = self.predictor(context, self.inputs.propagation, targets, self.descriptors)  # line 4
+        distance = cosine_distance if self.config.loss.prediction == "cosine" else l2_distance
+        terms = {"prediction": distance(guess, wanted)} | self._regularise(context, ~targets, moment)  # lines 5-6
+        weights = {"prediction": 1.0} | {
+            name: getattr(self.config.loss, name) for name in terms if name != "prediction"
+        }
+        return {"loss": sum((weights[name] * term for name, term in terms.items()), torch.zeros(()))} | terms
+
+    def _regularise(
+        self, context: Tensor, visible: npt.NDArray[np.bool_], moment: Moment
+    ) -> dict[str, Tensor]:
+        """The guards against collapse, on the context nodes' embeddings."""
+        loss, terms = self.config.loss, {}
+        if loss.variance or loss.covariance:
+            covariance = covariance_matrix(context)
+            terms["variance"] = variance_loss(covariance)
+            terms["covariance"] = covariance_loss(covariance)
+        if loss.sigreg:
+            terms["sigreg"] = sigreg(
+                context,
+                moment.torch("noise"),
+                slices=loss.sigreg_slices,
+                max_nodes=loss.sigreg_nodes,
+                times_n=loss.sigreg_times_n,
+            )
+        if loss.laplacian:
+            terms["laplacian"] = laplacian_energy(
+                context, restrict(self.inputs.propagation, visible, visible)
+            )
+        return terms
+
+    def after_step(self, progress: float) -> None:
+        """Move the target encoder (Algorithm 1, line 6)."""
+        ema_update(
+            self.target_encoder, self.encoder, linear(progress, self.config.ema.start, self.config.ema.end)
+        )
+
+    def embed(self) -> Tensor:
+        """Embeddings of the whole graph, nothing hidden."""
+        z: Tensor = self.encoder(self.inputs)
+        return z
+
+
+class NodeJEPA(Estimator):
+    """Node embeddings by predicting, in latent space, neighbourhoods hidden from the encoder.
+
+    >>> from nodejepa.data import load_dataset
+    >>> graph = load_dataset("digits").graph
+    >>> NodeJEPA(epochs=2).fit(graph).transform(graph).shape
+    (1797, 256)
+    """
+
+    name = "nodejepa"
+    config_class = NodeJEPAConfig
+
+    @classmethod
+    def preset(cls, name: str, dataset: str | None = None) -> NodeJEPAConfig:
+        """``paper``: the paper's settings (200 epochs on arxiv, else 300); ``default``: the same for now."""
+        if name not in ("paper", "default"):
+            raise ConfigError(f"nodejepa has no preset {name!r}", fix="Use paper or default.")
+        epochs = 200 if dataset in ("arxiv", "synthetic-arxiv") else 300
+        return NodeJEPAConfig(training=TrainingConfig(epochs=epochs))
+
+    def make_encoder(self, in_dim: int) -> nn.Module:
+        """The paper's GCN, or what the settings say."""
+        return build_encoder(self.config.encoder, in_dim)
+
+    def make_task(self, inputs: GraphInputs) -> Task:
+        """Algorithm 1."""
+        return NodeJEPATask(inputs, self.config)
+
+    def trained_encoder(self, task: NodeJEPATask) -> nn.Module:
+        """The context encoder f_theta, which the paper probes."""
+        return task.encoder

@@ -1,0 +1,162 @@
+"""Predictors: from what the context encoder saw to what the target encoder would have said.
+
+Both are leak-free: of a target they read its structural descriptor and nothing else.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from nodejepa.nn.gcn import make_activation, make_norm
+from nodejepa.nn.restrict import restrict
+from nodejepa.nn.sparse import SparseOperator
+
+
+class MessagePassingPredictor(nn.Module):
+    r"""A GCN whose messages only leave context nodes (NodeJEPA, Section 3.2 (ii)).
+
+    .. math:: h_i^{(l+1)} = \sigma\,\mathrm{LN}\Big(\sum_{j \in C} S_{ij}\, h_j^{(l)} W_l + U_l d_i + b_l\Big)
+
+    with C the context and :math:`d_i` the descriptor of node i, and neither LN nor :math:`\sigma` after
+    the last layer. Since no message ever leaves a target, all layers but the last run on the context's own
+    block of S, and the last on the block from context to targets.
+
+    Args:
+        width: of the context embeddings and of the prediction.
+        descriptor_dim: columns of the descriptors; 0 predicts without structure (ablation B).
+        hidden: width of the inner layers.
+        layers: how many.
+        activation: as in :class:`~nodejepa.nn.gcn.GCN`.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        descriptor_dim: int,
+        *,
+        hidden: int = 256,
+        layers: int = 3,
+        activation: str = "relu",
+    ) -> None:
+        super().__init__()
+        widths = [width] + [hidden] * (layers - 1) + [width]
+        self.messages = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
+        self.structure = nn.ModuleList(
+            nn.Linear(descriptor_dim, b, bias=False) for b in widths[1:] if descriptor_dim
+        )
+        self.norms = nn.ModuleList(make_norm("layer", b) for b in widths[1:-1])
+        self.activations = nn.ModuleList(make_activation(activation) for _ in widths[1:-1])
+
+    def forward(
+        self,
+        context: Tensor,
+        propagation: SparseOperator,
+        targets: npt.NDArray[np.bool_],
+        descriptors: Tensor,
+    ) -> Tensor:
+        """Predictions ``[targets, width]`` from context embeddings ``[N - targets, width]``.
+
+        ``targets`` is a bool ``[N]``, ``descriptors`` ``[N, descriptor_dim]``.
+        """
+        visible = ~targets
+        among_context = restrict(propagation, visible, visible)
+        to_targets = restrict(propagation, targets, visible)
+        masked = torch.from_numpy(targets).to(context.device)
+        own, wanted = descriptors[~masked], descriptors[masked]
+        h = context
+        for i, (norm, activation) in enumerate(zip(self.norms, self.activations, strict=True)):
+            h = activation(norm(self._receive(i, among_context(h), own)))
+        return self._receive(-1, to_targets(h), wanted)
+
+    def _receive(self, layer: int, gathered: Tensor, descriptors: Tensor) -> Tensor:
+        message: Tensor = self.messages[layer](gathered)
+        if self.structure:
+            message = message + self.structure[layer](descriptors)
+        return message
+
+
+class AttentionPredictor(nn.Module):
+    r"""Cross-attention (NodeJEPA, Section 3.2 (i); ablation C): descriptors ask, context embeddings answer.
+
+    .. math:: \hat h_i = \mathrm{MLP}\Big(\mathrm{LN}\big(
+        \mathrm{softmax}(q(d_i)\, k(h_C, d_C)^\top / \sqrt{w})\, v(h_C) + q(d_i)\big)\Big)
+
+    The fused attention kernel works in blocks: no ``targets x context`` matrix is ever stored.
+
+    Args:
+        width: of the context embeddings and of the prediction.
+        descriptor_dim: columns of the descriptors.
+        hidden: width of queries, keys and values.
+        heads: attention heads; must divide ``hidden``.
+        activation: of the output MLP.
+    """
+
+    def __init__(
+        self, width: int, descriptor_dim: int, *, hidden: int = 256, heads: int = 4, activation: str = "relu"
+    ) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Sequential(
+            nn.Linear(descriptor_dim, hidden), make_activation(activation), nn.Linear(hidden, hidden)
+        )
+        self.key = nn.Linear(width, hidden)
+        self.key_structure = nn.Linear(descriptor_dim, hidden, bias=False)
+        self.value = nn.Linear(width, hidden)
+        self.norm = nn.LayerNorm(hidden)
+        self.out = nn.Sequential(
+            nn.Linear(hidden, hidden), make_activation(activation), nn.Linear(hidden, width)
+        )
+
+    def forward(
+        self,
+        context: Tensor,
+        propagation: SparseOperator,  # noqa: ARG002 - the two predictors are called alike
+        targets: npt.NDArray[np.bool_],
+        descriptors: Tensor,
+    ) -> Tensor:
+        """As :meth:`MessagePassingPredictor.forward`."""
+        masked = torch.from_numpy(targets).to(context.device)
+        query = self.query(descriptors[masked])
+        key = self.key(context) + self.key_structure(descriptors[~masked])
+        attended = nn.functional.scaled_dot_product_attention(
+            self._split(query), self._split(key), self._split(self.value(context))
+        )
+        merged = attended.squeeze(0).transpose(0, 1).reshape(query.shape)
+        prediction: Tensor = self.out(self.norm(merged + query))
+        return prediction
+
+    def _split(self, x: Tensor) -> Tensor:
+        """``[n, hidden]`` as ``[1, heads, n, hidden / heads]``."""
+        return x.view(x.shape[0], self.heads, -1).transpose(0, 1).unsqueeze(0)
+
+
+class PatchPredictor(nn.Module):
+    """An MLP from a context patch's embedding and a target patch's descriptor to the target's embedding.
+
+    Args:
+        width: of the patch embeddings.
+        descriptor_dim: columns of the patch descriptors.
+        hidden: width of the inner layers.
+        layers: linear layers, at least 1.
+        activation: between them.
+    """
+
+    def __init__(
+        self, width: int, descriptor_dim: int, *, hidden: int = 256, layers: int = 3, activation: str = "relu"
+    ) -> None:
+        super().__init__()
+        widths = [width + descriptor_dim] + [hidden] * (layers - 1) + [width]
+        blocks: list[nn.Module] = []
+        for a, b in pairwise(widths[:-1]):
+            blocks += [nn.Linear(a, b), make_norm("layer", b), make_activation(activation)]
+        self.mlp = nn.Sequential(*blocks, nn.Linear(widths[-2], widths[-1]))
+
+    def forward(self, context: Tensor, descriptors: Tensor) -> Tensor:
+        """``[n, width]`` and ``[n, descriptor_dim]`` to ``[n, width]``."""
+        prediction: Tensor = self.mlp(torch.cat([context, descriptors], dim=1))
+        return prediction

@@ -1,0 +1,77 @@
+"""Checkpoints and models on disk: one safetensors file, its facts as JSON in the header, a digest over all.
+
+Nothing in such a file is ever executed. A file is written beside its final name and moved into place, so a
+kill leaves the old or the new one, never half of one; the digest finds what a disk did to it later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from nodejepa.errors import CheckpointError
+from nodejepa.files import atomic_path
+
+_FORMAT = "nodejepa-1"
+
+
+def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+    """Write named tensors and JSON-able facts as one file, atomically."""
+    cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(dict(facts), allow_nan=False)
+    header = {"format": _FORMAT, "facts": text, "digest": _digest(cpu, text)}
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(safetensors.torch.save(cpu, metadata=header))
+
+
+def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what :func:`save_tensors` wrote; anything else ends in a :class:`CheckpointError`."""
+    where = str(path)
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    except FileNotFoundError:
+        raise CheckpointError("there is no such file", where=where) from None
+    except (safetensors.SafetensorError, OSError, ValueError, RuntimeError) as error:
+        raise CheckpointError(
+            f"the file is damaged or not in safetensors format: {error}",
+            where=where,
+            fix="Delete it and train again, or restore it from a copy.",
+        ) from None
+    if header.get("format") != _FORMAT:
+        raise CheckpointError("the file was not written by nodejepa", where=where)
+    if header.get("digest") != _digest(tensors, header.get("facts", "")):
+        raise CheckpointError(
+            "the file is damaged: its digest does not match",
+            where=where,
+            fix="Delete it and train again, or restore it from a copy.",
+        )
+    facts: dict[str, Any] = json.loads(header["facts"])
+    return tensors, facts
+
+
+def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
+    """Copy tensors into a module whose names and shapes must be the same."""
+    wanted = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    if wanted != found:
+        differing = sorted(set(wanted.items()) ^ set(found.items()))[:3]
+        raise CheckpointError(f"the network in the file is another one: {differing}", where=where)
+    module.load_state_dict(dict(tensors))
+
+
+def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
+    sha = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        sha.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
+        sha.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return sha.hexdigest()

@@ -1,0 +1,187 @@
+"""The one training loop. Every method goes through here."""
+
+from __future__ import annotations
+
+import math
+import resource
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nodejepa.diagnostics import diagnose
+from nodejepa.errors import TrainingError
+from nodejepa.progress import progress_bar
+from nodejepa.training.checkpoint import load_into
+from nodejepa.training.run import History, Run
+from nodejepa.training.schedules import cosine_rate
+from nodejepa.training.seeding import seeded
+from nodejepa.training.task import Moment, Task, TrainingConfig
+
+_WATCH_EVERY = 10  # epochs between two looks at the embeddings' geometry
+_WATCH_NODES = 4096  # evenly spaced sample: enough for a 256 x 256 covariance, cheap at any size
+_RANK_FLOOR, _STD_FLOOR = 4.0, 0.02
+
+
+class CollapseWarning(UserWarning):
+    """The embeddings are collapsing during training."""
+
+
+@dataclass(frozen=True)
+class Logging:
+    """What a run leaves behind besides its result; nothing here changes a bit of it."""
+
+    checkpoint_epochs: int = 50
+    checkpoint_minutes: float = 2.0
+    tensorboard: bool = False
+    description: str = "Pretraining"
+
+
+def train(
+    task: Task, config: TrainingConfig, *, seed: int, run: Run | None = None, logging: Logging | None = None
+) -> History:
+    """Optimise ``task`` and return the history: one record an epoch.
+
+    With a ``run`` that holds a checkpoint, training goes on from it and ends in exactly the bits of an
+    uninterrupted run: all randomness is a function of (seed, epoch, step), all schedules of progress.
+    """
+    logging = logging or Logging()
+    parameters = [p for p in task.parameters() if p.requires_grad]
+    optimiser = torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay)
+    history: History = []
+    if run is not None and run.checkpoint.exists():
+        history = _restore(run, task, optimiser)
+    total = config.epochs * task.steps_per_epoch
+    writer = _tensorboard(run) if logging.tensorboard and run is not None else None
+    saved_at = time.monotonic()
+    task.train()
+    with progress_bar(logging.description, total=config.epochs) as advance:
+        advance(len(history))
+        for epoch in range(len(history), config.epochs):
+            started = time.perf_counter()
+            sums: dict[str, float] = {}
+            for step in range(task.steps_per_epoch):
+                done = epoch * task.steps_per_epoch + step
+                moment = Moment(seed, epoch, step, done / total)
+                rate = cosine_rate(moment.progress, config.lr, config.lr_end, config.warmup)
+                for name, value in _step(task, moment, optimiser, parameters, rate, config.clip, run).items():
+                    sums[name] = sums.get(name, 0.0) + value / task.steps_per_epoch
+                task.after_step((done + 1) / total)
+            record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate}
+            if (epoch + 1) % _WATCH_EVERY == 0 or epoch + 1 == config.epochs:
+                record |= _watch(task, epoch + 1)
+            record |= {"seconds": time.perf_counter() - started, "peak_memory_mb": peak_memory_mb()}
+            history.append(record)
+            if run is not None:
+                run.append(record)
+                due = time.monotonic() - saved_at > 60 * logging.checkpoint_minutes
+                if due or (epoch + 1) % logging.checkpoint_epochs == 0:
+                    _save(run, task, optimiser, history)
+                    saved_at = time.monotonic()
+            if writer is not None:
+                for name, value in record.items():
+                    writer.add_scalar(name, value, epoch + 1)
+            advance(1, note=_note(record))
+    if writer is not None:
+        writer.close()
+    if run is not None:
+        run.write_table(history)
+    task.eval()
+    return history
+
+
+def _step(
+    task: Task,
+    moment: Moment,
+    optimiser: torch.optim.Optimizer,
+    parameters: list[torch.nn.Parameter],
+    rate: float,
+    clip: float,
+    run: Run | None,
+) -> dict[str, float]:
+    """One gradient step; a loss or gradient that is not finite stops training before it does harm."""
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    with seeded(moment.seed, "dropout", moment.epoch, moment.step):
+        terms = task.losses(moment)
+    optimiser.zero_grad(set_to_none=True)
+    terms["loss"].backward()  # type: ignore[no-untyped-call]
+    norm = torch.nn.utils.clip_grad_norm_(parameters, clip)
+    values = {name: term.item() for name, term in terms.items()} | {"gradient_norm": norm.item()}
+    bad = [name for name, value in values.items() if not math.isfinite(value)]
+    if bad:
+        kept = run is not None and run.checkpoint.exists()
+        raise TrainingError(
+            f"{', '.join(bad)} became infinite or not a number in epoch {moment.epoch + 1}",
+            where=str(run.folder) if run is not None else "training",
+            fix="Lower training.lr, or check the features for extreme values."
+            + (" The last good checkpoint is kept." if kept else ""),
+        )
+    optimiser.step()
+    return values
+
+
+@torch.no_grad()
+def _watch(task: Task, epoch: int) -> dict[str, float]:
+    """Effective rank and mean std of a sample of embeddings; warns when they fall through the floor."""
+    task.eval()
+    z = task.embed()
+    task.train()
+    z = z[:: max(z.shape[0] // _WATCH_NODES, 1)]
+    found = diagnose(z.cpu().numpy())
+    rank, std = found.effective_rank or 0.0, found.mean_std or 0.0
+    if rank < min(_RANK_FLOOR, z.shape[1] / 2) or std < _STD_FLOOR:
+        warnings.warn(
+            f"epoch {epoch}: the embeddings collapse (effective rank {rank:.1f} of {z.shape[1]}, mean std "
+            f"{std:.3f}). {task.collapse_advice}",
+            CollapseWarning,
+            stacklevel=3,
+        )
+    return {"effective_rank": rank, "mean_std": std}
+
+
+def _save(run: Run, task: Task, optimiser: torch.optim.Optimizer, history: History) -> None:
+    tensors = {f"task.{name}": tensor for name, tensor in task.state_dict().items()}
+    for i, state in optimiser.state_dict()["state"].items():
+        tensors |= {f"optimiser.{i}.{name}": torch.as_tensor(value) for name, value in state.items()}
+    run.save_checkpoint(tensors, history)
+
+
+def _restore(run: Run, task: Task, optimiser: torch.optim.Optimizer) -> History:
+    tensors, history = run.load_checkpoint()
+    parts: dict[str, dict[str, Tensor]] = {"task": {}, "optimiser": {}}
+    for name, tensor in tensors.items():
+        owner, _, rest = name.partition(".")
+        parts[owner][rest] = tensor
+    load_into(task, parts["task"], str(run.checkpoint))
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in parts["optimiser"].items():
+        i, _, key = name.partition(".")
+        state.setdefault(int(i), {})[key] = tensor
+    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+    return history
+
+
+def _note(record: dict[str, Any]) -> str:
+    shown = {k: v for k, v in record.items() if k not in ("epoch", "lr", "seconds", "peak_memory_mb")}
+    return " ".join(f"{name} {value:.3g}" for name, value in shown.items())
+
+
+def _tensorboard(run: Run) -> Any:
+    try:
+        from torch.utils.tensorboard.writer import SummaryWriter
+    except ImportError:
+        raise TrainingError(
+            "TensorBoard is not installed", fix="pip install 'nodejepa[tensorboard]'."
+        ) from None
+    return SummaryWriter(str(run.folder / "tensorboard"))
+
+
+def peak_memory_mb() -> float:
+    """Highest resident memory of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)

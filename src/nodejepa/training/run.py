@@ -1,0 +1,127 @@
+"""A run folder: configuration, history, checkpoint, final model; owned by one process at a time.
+
+config.json              what was asked for: method, settings, seed, graph, versions
+history.jsonl            one line an epoch, written as it ends (history.csv: the same as a table)
+checkpoint.safetensors   the newest state training can go on from
+model.safetensors        the finished model
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from nodejepa.errors import CheckpointError, TrainingError
+from nodejepa.files import write_json, write_text
+from nodejepa.training.checkpoint import load_tensors, save_tensors
+
+History = list[dict[str, Any]]
+
+
+class Run:
+    """Reads and writes the files of one run folder."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.checkpoint = self.folder / "checkpoint.safetensors"
+        self.model = self.folder / "model.safetensors"
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Hold the folder; a second process is refused. The kernel lets go of it when the owner dies."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = (self.folder / ".lock").open("w")
+        except OSError as error:
+            raise TrainingError(
+                f"cannot write to the run folder: {error.strerror}", where=str(self.folder)
+            ) from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise TrainingError(
+                    "another process is using the run folder",
+                    where=str(self.folder),
+                    fix="Wait for it to end or choose another folder.",
+                ) from None
+            yield
+
+    def start(self, facts: Mapping[str, Any], *, resume: bool) -> bool:
+        """Write config.json, or check that a run begun before was the same; True if there was one."""
+        begun = self.checkpoint.exists() or self.model.exists()
+        if begun and not resume:
+            raise TrainingError(
+                "the folder already holds a run",
+                where=str(self.folder),
+                fix="Resume it (resume=True, --resume), delete the folder or choose another one.",
+            )
+        if begun:
+            before = self.read_config()
+            for key in ("method", "config", "seed", "graph"):
+                if before.get(key) != facts.get(key):
+                    difference = _difference(before.get(key), facts.get(key))
+                    raise CheckpointError(
+                        f"the run in the folder has another {key}: {difference}",
+                        where=str(self.folder),
+                        fix="Resume with the same settings and graph, or choose another folder.",
+                    )
+        else:
+            write_json(self.folder / "config.json", facts)
+            (self.folder / "history.jsonl").unlink(missing_ok=True)
+        return begun
+
+    def read_config(self) -> dict[str, Any]:
+        """config.json of the run."""
+        path = self.folder / "config.json"
+        try:
+            config = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise CheckpointError(
+                "the folder holds no run: config.json is missing", where=str(self.folder)
+            ) from None
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"config.json is damaged: {error}", where=str(path)) from None
+        if not isinstance(config, dict):
+            raise CheckpointError("config.json is damaged: not an object", where=str(path))
+        return config
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Add one epoch to history.jsonl."""
+        with (self.folder / "history.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def save_checkpoint(self, tensors: Mapping[str, Tensor], history: History) -> None:
+        """Everything needed to go on, in one atomic file."""
+        save_tensors(self.checkpoint, tensors, {"history": history})
+
+    def load_checkpoint(self) -> tuple[dict[str, Tensor], History]:
+        """What :meth:`save_checkpoint` wrote. history.jsonl is cut back to it: later epochs run again."""
+        tensors, facts = load_tensors(self.checkpoint)
+        history: History = facts.get("history", [])
+        write_text(self.folder / "history.jsonl", "".join(json.dumps(r) + "\n" for r in history))
+        return tensors, history
+
+    def write_table(self, history: History) -> None:
+        """history.csv from the whole history."""
+        if history:
+            out = io.StringIO()
+            writer = csv.DictWriter(out, fieldnames=list(dict.fromkeys(k for r in history for k in r)))
+            writer.writeheader()
+            writer.writerows(history)
+            write_text(self.folder / "history.csv", out.getvalue())
+
+
+def _difference(before: Any, now: Any) -> str:
+    if isinstance(before, dict) and isinstance(now, dict):
+        keys = [k for k in dict.fromkeys([*before, *now]) if before.get(k) != now.get(k)]
+        return "; ".join(f"{k}: {_difference(before.get(k), now.get(k))}" for k in keys[:3])
+    return f"{before!r} then, {now!r} now"

@@ -1,0 +1,69 @@
+"""What the one training loop needs to know of a method."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nodejepa.config import require
+from nodejepa.training.seeding import numpy_generator, torch_generator
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a method is optimised; the defaults are the paper's shared settings (appendix, Table "shared")."""
+
+    epochs: int = 300
+    lr: float = 1e-3
+    lr_end: float = 1e-6
+    weight_decay: float = 1e-4
+    clip: float = 1.0
+    warmup: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(self.epochs >= 0, "training.epochs", self.epochs, "0 or more")
+        require(self.lr > 0, "training.lr", self.lr, "positive")
+        require(0 <= self.lr_end <= self.lr, "training.lr_end", self.lr_end, "between 0 and training.lr")
+        require(self.weight_decay >= 0, "training.weight_decay", self.weight_decay, "0 or more")
+        require(self.clip > 0, "training.clip", self.clip, "positive")
+        require(0 <= self.warmup < 1, "training.warmup", self.warmup, "at least 0 and below 1")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where in a run a step stands; all of its randomness is a function of this."""
+
+    seed: int
+    epoch: int
+    step: int
+    progress: float  # share of all steps already done, 0 .. 1
+
+    def numpy(self, purpose: str) -> np.random.Generator:
+        """NumPy randomness of this step for one purpose."""
+        return numpy_generator(self.seed, purpose, self.epoch, self.step)
+
+    def torch(self, purpose: str) -> torch.Generator:
+        """Torch randomness of this step for one purpose."""
+        return torch_generator(self.seed, purpose, self.epoch, self.step)
+
+
+class Task(nn.Module, ABC):
+    """Network and loss of a method on one graph. Parameters that require gradients are optimised."""
+
+    steps_per_epoch: int = 1
+    collapse_advice: str = "Lower training.lr or train for fewer epochs."
+
+    @abstractmethod
+    def losses(self, moment: Moment) -> dict[str, Tensor]:
+        """One step's loss terms; ``"loss"`` is the one to minimise."""
+
+    @abstractmethod
+    def embed(self) -> Tensor:
+        """Embeddings ``[N, D]`` of the training graph as they are now."""
+
+    def after_step(self, progress: float) -> None:
+        """Called after every optimiser step, with the share of steps done (EMA updates)."""

@@ -1,0 +1,47 @@
+"""Sparse products and blocks equal their dense twins, forward and backward."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from nodejepa.nn.restrict import restrict
+from nodejepa.nn.sparse import SparseOperator
+
+
+def random_matrix(rows, columns, seed, symmetric=False):
+    matrix = sp.random_array((rows, columns), density=0.2, rng=np.random.default_rng(seed), dtype=np.float32)
+    return sp.csr_array(matrix + matrix.T) if symmetric else sp.csr_array(matrix)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_product_and_gradient_equal_the_dense_ones(symmetric):
+    matrix = random_matrix(12, 12 if symmetric else 7, 0, symmetric)
+    x = torch.randn(matrix.shape[1], 5, requires_grad=True)
+    out = SparseOperator(matrix, symmetric=symmetric)(x)
+    weights = torch.randn_like(out)
+    (gradient,) = torch.autograd.grad((out * weights).sum(), x)
+    dense = torch.from_numpy(matrix.toarray())
+    torch.testing.assert_close(out, dense @ x)
+    torch.testing.assert_close(gradient, dense.T @ weights)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_blocks_equal_dense_indexing(symmetric):
+    matrix = random_matrix(15, 15, 1, symmetric)
+    operator = SparseOperator(matrix, symmetric=symmetric)
+    rng = np.random.default_rng(2)
+    some, others = rng.random(15) < 0.5, rng.random(15) < 0.4
+    dense = matrix.toarray()
+    for rows, columns in ((some, others), (some, some), (some, None), (None, others), (None, None)):
+        block = restrict(operator, rows, columns)
+        wanted = dense[slice(None) if rows is None else rows][:, slice(None) if columns is None else columns]
+        np.testing.assert_array_equal(block.matrix.toarray(), wanted)
+        np.testing.assert_array_equal(block.transposed_matrix.toarray(), wanted.T)
+
+
+def test_an_empty_block_gives_zeros():
+    operator = SparseOperator(random_matrix(6, 6, 3, symmetric=True), symmetric=True)
+    nothing = np.zeros(6, dtype=bool)
+    assert restrict(operator, ~nothing, nothing)(torch.zeros(0, 4)).equal(torch.zeros(6, 4))
+    assert restrict(operator, nothing, ~nothing)(torch.randn(6, 4)).shape == (0, 4)

@@ -1,0 +1,141 @@
+"""Each objective equals its naive twin and one gradient step moves it the right way."""
+
+import math
+
+import pytest
+import torch
+
+from nodejepa.nn.sparse import SparseOperator
+from nodejepa.objectives.hyperbola import hyperbola_distance
+from nodejepa.objectives.laplacian import laplacian_energy
+from nodejepa.objectives.prediction import cosine_distance, l2_distance
+from nodejepa.objectives.sigreg import sigreg
+from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
+
+
+@pytest.fixture
+def pair():
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(30, 6, generator=generator), torch.randn(30, 6, generator=generator)
+
+
+def test_prediction_losses_by_hand(pair):
+    guess, wanted = pair
+    rows = [
+        1 - float(g @ w) / (math.sqrt(float(g @ g)) * math.sqrt(float(w @ w)))
+        for g, w in zip(*pair, strict=True)
+    ]
+    assert float(cosine_distance(guess, wanted)) == pytest.approx(sum(rows) / 30, abs=1e-6)
+    assert float(l2_distance(guess, wanted)) == pytest.approx(float((guess - wanted).pow(2).mean()), abs=1e-6)
+    assert float(cosine_distance(wanted * 3, wanted)) == pytest.approx(0, abs=1e-6)
+
+
+def test_vicreg_terms_by_hand(pair):
+    z = pair[0] * torch.tensor([0.1, 0.5, 1, 2, 0, 1.0])
+    n, d = z.shape
+    mean = [sum(float(z[i, j]) for i in range(n)) / n for j in range(d)]
+    c = [
+        [
+            sum((float(z[i, j]) - mean[j]) * (float(z[i, k]) - mean[k]) for i in range(n)) / (n - 1)
+            for k in range(d)
+        ]
+        for j in range(d)
+    ]
+    variance = sum(max(0, 1 - math.sqrt(c[j][j] + 1e-4)) for j in range(d)) / d
+    covariance = sum(c[j][k] ** 2 for j in range(d) for k in range(d) if j != k) / d
+    matrix = covariance_matrix(z)
+    assert float(variance_loss(matrix)) == pytest.approx(variance, rel=1e-5)
+    assert float(covariance_loss(matrix)) == pytest.approx(covariance, rel=1e-4)
+
+
+def naive_sigreg(z, generator, slices, max_nodes, times_n):
+    """34 trigonometric passes and a plain trapezoid over all 33 knots of [-3, 3]."""
+    if max_nodes is not None and len(z) > max_nodes:
+        z = z[torch.randperm(len(z), generator=generator)[:max_nodes].sort().values]
+    a = torch.randn(z.shape[1], slices, generator=generator, dtype=z.dtype)
+    u = z @ (a / a.norm(dim=0))
+    t = torch.linspace(-3, 3, 33, dtype=z.dtype)
+    phi = torch.exp(-t.square() / 2)
+    real = torch.cos(t[:, None, None] * u).mean(dim=1) - phi[:, None]
+    imaginary = torch.sin(t[:, None, None] * u).mean(dim=1)
+    integrand = phi[:, None] * (real.square() + imaginary.square())
+    return torch.trapezoid(integrand, t, dim=0).mean() * (len(z) if times_n else 1)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "max_nodes", "times_n"), [(50, None, False), (400, None, True), (400, 300, False)]
+)
+def test_sigreg_and_its_gradient_equal_the_naive_formula(nodes, max_nodes, times_n):
+    z = torch.randn(nodes, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) * 1.7 + 0.3
+    mine, theirs = z.clone().requires_grad_(), z.clone().requires_grad_()
+    one = sigreg(mine, torch.Generator().manual_seed(2), slices=256, max_nodes=max_nodes, times_n=times_n)
+    two = naive_sigreg(theirs, torch.Generator().manual_seed(2), 256, max_nodes, times_n)
+    torch.testing.assert_close(one, two, rtol=1e-9, atol=1e-12)
+    one.backward()
+    two.backward()
+    torch.testing.assert_close(mine.grad, theirs.grad, rtol=1e-8, atol=1e-12)
+
+
+def test_sigreg_in_float32_stays_close_to_float64():
+    z = torch.randn(500, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) * 3
+    exact = naive_sigreg(z, torch.Generator().manual_seed(5), 64, None, False)
+    directions = torch.Generator().manual_seed(5)
+    a = torch.randn(16, 64, generator=directions, dtype=torch.float64)
+    from nodejepa.objectives.sigreg import _GaussianDistance
+
+    single = _GaussianDistance.apply((z @ (a / a.norm(dim=0))).float())
+    assert float(single) == pytest.approx(float(exact), rel=1e-4)
+
+
+def test_sigreg_prefers_a_standard_normal():
+    generator = torch.Generator().manual_seed(3)
+    normal = torch.randn(4000, 8, generator=generator)
+    scores = [
+        float(sigreg(z, torch.Generator().manual_seed(4)))
+        for z in (normal, normal * 0.2, normal * 3, normal + 1, normal * 0)
+    ]
+    assert scores[0] == min(scores)
+    assert scores[4] == pytest.approx(0.4, abs=0.02)  # the integral of phi (1 - phi)^2
+
+
+def test_hyperbola_by_hand():
+    guess, wanted = torch.tensor([[1.0, 3.0]]), torch.tensor([[0.0, 0.0]])
+    points = [(math.cosh(2), math.sinh(2)), (1, 0)]
+    gaps = [abs(a - b) for a, b in zip(*points, strict=True)]
+    assert float(hyperbola_distance(guess, wanted)) == pytest.approx(sum(g - 0.5 for g in gaps) / 2, rel=1e-6)
+    assert torch.isfinite(hyperbola_distance(guess * 1e6, wanted))
+
+
+def test_laplacian_energy_is_the_sum_over_edges(toy_graph):
+    z = torch.randn(toy_graph.num_nodes, 4)
+    s = torch.from_numpy(toy_graph.normalized_adjacency.toarray())
+    wanted = torch.trace(z.T @ (torch.eye(len(s)) - s) @ z) / z.numel()
+    torch.testing.assert_close(laplacian_energy(z, SparseOperator(toy_graph.normalized_adjacency)), wanted)
+
+
+@pytest.mark.parametrize(
+    "name", ["cosine", "l2", "variance", "covariance", "sigreg", "hyperbola", "laplacian"]
+)
+def test_one_gradient_step_lowers_the_loss(name, toy_graph):
+    torch.manual_seed(0)
+    size = toy_graph.num_nodes
+    z = (
+        torch.randn(size, 3) @ torch.randn(3, 6) * 0.3 + 0.5
+    ).requires_grad_()  # low rank, narrow, off centre
+    wanted = torch.randn(size, 6)
+    operator = SparseOperator(toy_graph.normalized_adjacency, symmetric=True)
+    loss = {
+        "cosine": lambda: cosine_distance(z, wanted),
+        "l2": lambda: l2_distance(z, wanted),
+        "variance": lambda: variance_loss(covariance_matrix(z)),
+        "covariance": lambda: covariance_loss(covariance_matrix(z)),
+        "sigreg": lambda: sigreg(z, torch.Generator().manual_seed(0)),
+        "hyperbola": lambda: hyperbola_distance(z, wanted),
+        "laplacian": lambda: laplacian_energy(z, operator),
+    }[name]
+    before = loss()
+    (gradient,) = torch.autograd.grad(before, z)
+    assert float(gradient.norm()) > 0
+    with torch.no_grad():
+        z -= 0.1 * gradient / gradient.norm()
+    assert loss().item() < before.item()
