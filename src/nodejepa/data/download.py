@@ -11,6 +11,7 @@ import hashlib
 import http.client
 import shutil
 import tempfile
+import urllib.error
 import urllib.request
 import zipfile
 import zlib
@@ -96,7 +97,7 @@ def _unpack(opened: zipfile.ZipFile, member: str, path: Path) -> None:
 def fetch(url: str, target: Path, sha256: str | None) -> None:
     """Write what ``url`` holds to ``target``; refuse it if it is cut short or has another SHA-256."""
     digest = hashlib.sha256()
-    with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response, target.open("wb") as out:
+    with _open(url) as response, target.open("wb") as out:
         announced = response.headers.get("Content-Length")
         total = int(announced) if announced and announced.isdigit() else None
         with progress_bar(f"Downloading {url.rsplit('/', 1)[-1]} (kB)", _kilobytes(total)) as advance:
@@ -109,6 +110,15 @@ def fetch(url: str, target: Path, sha256: str | None) -> None:
             where=url,
             fix="The published file has changed or something in between altered it; it was not kept.",
         )
+
+
+def _open(url: str) -> http.client.HTTPResponse:
+    try:
+        response: http.client.HTTPResponse = urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS)
+    except urllib.error.HTTPError as error:
+        error.close()  # it is the server's answer and holds the connection
+        raise
+    return response
 
 
 def _copy(

@@ -39,7 +39,8 @@ def load_gnn_benchmark(name: str, root: Path) -> Dataset:
 def read_gnn_benchmark(path: Path, name: str) -> Dataset:
     """Read one file in the gnn-benchmark layout; pickled arrays in it are refused."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # opened here: np.load forgets to close a file that turns out to be broken
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             links = _csr(archive, "adj").tocoo()
             words = _csr(archive, "attr")
             labels = archive["labels"]

@@ -49,7 +49,7 @@ def _stub_counts(spec: SyntheticSpec, rng: np.random.Generator) -> npt.NDArray[n
     degree = quantile ** (-1 / (spec.degree_exponent - 1))
     cap = max(1.0, spec.max_degree_share * spec.nodes)
     for _ in range(10):  # capping lowers the sum and scaling lifts the rest: settles quickly
-        degree = np.minimum(degree * (spec.edges / degree.sum()), cap)
+        degree = np.minimum(degree * (max(spec.edges, 1) / degree.sum()), cap)
     return rng.permutation(np.floor(degree + rng.random(spec.nodes)).astype(np.int64))
 
 

@@ -35,7 +35,7 @@ class SyntheticSpec:
     homophily: float = 0.7
     degree_exponent: float = 2.4
     max_degree_share: float = 0.1
-    feature_noise: float = 4.0
+    feature_noise: float = 5.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -96,5 +96,5 @@ ARXIV_LIKE = SyntheticSpec(
     homophily=0.69,
     degree_exponent=2.25,
     max_degree_share=0.175,
-    feature_noise=4.0,
+    feature_noise=5.0,
 )

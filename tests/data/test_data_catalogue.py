@@ -1,0 +1,161 @@
+"""The catalogue: real graphs count what they should, wrong names and wrong files are explained."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from nodejepa.data import CATALOGUE, load_dataset
+from nodejepa.data.catalogue import check_counts, data_root
+from nodejepa.errors import ConfigError, DataError
+
+REAL = ["computers", "photo", "cs", "physics", "cora"]
+
+
+def test_catalogue_names_every_promised_graph():
+    promised = "computers photo cs physics arxiv cora digits synthetic synthetic-arxiv"
+    assert list(CATALOGUE) == promised.split()
+    for name, entry in CATALOGUE.items():
+        assert entry.name == name
+        assert entry.summary
+        assert "\n" not in entry.summary
+        assert entry.source
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_graph_has_the_published_counts(data_root, name):
+    dataset, entry = load_dataset(name, data_root), CATALOGUE[name]
+    graph = dataset.graph
+    found = (graph.num_nodes, graph.num_edges, graph.num_features, dataset.num_classes)
+    assert found == (entry.nodes, entry.edges, entry.features, entry.classes)
+    assert np.unique(dataset.labels).size == entry.classes
+    assert len(dataset.class_names) == entry.classes
+    assert isinstance(graph.features, sp.csr_array)
+    assert np.all(graph.features.data == 1)
+    assert (graph.adjacency != graph.adjacency.T).nnz == 0
+    assert not graph.adjacency.diagonal().any()
+    assert entry.is_present(data_root)
+
+
+@pytest.mark.parametrize(
+    ("name", "isolated", "largest_degree", "words"),
+    [("photo", 115, 1434, 1_979_909), ("computers", 281, 2992, 3_675_081)],
+)
+def test_amazon_graphs_have_their_known_peculiarities(data_root, name, isolated, largest_degree, words):
+    graph = load_dataset(name, data_root).graph
+    assert np.count_nonzero(graph.degrees == 0) == isolated
+    assert graph.degrees.max() == largest_degree
+    assert graph.features.nnz == words
+
+
+@pytest.mark.parametrize("name", ["photo", "cora"])
+def test_loads_agree_with_pytorch_geometric(data_root, name):
+    """An independent reader of the same files."""
+    npz = pytest.importorskip("torch_geometric.io.npz")
+    planetoid = pytest.importorskip("torch_geometric.io.planetoid")
+    dataset = load_dataset(name, data_root)
+    if name == "photo":
+        data = npz.read_npz(str(data_root / CATALOGUE[name].files[0]))
+    else:
+        data = _quietly(planetoid.read_planetoid_data, str(data_root / "Planetoid/Cora/raw"), "cora")
+        for part, mask in (("train", "train_mask"), ("val", "val_mask"), ("test", "test_mask")):
+            theirs = np.flatnonzero(data[mask].numpy())
+            assert np.array_equal(getattr(dataset.official_split, part), theirs)
+    assert np.array_equal(dataset.labels, data.y.numpy())
+    assert np.array_equal(dataset.graph.features.toarray(), data.x.numpy())
+    ours = set(zip(*(ends.tolist() for ends in dataset.graph.edge_arrays()[:2]), strict=True))
+    assert ours == set(map(tuple, data.edge_index.numpy().T.tolist()))
+
+
+def _quietly(read, *arguments):
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return read(*arguments)
+
+
+def test_physics_loads_in_seconds_and_stays_below_500_mb(data_root):
+    script = """
+import resource, sys, time
+from nodejepa.data import load_dataset
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+began = time.perf_counter()
+load_dataset("physics", sys.argv[1])
+print(time.perf_counter() - began, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(data_root)], capture_output=True, text=True, check=True
+    )
+    seconds, megabytes = map(float, done.stdout.split())
+    assert seconds < 10
+    assert megabytes < 500
+
+
+def test_data_never_imports_torch():
+    package = Path(__file__).parents[2] / "src" / "nodejepa"
+    # an empty root module: nodejepa/__init__.py may import whatever it offers
+    script = f"""
+import sys, types
+sys.modules["nodejepa"] = root = types.ModuleType("nodejepa")
+root.__path__ = [{str(package)!r}]
+import nodejepa.data
+sys.exit("torch" in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize(
+    ("typo", "meant"), [("phto", "photo"), ("Cora", "cora"), ("synthetic_arxiv", "synthetic-arxiv")]
+)
+def test_unknown_name_suggests_the_nearest(typo, meant):
+    with pytest.raises(DataError, match=f"Did you mean '{meant}'.*Known are computers, photo"):
+        load_dataset(typo)
+
+
+def test_name_like_nothing_gets_the_list_only():
+    with pytest.raises(DataError, match="Known are") as caught:
+        load_dataset("zzzzzz")
+    assert "Did you mean" not in str(caught.value)
+
+
+def test_only_synthetic_graphs_take_settings():
+    with pytest.raises(DataError, match="takes no settings"):
+        load_dataset("cora:nodes=3")
+    dataset = load_dataset("synthetic:nodes=300,edges=1200,features=5,classes=3,seed=1")
+    assert dataset.name == "synthetic:nodes=300,edges=1200,features=5,classes=3,seed=1"
+    assert (dataset.graph.num_nodes, dataset.graph.num_edges, dataset.num_classes) == (300, 1200, 3)
+    with pytest.raises(ConfigError, match="Did you mean 'nodes'"):
+        load_dataset("synthetic:node=300")
+
+
+@pytest.mark.parametrize("what", ["nodes", "edges", "features", "classes"])
+def test_wrong_counts_are_refused(what):
+    dataset, entry = load_dataset("digits"), CATALOGUE["digits"]
+    wrong = dataclasses.replace(entry, **{what: getattr(entry, what) + 1})
+    check_counts(dataset, entry)
+    with pytest.raises(DataError, match=f"{what} instead of"):
+        check_counts(dataset, wrong)
+
+
+def test_root_is_argument_then_environment_then_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("NODEJEPA_DATA", str(tmp_path / "env"))
+    assert data_root(tmp_path) == tmp_path
+    assert data_root() == tmp_path / "env"
+    monkeypatch.delenv("NODEJEPA_DATA")
+    assert data_root() == Path(os.environ["NODEJEPA_CACHE"]) / "datasets"
+    assert data_root("~/x") == Path.home() / "x"
+    assert not CATALOGUE["photo"].is_present(tmp_path)
+
+
+def test_dataset_splits_by_its_default():
+    digits = load_dataset("digits")
+    assert digits.split(seed=42).name == "20-30"
+    assert digits.split("random-10-10-80", seed=42).train.size == 179
+    with pytest.raises(ValueError, match="read-only"):
+        digits.labels[0] = 3
