@@ -1,1 +1,28 @@
-"""structure."""
+"""Graph -> descriptors of its nodes and a partition of them, computed once a graph and kept on disk.
+
+======================  ==============================================================
+file                    what it computes
+======================  ==============================================================
+``pagerank``            PageRank by power iteration
+``clustering``          local clustering coefficients
+``laplacian``           spectral coordinates of the largest component
+``descriptors``         all of these as the columns of one network input
+``partition``           METIS parts, none of them empty
+======================  ==============================================================
+"""
+
+from nodejepa.structure.clustering import local_clustering
+from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
+from nodejepa.structure.laplacian import spectral_coordinates
+from nodejepa.structure.pagerank import pagerank
+from nodejepa.structure.partition import partition, recommended_parts
+
+__all__ = [
+    "DESCRIPTORS",
+    "descriptors",
+    "local_clustering",
+    "pagerank",
+    "partition",
+    "recommended_parts",
+    "spectral_coordinates",
+]

@@ -1,0 +1,109 @@
+"""What the predictor is told about where a node sits: one row of numbers a node."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from nodejepa.errors import ConfigError
+from nodejepa.graph import Graph
+from nodejepa.graph_checks import FloatArray
+from nodejepa.structure.cache import cached
+from nodejepa.structure.clustering import local_clustering
+from nodejepa.structure.laplacian import spectral_coordinates
+from nodejepa.structure.pagerank import pagerank
+
+DESCRIPTORS = ("pagerank", "degree", "clustering", "spectral")
+
+
+def descriptors(
+    graph: Graph,
+    names: Sequence[str] = DESCRIPTORS,
+    spectral_dim: int = 8,
+    *,
+    cache: bool = True,
+) -> FloatArray:
+    """Structural descriptors of every node, ``[N, k]``, ready to be a network's input.
+
+    ===========  ===============  ==========================================================
+    name         columns          value
+    ===========  ===============  ==========================================================
+    pagerank     1                log(1 + N PageRank), standardised over the nodes
+    degree       1                log(1 + weighted out-degree), standardised
+    clustering   1                local clustering coefficient, standardised
+    spectral     ``spectral_dim`` spectral coordinates, root mean square 1 on the largest component
+    ===========  ===============  ==========================================================
+
+    Standardised means mean 0 and variance 1; a column that is the same everywhere becomes 0. Columns come in
+    the order of the table, whatever the order of ``names``; no names give ``[N, 0]``.
+
+    Args:
+        graph: the nodes to describe.
+        names: which of the four to include.
+        spectral_dim: how many spectral coordinates.
+        cache: keep what is slow to compute on disk, by the graph's ``structure_hash``.
+    """
+    for name in names:
+        check_name(name)
+    size = graph.num_nodes
+    columns: list[npt.NDArray[np.floating]] = [np.zeros((size, 0))]
+    if "pagerank" in names:
+        columns.append(standardize(np.log1p(size * node_pagerank(graph, cache=cache))))
+    if "degree" in names:
+        columns.append(standardize(np.log1p(graph.degrees.astype(np.float64))))
+    if "clustering" in names:
+        columns.append(standardize(node_clustering(graph, cache=cache)))
+    if "spectral" in names:
+        columns.append(node_spectral(graph, spectral_dim, cache=cache))
+    return np.column_stack(columns).astype(np.float32)
+
+
+def node_pagerank(graph: Graph, *, cache: bool = True) -> npt.NDArray[np.float64]:
+    """:func:`pagerank` with its default settings, kept on disk."""
+    return _kept(graph, "pagerank", lambda: pagerank(graph), (graph.num_nodes,), cache)
+
+
+def node_clustering(graph: Graph, *, cache: bool = True) -> npt.NDArray[np.float64]:
+    """:func:`local_clustering`, kept on disk."""
+    return _kept(graph, "clustering", lambda: local_clustering(graph), (graph.num_nodes,), cache)
+
+
+def node_spectral(graph: Graph, dim: int, *, cache: bool = True) -> npt.NDArray[np.float64]:
+    """:func:`spectral_coordinates`, kept on disk."""
+    shape = (graph.num_nodes, dim)
+    return _kept(graph, f"spectral-{dim}", lambda: spectral_coordinates(graph, dim), shape, cache)
+
+
+def standardize(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Columns with mean 0 and variance 1; what does not vary becomes 0."""
+    centred = values - values.mean(axis=0)
+    deviation = np.sqrt(np.mean(centred**2, axis=0))
+    varies = deviation > 1e-9 * (1 + np.abs(values).max(axis=0, initial=0.0))
+    return np.where(varies, centred / np.where(varies, deviation, 1.0), 0.0)
+
+
+def check_name(name: str) -> None:
+    """Refuse what is not a descriptor."""
+    if name not in DESCRIPTORS:
+        near = difflib.get_close_matches(str(name), DESCRIPTORS, n=1)
+        meant = f"Did you mean {near[0]!r}? " if near else ""
+        raise ConfigError(
+            f"descriptor {name!r} is unknown",
+            where="descriptors",
+            fix=f"{meant}Choose from {', '.join(DESCRIPTORS)}.",
+        )
+
+
+def _kept(
+    graph: Graph,
+    key: str,
+    compute: Callable[[], npt.NDArray[np.float64]],
+    shape: tuple[int, ...],
+    cache: bool,
+) -> npt.NDArray[np.float64]:
+    if not cache:
+        return compute()
+    return cached(graph, key, compute, shape=shape, dtype=np.float64)
