@@ -1,1 +1,16 @@
-"""masking."""
+"""What is hidden from the context encoder, and augmented views: functions of a graph and a generator."""
+
+from nodejepa.masking.curriculum import Curriculum
+from nodejepa.masking.khop import khop_mask
+from nodejepa.masking.patches import Patches, patch_descriptors
+from nodejepa.masking.views import drop_edges, drop_feature_columns, shuffle_rows
+
+__all__ = [
+    "Curriculum",
+    "Patches",
+    "drop_edges",
+    "drop_feature_columns",
+    "khop_mask",
+    "patch_descriptors",
+    "shuffle_rows",
+]

@@ -1,0 +1,156 @@
+"""Patches of PatchJEPA: the parts of a partition, each expanded by one hop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nodejepa.errors import ConfigError, GraphError
+from nodejepa.graph import Graph
+from nodejepa.graph_checks import FloatArray, SparseMatrix
+from nodejepa.structure.descriptors import node_clustering, node_pagerank, standardize
+from nodejepa.structure.undirected import undirected_adjacency
+
+IntArray = npt.NDArray[np.integer]
+Int32Array = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Patches:
+    """P node lists and their one-hop expansions, as flat arrays.
+
+    Patch p consists of ``core_nodes[core_starts[p]:core_starts[p + 1]]`` (disjoint, together all nodes);
+    with its neighbours in either direction it is ``nodes[starts[p]:starts[p + 1]]``. All lists ascend.
+    """
+
+    num_nodes: int
+    core_starts: npt.NDArray[np.int64]
+    core_nodes: Int32Array
+    starts: npt.NDArray[np.int64]
+    nodes: Int32Array
+
+    @classmethod
+    def from_partition(cls, graph: Graph, part: npt.ArrayLike) -> Patches:
+        """Patches from the part of every node, ``[N]`` with values 0 .. P-1, each present."""
+        parts = _check_part(part, graph.num_nodes)
+        core_starts = np.concatenate([[0], np.cumsum(np.bincount(parts))]).astype(np.int64)
+        core_nodes = np.argsort(parts, kind="stable").astype(np.int32)
+        adjacency = undirected_adjacency(graph)
+        starts, nodes = _expand(adjacency.indptr, adjacency.indices, parts, core_starts.size - 1)
+        return cls(graph.num_nodes, core_starts, core_nodes, starts, nodes)
+
+    def __len__(self) -> int:
+        return self.starts.size - 1
+
+    def core(self, patch: int) -> Int32Array:
+        """The patch's own nodes."""
+        return self.core_nodes[self.core_starts[patch] : self.core_starts[patch + 1]]
+
+    def expanded(self, patch: int) -> Int32Array:
+        """The patch's nodes and their neighbours."""
+        return self.nodes[self.starts[patch] : self.starts[patch + 1]]
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Nodes of every expanded patch, ``[P]``."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def pooling(self) -> SparseMatrix:
+        """CSR ``[P, N]`` whose product with node embeddings is their mean over every expanded patch."""
+        weight = np.repeat(1.0 / self.sizes, self.sizes).astype(np.float32)
+        starts = self.starts.astype(np.int32 if self.nodes.size < 2**31 else np.int64)
+        return sp.csr_array((weight, self.nodes, starts), shape=(len(self), self.num_nodes))
+
+    def sample(
+        self, generator: np.random.Generator, contexts: int = 1, targets: int = 4
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Distinct random patches: the ids of the contexts and those of the targets.
+
+        Where there are too few patches, targets are given up first and contexts after them; at least
+        one of each is left.
+        """
+        if contexts < 1 or targets < 1:
+            raise ConfigError(
+                f"{contexts} contexts and {targets} targets were asked for",
+                where="patches",
+                fix="Use at least one of each.",
+            )
+        if len(self) < 2:
+            raise GraphError(
+                "the graph has a single patch, so nothing is left to predict",
+                where="patches",
+                fix="Ask for more patches, or use NodeJEPA on graphs this small.",
+            )
+        contexts = min(contexts, len(self) - 1)
+        drawn = generator.permutation(len(self))[: contexts + targets]
+        return drawn[:contexts], drawn[contexts:]
+
+
+def patch_descriptors(graph: Graph, patches: Patches, *, cache: bool = True) -> FloatArray:
+    """Mean degree, mean PageRank, mean clustering coefficient and share of all nodes, ``[P, 4]``.
+
+    All of the expanded patch, as its embedding is; every column standardised over the patches.
+    """
+    quantities = (graph.degrees, node_pagerank(graph, cache=cache), node_clustering(graph, cache=cache))
+    means = patches.pooling.astype(np.float64) @ np.column_stack(quantities)
+    return standardize(np.column_stack([means, patches.sizes / graph.num_nodes])).astype(np.float32)
+
+
+def _check_part(part: npt.ArrayLike, size: int) -> Int32Array:
+    array = np.asarray(part)
+    if array.shape != (size,) or array.dtype.kind not in "iu":
+        raise GraphError(
+            f"the partition is {array.dtype} of shape {array.shape} for {size} nodes",
+            where="patches",
+            fix="Give one whole number a node, as nodejepa.structure.partition does.",
+        )
+    if array.min() < 0 or array.max() >= size or np.any(np.bincount(array) == 0):
+        raise GraphError(
+            "part numbers are negative or leave gaps",
+            where="patches",
+            fix="Number the parts 0, 1, 2, ... and leave none empty.",
+        )
+    return array.astype(np.int32)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _expand(
+    indptr: IntArray, indices: IntArray, part: Int32Array, parts: int
+) -> tuple[npt.NDArray[np.int64], Int32Array]:
+    """Every node joins its own patch and those of its neighbours; in node order, so that lists ascend.
+
+    Two passes, one that counts and one that fills; ``last[p]`` is the node patch p took last.
+    """
+    size = part.size
+    starts = np.zeros(parts + 1, dtype=np.int64)
+    last = np.full(parts, -1, dtype=np.int32)
+    for i in range(size):
+        last[part[i]] = i
+        starts[part[i] + 1] += 1
+        for edge in range(indptr[i], indptr[i + 1]):
+            patch = part[indices[edge]]
+            if last[patch] != i:
+                last[patch] = i
+                starts[patch + 1] += 1
+    starts = np.cumsum(starts)
+
+    nodes = np.empty(starts[parts], dtype=np.int32)
+    place = starts[:parts].copy()
+    last[:] = -1
+    for i in range(size):
+        last[part[i]] = i
+        nodes[place[part[i]]] = i
+        place[part[i]] += 1
+        for edge in range(indptr[i], indptr[i + 1]):
+            patch = part[indices[edge]]
+            if last[patch] != i:
+                last[patch] = i
+                nodes[place[patch]] = i
+                place[patch] += 1
+    return starts, nodes
