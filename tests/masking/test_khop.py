@@ -1,0 +1,110 @@
+from collections import deque
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodejepa.errors import ConfigError
+from nodejepa.graph import Graph
+from nodejepa.masking import khop_mask
+
+
+def naive_mask(graph: Graph, ratio: float, hops: int, generator: np.random.Generator) -> np.ndarray:
+    """One full breadth-first search a seed, nothing remembered between them."""
+    adjacency, size = graph.adjacency, graph.num_nodes
+    budget = round(ratio * size)
+    masked: set[int] = set()
+    for seed in generator.permutation(np.arange(size, dtype=np.int32)).tolist():
+        distance, queue = {seed: 0}, deque([seed])
+        while queue:
+            i = queue.popleft()
+            if len(masked) == budget:
+                return np.isin(np.arange(size), list(masked))
+            masked.add(i)
+            if distance[i] == hops:
+                continue
+            for j in adjacency.indices[adjacency.indptr[i] : adjacency.indptr[i + 1]].tolist():
+                if j not in distance:
+                    distance[j] = distance[i] + 1
+                    queue.append(j)
+    return np.isin(np.arange(size), list(masked))
+
+
+def random_graph(size: int, degree: float, seed: int, direction: str = "symmetrize") -> Graph:
+    rng = np.random.default_rng(seed)
+    count = int(degree * size)
+    ends = rng.integers(0, size, (2, count))
+    return Graph.from_edges(ends[0], ends[1], num_nodes=size, direction=direction)
+
+
+@given(
+    size=st.integers(1, 60),
+    degree=st.sampled_from([0.0, 0.5, 1.0, 2.0, 5.0]),
+    direction=st.sampled_from(["symmetrize", "keep"]),
+    ratio=st.floats(0, 1),
+    hops=st.integers(0, 5),
+    seed=st.integers(0, 1000),
+)
+def test_equals_the_naive_twin(
+    size: int, degree: float, direction: str, ratio: float, hops: int, seed: int
+) -> None:
+    graph = random_graph(size, degree, seed, direction)
+    mask = khop_mask(graph, ratio, hops, np.random.default_rng(seed))
+    np.testing.assert_array_equal(mask, naive_mask(graph, ratio, hops, np.random.default_rng(seed)))
+    assert mask.sum() == round(ratio * size)
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_equals_the_naive_twin_around_hubs(hops: int) -> None:
+    graph = Graph.from_scipy(nx.to_scipy_sparse_array(nx.barabasi_albert_graph(2000, 4, seed=0)))
+    for seed, ratio in enumerate([0.01, 0.2, 0.5, 0.9, 1.0]):
+        fast = khop_mask(graph, ratio, hops, np.random.default_rng(seed))
+        np.testing.assert_array_equal(fast, naive_mask(graph, ratio, hops, np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize("hops", [1, 2])
+def test_every_masked_node_hangs_on_a_masked_seed(hops: int) -> None:
+    graph = random_graph(300, 1.2, 4)
+    mask = khop_mask(graph, 0.4, hops, np.random.default_rng(1))
+    seeds = np.random.default_rng(1).permutation(np.arange(300, dtype=np.int32))
+    twin = nx.from_scipy_sparse_array(graph.adjacency[mask][:, mask])  # masked nodes only: paths stay inside
+    position = np.cumsum(mask) - 1
+    covered: set[int] = set()
+    for seed in seeds:
+        if len(covered) == mask.sum():
+            break
+        assert mask[seed], "seeds are used in order, so one that was needed is masked"
+        covered |= set(nx.single_source_shortest_path_length(twin, int(position[seed]), cutoff=hops))
+    assert len(covered) == mask.sum()
+
+
+def test_same_seed_same_mask_other_seed_another() -> None:
+    graph = random_graph(500, 3, 0)
+    first, again, other = (khop_mask(graph, 0.3, 1, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert np.any(first != other)
+
+
+def test_directed_balls_follow_outgoing_edges() -> None:
+    star = Graph.from_edges([0] * 9, range(1, 10), direction="keep")  # node 0 points at all others
+    for seed in range(20):
+        mask = khop_mask(star, 0.5, 1, np.random.default_rng(seed))
+        order = np.random.default_rng(seed).permutation(np.arange(10, dtype=np.int32))
+        before_hub = order[: np.flatnonzero(order == 0)[0]][:5]
+        assert mask[before_hub].all()
+        assert mask[0] == (before_hub.size < 5)
+
+
+def test_nothing_and_everything() -> None:
+    graph = random_graph(50, 1, 0)
+    assert not khop_mask(graph, 0.0, 2, np.random.default_rng(0)).any()
+    assert khop_mask(graph, 1.0, 2, np.random.default_rng(0)).all()
+    assert khop_mask(Graph.from_edges([], [], num_nodes=8), 0.5, 2, np.random.default_rng(0)).sum() == 4
+
+
+@pytest.mark.parametrize(("ratio", "hops"), [(-0.1, 1), (1.1, 1), (float("nan"), 1), (0.5, -1)])
+def test_refuses_what_makes_no_mask(ratio: float, hops: int) -> None:
+    with pytest.raises(ConfigError, match="masking"):
+        khop_mask(random_graph(5, 1, 0), ratio, hops, np.random.default_rng(0))

@@ -1,0 +1,112 @@
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodejepa.errors import ConfigError, GraphError
+from nodejepa.graph import Graph
+from nodejepa.masking import Patches, patch_descriptors
+from nodejepa.structure import local_clustering, pagerank, partition
+
+
+def random_case(size: int, parts: int, degree: float, seed: int, direction: str) -> tuple[Graph, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    ends = rng.integers(0, size, (2, int(degree * size)))
+    graph = Graph.from_edges(ends[0], ends[1], num_nodes=size, direction=direction)
+    part = rng.permutation(np.concatenate([np.arange(parts), rng.integers(0, parts, size - parts)]))
+    return graph, part
+
+
+@given(
+    size=st.integers(5, 50),
+    parts=st.integers(1, 5),
+    degree=st.sampled_from([0.0, 1.0, 3.0]),
+    seed=st.integers(0, 500),
+    direction=st.sampled_from(["symmetrize", "keep"]),
+)
+def test_equals_sets_made_one_by_one(size: int, parts: int, degree: float, seed: int, direction: str) -> None:
+    graph, part = random_case(size, parts, degree, seed, direction)
+    twin = nx.from_scipy_sparse_array(graph.adjacency)  # undirected: either direction makes a neighbour
+    patches = Patches.from_partition(graph, part)
+    assert len(patches) == parts
+    embeddings = np.random.default_rng(seed).normal(size=(size, 3))
+    pooled = patches.pooling @ embeddings
+    for patch in range(parts):
+        core = np.flatnonzero(part == patch).tolist()
+        around = sorted(set(core).union(*(twin.neighbors(node) for node in core)))
+        assert patches.core(patch).tolist() == core
+        assert patches.expanded(patch).tolist() == around
+        assert patches.sizes[patch] == len(around)
+        np.testing.assert_allclose(pooled[patch], embeddings[around].mean(axis=0), rtol=1e-5, atol=1e-6)
+
+
+def test_arrays_are_compact() -> None:
+    patches = Patches.from_partition(*random_case(50, 4, 2.0, 0, "symmetrize"))
+    assert patches.nodes.dtype == patches.core_nodes.dtype == np.int32
+    assert patches.pooling.dtype == np.float32
+    assert patches.pooling.indices.dtype == np.int32
+
+
+def test_samples_are_distinct_reproducible_and_reach_every_patch() -> None:
+    patches = Patches.from_partition(*random_case(50, 10, 2.0, 0, "symmetrize"))
+    generator, seen = np.random.default_rng(0), np.zeros((2, 10), dtype=int)
+    for _ in range(400):
+        context, targets = patches.sample(generator)
+        assert context.shape == (1,)
+        assert targets.shape == (4,)
+        assert np.unique([*context, *targets]).size == 5
+        seen[0, context] += 1
+        seen[1, targets] += 1
+    assert np.all(np.abs(seen[0] - 40) < 30)
+    assert np.all(np.abs(seen[1] - 160) < 60)
+    first, again = (patches.sample(np.random.default_rng(3)) for _ in range(2))
+    np.testing.assert_array_equal(np.concatenate(first), np.concatenate(again))
+
+
+@pytest.mark.parametrize(
+    ("parts", "contexts", "targets", "expected"),
+    [(5, 1, 4, (1, 4)), (3, 1, 4, (1, 2)), (2, 1, 4, (1, 1)), (3, 5, 4, (2, 1)), (8, 3, 2, (3, 2))],
+)
+def test_few_patches_mean_fewer_targets(
+    parts: int, contexts: int, targets: int, expected: tuple[int, int]
+) -> None:
+    patches = Patches.from_partition(*random_case(30, parts, 2.0, 0, "symmetrize"))
+    drawn = patches.sample(np.random.default_rng(0), contexts, targets)
+    assert (drawn[0].size, drawn[1].size) == expected
+    assert np.unique(np.concatenate(drawn)).size == sum(expected)
+
+
+def test_a_single_patch_cannot_be_sampled() -> None:
+    patches = Patches.from_partition(Graph.from_edges([0], [1]), np.zeros(2, dtype=int))
+    with pytest.raises(GraphError, match="single patch"):
+        patches.sample(np.random.default_rng(0))
+    with pytest.raises(ConfigError, match="at least one of each"):
+        patches.sample(np.random.default_rng(0), targets=0)
+
+
+def test_descriptors_are_standardised_means_of_expanded_patches(toy_graph: Graph) -> None:
+    patches = Patches.from_partition(toy_graph, partition(toy_graph, 6, cache=False))
+    node_values = [toy_graph.degrees, pagerank(toy_graph), local_clustering(toy_graph)]
+    raw = np.array(
+        [
+            [values[patches.expanded(patch)].mean() for values in node_values]
+            + [patches.expanded(patch).size / 60]
+            for patch in range(6)
+        ]
+    )
+    got = patch_descriptors(toy_graph, patches, cache=False)
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, (raw - raw.mean(axis=0)) / raw.std(axis=0), atol=1e-4)
+
+
+def test_descriptors_of_equal_patches_are_zero() -> None:
+    ring = Graph.from_edges(range(12), np.roll(range(12), 1))
+    patches = Patches.from_partition(ring, np.arange(12) // 3)
+    np.testing.assert_array_equal(patch_descriptors(ring, patches, cache=False), 0)
+
+
+@pytest.mark.parametrize("part", [[0, 1], [0.0, 1.0, 1.0], [0, 2, 2], [-1, 0, 1], [0, 10**9, 1], [[0, 1, 1]]])
+def test_refuses_what_is_no_partition(part: list[object]) -> None:
+    with pytest.raises(GraphError, match="patches"):
+        Patches.from_partition(Graph.from_edges([0, 1], [1, 2]), part)

@@ -1,0 +1,91 @@
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodejepa.errors import ConfigError
+from nodejepa.graph import Graph
+from nodejepa.structure import DESCRIPTORS, descriptors, local_clustering, pagerank, spectral_coordinates
+
+# by name, because the package offers a function that is called like the module
+module = importlib.import_module("nodejepa.structure.descriptors")
+
+
+def standard(values: np.ndarray) -> np.ndarray:
+    return (values - values.mean()) / values.std()
+
+
+def test_columns_are_what_the_table_says(toy_graph: Graph) -> None:
+    size = toy_graph.num_nodes
+    expected = np.column_stack(
+        [
+            standard(np.log1p(size * pagerank(toy_graph))),
+            standard(np.log1p(toy_graph.degrees)),
+            standard(local_clustering(toy_graph)),
+            spectral_coordinates(toy_graph, 8),
+        ]
+    )
+    got = descriptors(toy_graph, cache=False)
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("left_out", DESCRIPTORS)
+def test_each_can_be_left_out_and_order_is_fixed(toy_graph: Graph, left_out: str) -> None:
+    every = descriptors(toy_graph, spectral_dim=3)
+    names = [name for name in reversed(DESCRIPTORS) if name != left_out]
+    of_name = np.repeat(DESCRIPTORS, [1, 1, 1, 3])
+    np.testing.assert_array_equal(
+        descriptors(toy_graph, names, spectral_dim=3), every[:, of_name != left_out]
+    )
+
+
+def test_no_names_give_no_columns(toy_graph: Graph) -> None:
+    assert descriptors(toy_graph, ()).shape == (60, 0)
+
+
+def test_what_does_not_vary_becomes_zero() -> None:
+    ring = Graph.from_edges(range(10), np.roll(range(10), 1))
+    np.testing.assert_array_equal(descriptors(ring, ("pagerank", "degree", "clustering")), 0)
+    lonely = descriptors(Graph.from_edges([], [], num_nodes=1))
+    assert lonely.shape == (1, 11)
+    assert not lonely.any()
+
+
+def test_permuting_nodes_permutes_rows(toy_graph: Graph) -> None:
+    order = np.random.default_rng(0).permutation(60)
+    there = descriptors(Graph.from_scipy(toy_graph.adjacency[order][:, order]), cache=False)
+    np.testing.assert_allclose(there, descriptors(toy_graph, cache=False)[order], atol=1e-5)
+
+
+def test_slow_parts_come_from_disk_the_second_time(
+    toy_graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path))
+    first = descriptors(toy_graph)
+    for name in ("pagerank", "local_clustering", "spectral_coordinates"):
+        monkeypatch.setattr(module, name, None)
+    np.testing.assert_array_equal(descriptors(toy_graph), first)
+    with pytest.raises(TypeError):
+        descriptors(toy_graph, cache=False)
+
+
+@pytest.mark.parametrize(("name", "advice"), [("page_rank", "'pagerank'"), ("xyz", "Choose from")])
+def test_unknown_names_are_refused_with_advice(toy_graph: Graph, name: str, advice: str) -> None:
+    with pytest.raises(ConfigError, match=advice):
+        descriptors(toy_graph, (name,))
+
+
+def test_real_graph(data_root: Path) -> None:
+    path = data_root / "Amazon" / "Photo" / "raw" / "amazon_electronics_photo.npz"
+    with np.load(path, allow_pickle=False) as raw:
+        source = np.repeat(np.arange(raw["adj_shape"][0]), np.diff(raw["adj_indptr"]))
+        graph = Graph.from_edges(source, raw["adj_indices"], num_nodes=int(raw["adj_shape"][0]))
+    got = descriptors(graph, cache=False)
+    assert np.isfinite(got).all()
+    isolated = graph.degrees == 0
+    assert isolated.sum() == 115
+    assert not got[isolated, 3:].any()
+    # the leading coordinates describe many nodes, not a few detached ones
+    assert np.all(np.count_nonzero(np.abs(got[:, 3:]) > 0.1, axis=0) > 300)

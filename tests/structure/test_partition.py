@@ -1,0 +1,106 @@
+import importlib
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodejepa.errors import ConfigError
+from nodejepa.graph import Graph
+from nodejepa.structure import partition, recommended_parts
+from nodejepa.structure.cache import cache_file
+
+# by name, because the package offers a function that is called like the module
+partition_module = importlib.import_module("nodejepa.structure.partition")
+
+
+def check_parts(part: np.ndarray, graph: Graph, parts: int) -> None:
+    assert part.shape == (graph.num_nodes,)
+    assert part.dtype == np.int32
+    assert np.unique(part).tolist() == list(range(parts))
+
+
+@given(
+    num_nodes=st.integers(1, 60),
+    parts=st.integers(1, 40),
+    degree=st.sampled_from([0.0, 0.3, 1.0, 4.0]),
+    seed=st.integers(0, 100),
+)
+def test_no_part_is_ever_empty(num_nodes: int, parts: int, degree: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(degree * num_nodes)
+    graph = Graph.from_edges(
+        rng.integers(0, num_nodes, count), rng.integers(0, num_nodes, count), num_nodes=num_nodes
+    )
+    part = partition(graph, parts, cache=False)
+    check_parts(part, graph, min(parts, max(min(num_nodes, 2), num_nodes // 2)))
+    np.testing.assert_array_equal(part, partition(graph, parts, cache=False))
+
+
+def test_finds_communities() -> None:
+    twin = nx.connected_caveman_graph(8, 12)
+    part = partition(Graph.from_scipy(nx.to_scipy_sparse_array(twin)), 8, cache=False)
+    assert all(np.unique(part[first : first + 12]).size == 1 for first in range(0, 96, 12))
+
+
+def test_cuts_far_fewer_edges_than_chance() -> None:
+    graph = Graph.from_scipy(nx.to_scipy_sparse_array(nx.grid_2d_graph(40, 40)))
+    part = partition(graph, 16, cache=False)
+    source, target, _ = graph.edge_arrays()
+    assert np.mean(part[source] != part[target]) < 0.2
+    assert np.bincount(part).max() < 1.2 * 100
+
+
+def test_isolated_nodes_even_out_the_parts() -> None:
+    graph = Graph.from_scipy(
+        nx.to_scipy_sparse_array(nx.disjoint_union(nx.grid_2d_graph(6, 6), nx.empty_graph(64)))
+    )
+    assert np.bincount(partition(graph, 10, cache=False)).tolist() == [10] * 10
+    lonely = Graph.from_edges([], [], num_nodes=11)
+    assert sorted(np.bincount(partition(lonely, 4, cache=False))) == [2, 3, 3, 3]
+
+
+@given(sizes=st.lists(st.integers(0, 9), min_size=1, max_size=8), count=st.integers(0, 40))
+def test_smallest_first_equals_one_node_at_a_time(sizes: list[int], count: int) -> None:
+    slow, expected = list(sizes), []
+    for _ in range(count):
+        expected.append(int(np.argmin(slow)))
+        slow[expected[-1]] += 1
+    assert partition_module._smallest_first(np.array(sizes), count).tolist() == expected
+
+
+def test_empty_parts_take_coherent_halves() -> None:
+    graph = Graph.from_scipy(nx.to_scipy_sparse_array(nx.path_graph(16)))
+    part = partition_module._fill_empty(graph.adjacency, np.zeros(16, dtype=np.int32), 4)
+    assert np.bincount(part).tolist() == [4, 4, 4, 4]
+    assert np.count_nonzero(np.diff(part)) == 3
+
+
+def test_directed_graphs_are_split_by_their_undirected_view() -> None:
+    rng = np.random.default_rng(0)
+    source, target = rng.integers(0, 50, 120), rng.integers(0, 50, 120)
+    directed = Graph.from_edges(source, target, num_nodes=50, direction="keep")
+    symmetric = Graph.from_edges(source, target, num_nodes=50)
+    np.testing.assert_array_equal(partition(directed, 5, cache=False), partition(symmetric, 5, cache=False))
+
+
+def test_is_kept_on_disk_by_number_of_parts(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path))
+    graph = Graph.from_scipy(nx.to_scipy_sparse_array(nx.grid_2d_graph(7, 7)))
+    first = partition(graph, 5)
+    assert cache_file(graph, "metis-5").is_file()
+    check_parts(partition(graph, 3), graph, 3)
+    monkeypatch.setattr(partition_module, "_metis", None)
+    np.testing.assert_array_equal(partition(graph, 5), first)
+
+
+def test_recommended_parts_gives_the_papers_table() -> None:
+    table = {13_752: 64, 7_650: 64, 18_333: 64, 34_493: 128, 169_343: 256}
+    assert {size: recommended_parts(size) for size in table} == table
+    assert [recommended_parts(size) for size in (1, 2, 3, 10, 16, 100, 1797)] == [1, 2, 2, 5, 8, 8, 32]
+
+
+def test_refuses_less_than_one_part() -> None:
+    with pytest.raises(ConfigError, match="parts is 0"):
+        partition(Graph.from_edges([0], [1]), 0)
