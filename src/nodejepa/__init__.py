@@ -1,1 +1,96 @@
-"""nodejepa."""
+"""Node embeddings of a graph, learned without labels, and an honest score of what they are worth.
+
+    Graph -> structure -> masking -> encoder -> predictor -> objective -> trainer
+          -> embeddings -> probe -> study
+
+Data flows left to right and imports only point left. What is listed here is the public API; it is loaded on
+first use, so that ``import nodejepa`` costs next to nothing.
+
+>>> import nodejepa
+>>> nodejepa.load_dataset("digits").graph
+Graph(nodes=1797, edges=24678, features=64)
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nodejepa.data import Dataset, Split, load_dataset, make_split
+    from nodejepa.diagnostics import Diagnostics, diagnose
+    from nodejepa.errors import (
+        CheckpointError,
+        ConfigError,
+        DataError,
+        EvaluationError,
+        GraphError,
+        NodeJEPAError,
+        TrainingError,
+    )
+    from nodejepa.evaluation import ProbeResult, fewshot_probe, linear_probe
+    from nodejepa.graph import Graph
+    from nodejepa.io import as_graph, from_networkx, from_pyg, to_networkx, to_pyg
+    from nodejepa.methods import METHODS, make_method
+
+__version__ = version("nodejepa")
+
+__all__ = [
+    "METHODS",
+    "CheckpointError",
+    "ConfigError",
+    "DataError",
+    "Dataset",
+    "Diagnostics",
+    "EvaluationError",
+    "Graph",
+    "GraphError",
+    "NodeJEPAError",
+    "ProbeResult",
+    "Split",
+    "TrainingError",
+    "__version__",
+    "as_graph",
+    "diagnose",
+    "fewshot_probe",
+    "from_networkx",
+    "from_pyg",
+    "linear_probe",
+    "load_dataset",
+    "make_method",
+    "make_split",
+    "to_networkx",
+    "to_pyg",
+]
+
+_HOMES = {
+    "data": ("Dataset", "Split", "load_dataset", "make_split"),
+    "diagnostics": ("Diagnostics", "diagnose"),
+    "errors": (
+        "CheckpointError",
+        "ConfigError",
+        "DataError",
+        "EvaluationError",
+        "GraphError",
+        "NodeJEPAError",
+        "TrainingError",
+    ),
+    "evaluation": ("ProbeResult", "fewshot_probe", "linear_probe"),
+    "graph": ("Graph",),
+    "io": ("as_graph", "from_networkx", "from_pyg", "to_networkx", "to_pyg"),
+    "methods": ("METHODS", "make_method"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'nodejepa' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"nodejepa.{_HOME[name]}"), name)
+    globals()[name] = value  # the next look-up is an ordinary one
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -110,7 +110,9 @@ def from_networkx(
         weights=None if weight is None else [_attribute(d, weight, f"edge {u!r}-{v!r}") for u, v, d in edges],
         node_ids=id_array(names),
         # an undirected NetworkX graph lists each edge once
-        direction=direction if nx_graph.is_directed() else "symmetrize",
+        direction="symmetrize"
+        if not nx_graph.is_directed() and direction in ("check", "keep")
+        else direction,
     )
 
 

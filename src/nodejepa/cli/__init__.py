@@ -1,0 +1,72 @@
+"""The command line. Thin: every command is a few calls of the public API.
+
+Exit codes: 0 all went well, 1 a bug of ours, 2 bad usage or bad input, 130 stopped with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, NoReturn
+
+import typer
+
+import nodejepa
+from nodejepa.cli.catalogue import datasets, methods
+from nodejepa.cli.demo import demo
+from nodejepa.cli.failures import INTERRUPTED, report_bug, report_error, report_os_error
+from nodejepa.cli.probe import PROBE_EXAMPLES, probe
+from nodejepa.errors import NodeJEPAError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="nodejepa",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with: nodejepa demo\n\nExit codes: 0 fine, 1 a bug, 2 bad usage or input, 130 Ctrl-C.",
+)
+app.command()(demo)
+app.command(epilog=PROBE_EXAMPLES)(probe)
+app.command()(datasets)
+app.command()(methods)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(nodejepa.__version__)
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version),
+]
+
+
+@app.callback()
+def start(
+    version: Version = False,  # noqa: ARG001, its callback has done the work
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+) -> None:
+    """Node embeddings of a graph, learned without labels, and an honest score of what they are worth."""
+    if debug:
+        os.environ["NODEJEPA_DEBUG"] = "1"
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command and leave with an exit code that scripts can trust."""
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="nodejepa")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except NodeJEPAError as error:
+        sys.exit(report_error(error))
+    except OSError as error:
+        sys.exit(report_os_error(error))
+    except Exception as error:
+        sys.exit(report_bug(error))
+    sys.exit(0)

@@ -1,0 +1,49 @@
+"""``nodejepa datasets`` and ``nodejepa methods``: what there is to choose from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from nodejepa.cli.screen import stderr, stdout
+
+DataRoot = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-root",
+        help="Folder of the data files (default: NODEJEPA_DATA, else the user's cache directory).",
+    ),
+]
+
+
+def datasets(data_root: DataRoot = None) -> None:
+    """List the named graphs and whether their files are here."""
+    from nodejepa.data.catalogue import CATALOGUE
+    from nodejepa.data.catalogue import data_root as resolve
+
+    table = Table("name", "what it is", "here", show_lines=True)
+    for entry in CATALOGUE.values():
+        counts = f"{entry.nodes:,} nodes, {entry.edges:,} edges, {entry.features:,} features"
+        task = f"{entry.classes} classes, split {entry.default_split}"
+        about = Text.assemble(entry.summary, (f"\n{counts}\n{task}", "dim"))
+        here = ("yes" if entry.files else "built in") if entry.is_present(data_root) else "no"
+        table.add_row(entry.name, about, here)
+    stdout.print(table)
+    stderr.print(Text(f"Data root: {resolve(data_root)}"), soft_wrap=True)
+
+
+def methods() -> None:
+    """List the methods, their presets and where they come from."""
+    from nodejepa.methods import METHODS
+
+    table = Table("name", "what it is", "trained", "presets", "citation")
+    for entry in METHODS.values():
+        trained = "yes" if entry.trained else "no"
+        table.add_row(
+            entry.name, Text(entry.summary), trained, ", ".join(entry.presets), Text(entry.citation)
+        )
+    stdout.print(table)

@@ -1,0 +1,53 @@
+"""How a failure looks to the user, and the exit code that goes with it."""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+from rich.panel import Panel
+from rich.text import Text
+
+from nodejepa.cli.screen import stderr
+from nodejepa.errors import NodeJEPAError
+
+BUG, USER, INTERRUPTED = 1, 2, 130
+
+
+def report_error(error: NodeJEPAError) -> int:
+    """What is wrong, where and what to do; exit code 2."""
+    lines = [("", error.what), ("where: ", error.where), ("fix: ", error.fix)]
+    _show("Error", [(label, text) for label, text in lines if text], error)
+    return USER
+
+
+def report_os_error(error: OSError) -> int:
+    """A file or folder that cannot be used (missing, not writable, disk full): the user's to mend."""
+    return report_error(
+        NodeJEPAError(
+            error.strerror or str(error),
+            where=str(error.filename or ""),
+            fix="Check the path, its permissions and the free space.",
+        )
+    )
+
+
+def report_bug(error: Exception) -> int:
+    """Anything else is ours; exit code 1."""
+    lines = [
+        ("", f"{type(error).__name__}: {error}"),
+        ("", "This is a bug in nodejepa, not your mistake. Please report it with the full output:"),
+        ("", "run the same command again with NODEJEPA_DEBUG=1 (or nodejepa --debug COMMAND ...)."),
+    ]
+    _show("Bug", lines, error)
+    return BUG
+
+
+def _show(title: str, lines: list[tuple[str, str]], error: Exception) -> None:
+    if os.environ.get("NODEJEPA_DEBUG"):
+        stderr.print(Text("".join(traceback.format_exception(error))), soft_wrap=True)
+    body = Text("\n").join(Text.assemble((label, "bold"), text) for label, text in lines)
+    if stderr.is_terminal:
+        stderr.print(Panel(body, title=title, title_align="left", border_style="red"))
+    else:  # no box: a script may want to search it
+        stderr.print(Text.assemble(f"{title}: ", body), soft_wrap=True)

@@ -1,0 +1,93 @@
+"""``nodejepa pretrain`` and ``nodejepa embed``: from a graph to a model, from a model to embeddings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings
+from nodejepa.cli.screen import stderr, stdout
+
+PRETRAIN_EXAMPLES = (
+    "Examples:\n\n"
+    "nodejepa pretrain digits --out runs/digits\n\n"
+    "nodejepa pretrain photo --method patchjepa --preset paper --seed 42 --out runs/photo --resume\n\n"
+    "nodejepa pretrain digits --set masking.hops=1 --set epochs=50 --out runs/short"
+)
+EMBED_EXAMPLES = "Example:\n\nnodejepa embed runs/digits digits --out z.parquet"
+
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+
+
+def pretrain(
+    dataset: DatasetName,
+    out: Annotated[Path, typer.Option(help="Run folder: model, history and checkpoints go here.")],
+    method: MethodName = "nodejepa",
+    preset: Annotated[str, typer.Option(help="Settings to start from.")] = "default",
+    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
+    settings: Settings = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder.")] = False,
+    device: Device = "auto",
+    checkpoint_epochs: Annotated[int, typer.Option(help="Epochs between checkpoints.", min=1)] = 50,
+    checkpoint_minutes: Annotated[float, typer.Option(help="Most minutes between checkpoints.", min=0)] = 2.0,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard logs.")] = False,
+    data_root: DataRoot = None,
+) -> None:
+    """Learn an encoder from a named graph without labels; a killed run goes on with --resume."""
+    from nodejepa.config import parse_assignments
+    from nodejepa.data import load_dataset
+    from nodejepa.diagnostics import diagnose
+    from nodejepa.methods import make_estimator
+    from nodejepa.training.loop import Logging
+
+    estimator = make_estimator(
+        method,
+        preset=preset,
+        dataset=dataset,
+        seed=seed,
+        overrides=parse_assignments(settings or []),
+        device=device,
+    )
+    graph = load_dataset(dataset, data_root).graph
+    logging = Logging(checkpoint_epochs, checkpoint_minutes, tensorboard, f"{method} on {dataset}")
+    estimator.fit(graph, out=out, resume=resume, logging=logging)
+    history = estimator.history_
+    table = Table(title=Text(f"{method} ({preset}) on {dataset}, seed {seed}"))
+    for column in ("epochs", "seconds", "peak memory", "last loss"):
+        table.add_column(column, justify="right")
+    if history:
+        table.add_row(
+            str(len(history)),
+            f"{sum(record['seconds'] for record in history):.1f}",
+            f"{max(record['peak_memory_mb'] for record in history):,.0f} MB",
+            f"{history[-1]['loss']:.4f}",
+        )
+    stdout.print(table)
+    stdout.print(Text(f"Embeddings: {diagnose(estimator.transform(graph)).verdict}"))
+    stdout.print(Text(f"model    {out / 'model.safetensors'}"), soft_wrap=True)
+    stdout.print(Text(f"history  {out / 'history.csv'}"), soft_wrap=True)
+
+
+def embed(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `nodejepa pretrain` wrote.")],
+    dataset: DatasetName,
+    out: Annotated[Path, typer.Option(help="Parquet file for the embeddings.")],
+    device: Device = "auto",
+    data_root: DataRoot = None,
+) -> None:
+    """Apply a trained encoder to a named graph and write the embeddings, keyed by node id."""
+    from nodejepa.data import load_dataset
+    from nodejepa.diagnostics import diagnose
+    from nodejepa.io.embeddings import write_embeddings
+    from nodejepa.methods import load_method
+
+    estimator = load_method(run, device=device)
+    graph = load_dataset(dataset, data_root).graph
+    embeddings = estimator.transform(graph)
+    write_embeddings(out, graph, embeddings)
+    stdout.print(Text(f"{embeddings.shape[0]:,} nodes x {embeddings.shape[1]} -> {out}"), soft_wrap=True)
+    stderr.print(Text(f"Embeddings: {diagnose(embeddings).verdict}"))

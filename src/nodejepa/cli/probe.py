@@ -1,0 +1,112 @@
+"""``nodejepa probe``: embed a named graph and score the embeddings."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from nodejepa.cli.catalogue import DataRoot
+from nodejepa.cli.screen import stderr, stdout
+from nodejepa.cli.seeds import parse_seeds
+
+if TYPE_CHECKING:
+    from nodejepa.study.scoring import MethodScore
+
+PROBE_EXAMPLES = (
+    "Examples:\n\n"
+    "nodejepa probe digits --method sgc\n\n"
+    "nodejepa probe photo --method random-gcn --seeds 42-46 --data-root ~/datasets\n\n"
+    "nodejepa probe cora --split official --seeds 1 --json"
+)
+
+
+class Mode(StrEnum):
+    """The two probes."""
+
+    fair = "fair"
+    paper = "paper"
+
+
+def _datasets(incomplete: str) -> list[str]:
+    from nodejepa.data.catalogue import CATALOGUE
+
+    return [name for name in CATALOGUE if name.startswith(incomplete)]
+
+
+def _methods(incomplete: str) -> list[str]:
+    from nodejepa.methods import METHODS
+
+    return [name for name in METHODS if name.startswith(incomplete)]
+
+
+def probe(
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATASET", help="A name that `nodejepa datasets` lists.", autocompletion=_datasets
+        ),
+    ],
+    method: Annotated[
+        str, typer.Option(help="A name that `nodejepa methods` lists.", autocompletion=_methods)
+    ] = "sgc",
+    seeds: Annotated[str, typer.Option(help='"42-46", "1,2,5": one split and one run each.')] = "42-46",
+    split: Annotated[
+        str | None,
+        typer.Option(help='"20-30" labels per class, "random-10-10-80" percent, "official".'),
+    ] = None,
+    mode: Annotated[
+        Mode,
+        typer.Option("--probe", help="fair: scaling and C chosen on validation. paper: raw, C = 1."),
+    ] = Mode.fair,
+    preset: Annotated[str, typer.Option(help="Settings of the method.")] = "default",
+    data_root: DataRoot = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
+) -> None:
+    """Embed a named graph without labels, then score a linear classifier on the embeddings."""
+    chosen = parse_seeds(seeds)
+    from nodejepa.data import load_dataset
+    from nodejepa.study.scoring import score_method
+
+    if stderr.is_terminal:
+        stderr.print(
+            Text(f"Embedding {dataset} with {method}, then probing {len(chosen)} splits"), style="dim"
+        )
+    score = score_method(
+        load_dataset(dataset, data_root), method, chosen, preset=preset, split=split, probe=mode.value
+    )
+    if as_json:
+        typer.echo(json.dumps(score.to_dict(), indent=2, allow_nan=False))
+    else:
+        _show(score)
+
+
+def _show(score: MethodScore) -> None:
+    title = (
+        f"{score.method} ({score.preset}) on {score.dataset}, split {score.split}, {score.result.mode} probe"
+    )
+    table = Table(title=Text(title), show_footer=True)
+    result = score.result
+    table.add_column("seed", footer="mean ± std")
+    table.add_column(
+        "validation %", _mean(result.val_accuracy_mean, result.val_accuracy_std), justify="right"
+    )
+    table.add_column("test %", _mean(result.test_accuracy_mean, result.test_accuracy_std), justify="right")
+    table.add_column("scaling")
+    table.add_column("C", justify="right")
+    for row in result.scores:
+        val = "-" if row.val_accuracy is None else f"{row.val_accuracy:.2f}"
+        table.add_row(str(row.seed), val, f"{row.test_accuracy:.2f}", row.scaling, f"{row.C:g}")
+    stdout.print(table)
+    stdout.print(Text(f"Embeddings: {score.diagnostics.verdict}"))
+    stdout.print(Text(f"Embedding took {score.embed_seconds:.1f} s, probing {score.probe_seconds:.1f} s."))
+
+
+def _mean(mean: float | None, std: float | None) -> str:
+    if mean is None:
+        return "-"
+    return f"{mean:.2f}" if std is None else f"{mean:.2f} ± {std:.2f}"

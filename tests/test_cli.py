@@ -1,0 +1,205 @@
+"""Commands, what they print where, and exit codes that scripts can trust."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import nodejepa
+from nodejepa.cli import main
+from nodejepa.cli.seeds import parse_seeds
+from nodejepa.data.catalogue import CATALOGUE
+from nodejepa.errors import ConfigError, DataError
+from nodejepa.methods import METHODS
+from nodejepa.study import scoring
+
+QUICK = ("probe", "digits", "--method", "raw", "--seeds", "1-2", "--probe", "paper")
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run a command in this process: exit code, stdout, stderr."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NODEJEPA_DEBUG", "")  # put back afterwards, whatever --debug does to it
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    return call
+
+
+def test_version(run):
+    assert run("--version") == (0, nodejepa.__version__ + "\n", "")
+
+
+@pytest.mark.parametrize("command", [(), ("demo",), ("probe",), ("datasets",), ("methods",)])
+def test_help(run, command):
+    code, out, err = run(*command, "--help")
+    assert code == 0
+    assert "Usage: nodejepa" in out
+    assert err == ""
+
+
+def test_help_of_probe_has_examples(run):
+    assert "nodejepa probe digits --method sgc" in run("probe", "-h")[1]
+
+
+def test_datasets_lists_all_and_says_what_is_here(run, tmp_path):
+    code, out, _ = run("datasets", "--data-root", str(tmp_path))
+    assert code == 0
+    for name in CATALOGUE:
+        row = next(line for line in out.splitlines() if name in line.split())
+        assert ("built in" in row) == (not CATALOGUE[name].files)
+    for file in CATALOGUE["photo"].files:
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).touch()
+    _, out, _ = run("datasets", "--data-root", str(tmp_path))
+    assert "yes" in next(line for line in out.splitlines() if "photo" in line.split())
+
+
+def test_methods_lists_all_with_presets_and_citations(run):
+    code, out, _ = run("methods")
+    assert code == 0
+    for entry in METHODS.values():
+        row = next(line for line in out.splitlines() if entry.name in line.split())
+        assert all(preset in row for preset in entry.presets)
+
+
+def test_probe_prints_a_table(run):
+    code, out, _ = run(*QUICK)
+    assert code == 0
+    assert "raw (default) on digits, split 20-30, paper probe" in out
+    assert "mean ± std" in out
+
+
+def test_probe_prints_only_json_on_stdout(run):
+    code, out, _ = run(*QUICK, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert (found["dataset"], found["method"], found["preset"]) == ("digits", "raw", "default")
+    assert (found["probe"], found["split"], found["seeds"]) == ("paper", "20-30", [1, 2])
+    tests = [score["test_accuracy"] for score in found["scores"]]
+    assert found["test_accuracy_mean"] == pytest.approx(sum(tests) / 2)
+    assert found["test_accuracy_std"] == pytest.approx(abs(tests[0] - tests[1]) / 2**0.5)
+    assert 80 < found["test_accuracy_mean"] < 100  # percent
+    assert len({score["split_hash"] for score in found["scores"]}) == 2
+    assert found["scores"][0].keys() >= {"seed", "val_accuracy", "scaling", "C"}
+    assert found.keys() >= {"val_accuracy_mean", "val_accuracy_std", "diagnostics", "seconds", "versions"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("probe", "digts"), "Did you mean 'digits'?"),
+        (("probe", "digits", "--method", "sgx"), "Did you mean sgc?"),
+        (("probe", "digits", "--seeds", "46-42"), "runs backwards"),
+        (("probe", "digits", "--split", "weird"), "split 'weird' is unknown"),
+        (("probe", "digits", "--split", "official"), "no official split"),
+        (("probe", "digits", "--preset", "best"), "no preset 'best'"),
+        (("probe", "[red]markup[/red]"), "[red]markup[/red]"),
+        (("probe",), "Missing argument"),
+        (("probe", "digits", "--probe", "unfair"), "'unfair' is not one of"),
+        (("probe", "digits", "--sedes", "1"), "No such option"),
+        (("prob",), "No such command"),
+        (("demo", "--out", "/dev/null/demo"), "/dev/null"),
+    ],
+)
+def test_mistakes_end_in_two_and_advice(run, arguments, says):
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert says in err
+    assert out == ""
+    assert "Traceback" not in err
+
+
+def test_missing_data_says_which_file_to_put_where(run, tmp_path, monkeypatch):
+    def offline(*_: object, **__: object) -> None:
+        raise DataError("photo.npz is missing", where=str(tmp_path), fix="Put it there.")
+
+    monkeypatch.setattr("nodejepa.data.load_dataset", offline)
+    code, out, err = run("probe", "photo", "--data-root", str(tmp_path))
+    assert code == 2
+    assert out == ""
+    assert err == f"Error: photo.npz is missing\nwhere: {tmp_path}\nfix: Put it there.\n"
+
+
+def broken(error: BaseException):
+    def score_method(*_: object, **__: object) -> None:
+        raise error
+
+    return score_method
+
+
+def test_a_bug_ends_in_one_and_asks_for_a_report(run, monkeypatch):
+    monkeypatch.setattr(scoring, "score_method", broken(ZeroDivisionError("oops")))
+    code, out, err = run(*QUICK)
+    assert code == 1
+    assert out == ""
+    assert "ZeroDivisionError: oops" in err
+    assert "report" in err
+    assert "Traceback" not in err
+    assert "Traceback" in run("--debug", *QUICK)[2]
+    monkeypatch.setenv("NODEJEPA_DEBUG", "1")
+    assert "Traceback" in run(*QUICK)[2]
+
+
+def test_interruption_ends_in_130(run, monkeypatch):
+    monkeypatch.setattr(scoring, "score_method", broken(KeyboardInterrupt()))
+    assert run(*QUICK)[0] == 130
+
+
+def test_a_real_interrupt_ends_in_130():
+    code = "import nodejepa.cli, nodejepa.study.scoring as s, time; "
+    code += (
+        "s.score_method = lambda *a, **k: (print('ready', flush=True), time.sleep(60)); nodejepa.cli.main()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *QUICK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_module_and_script_are_the_same_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "nodejepa", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == nodejepa.__version__
+
+
+def test_shell_completion_knows_datasets():
+    done = subprocess.run(
+        [sys.executable, "-m", "nodejepa", "--show-completion", "bash"], capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [("42-46", [42, 43, 44, 45, 46]), ("1,2,5", [1, 2, 5]), ("7", [7]), (" 3 - 4 , 0", [3, 4, 0])],
+)
+def test_seed_grammar(text, seeds):
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize(
+    "text", ["", ",", "1,,2", "a", "1-", "-1", "1--2", "1.5", "5-1", "1,1", "1-3,2", "0-99999", "٣"]
+)
+def test_seed_mistakes_are_explained(text):
+    with pytest.raises(ConfigError, match="42-46"):
+        parse_seeds(text)

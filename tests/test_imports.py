@@ -1,0 +1,114 @@
+"""Data flows left to right and imports only point left; importing the package stays cheap."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import nodejepa
+
+PACKAGE = Path(nodejepa.__file__).parent
+PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
+
+# A module may import from its own group and the groups above it; no two import each other.
+ORDER = [
+    {"errors", "files", "progress", "config", "diagnostics"},
+    {"graph_checks", "graph_ids", "graph"},
+    {"data", "io"},
+    {"structure"},
+    {"masking"},
+    {"nn"},
+    {"objectives"},
+    {"training", "methods"},
+    {"evaluation"},
+    {"study"},
+    {"nodejepa"},  # the package's own __init__: the public API
+    {"cli"},
+    {"__main__"},
+]
+RANK = {name: rank for rank, group in enumerate(ORDER) for name in group}
+
+
+def unit_of(path: Path) -> str:
+    """The top-level module or folder a file belongs to."""
+    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return "nodejepa" if first == "__init__" else first
+
+
+def imported_units(path: Path) -> set[str]:
+    """Units of this package that a file imports, wherever in the file, also for type checking only."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name} has a relative import; name the module in full"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    own = [name.split(".") for name in names if name.split(".")[0] == "nodejepa"]
+    return {parts[1] if len(parts) > 1 and parts[1] in RANK else "nodejepa" for parts in own}
+
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+EDGES = {(unit_of(path), unit) for path in FILES for unit in imported_units(path)}
+
+
+def test_every_module_has_its_place():
+    assert {unit_of(path) for path in FILES} <= RANK.keys(), "give the new module a group in ORDER"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_left(path):
+    unit = unit_of(path)
+    wrong = {other for other in imported_units(path) if RANK[other] > RANK[unit]}
+    assert not wrong, f"{unit} may not import {wrong}: it stands to their left"
+
+
+def test_no_two_modules_import_each_other():
+    assert not {(a, b) for a, b in EDGES if a != b and (b, a) in EDGES}
+
+
+def test_the_walk_sees_imports():
+    """The test above would pass on an empty set."""
+    assert {("graph", "graph_checks"), ("graph", "errors"), ("io", "graph")} <= EDGES
+
+
+def loaded_after(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("statement", "forbidden"),
+    [
+        (
+            "import nodejepa",
+            {"torch", "sklearn", "numba", "torch_geometric", "networkx", "matplotlib", "pandas"},
+        ),
+        (
+            "import nodejepa.data; nodejepa.Graph; nodejepa.as_graph",
+            {"torch", "networkx", "matplotlib", "pandas"},
+        ),
+        ("import nodejepa.methods, nodejepa.evaluation", {"torch_geometric", "matplotlib"}),
+        ("import nodejepa.cli", {"torch", "sklearn", "numba", "matplotlib", "pandas"}),
+    ],
+)
+def test_importing_stays_cheap(statement, forbidden):
+    assert not loaded_after(statement) & forbidden
+
+
+def test_version_is_the_one_of_pyproject():
+    assert nodejepa.__version__ == tomllib.loads(PYPROJECT.read_text())["project"]["version"]
+
+
+def test_every_public_name_exists_and_is_listed():
+    for name in nodejepa.__all__:
+        assert getattr(nodejepa, name) is not None
+    assert set(nodejepa.__all__) <= set(dir(nodejepa))
+    with pytest.raises(AttributeError, match="no attribute 'grahp'"):
+        nodejepa.grahp  # noqa: B018
