@@ -8,22 +8,25 @@ from typing import Literal
 from torch import nn
 
 from nodejepa.config import require
-from nodejepa.nn.gcn import ACTIVATIONS, GCN
+from nodejepa.nn.encoders import EncoderKind, make_encoder
+from nodejepa.nn.gcn import ACTIVATIONS
 
 
 @dataclass(frozen=True)
 class EncoderConfig:
     """The encoder; the paper's is a GCN of 3 layers x 256 with layer normalisation."""
 
-    kind: Literal["gcn"] = "gcn"
+    kind: EncoderKind = "gcn"
     hidden: int = 256
     layers: int = 3
     activation: str = "relu"  # the paper does not say
     norm: Literal["layer", "batch", "none"] = "layer"
+    heads: int = 4  # gat only, which checks that it divides hidden
 
     def __post_init__(self) -> None:
         require(self.hidden > 0, "encoder.hidden", self.hidden, "at least 1")
         require(self.layers > 0, "encoder.layers", self.layers, "at least 1")
+        require(self.heads > 0, "encoder.heads", self.heads, "at least 1")
         require(
             self.activation in ACTIVATIONS, "encoder.activation", self.activation, f"one of {[*ACTIVATIONS]}"
         )
@@ -31,12 +34,14 @@ class EncoderConfig:
 
 def build_encoder(config: EncoderConfig, in_dim: int) -> nn.Module:
     """A fresh encoder for features of ``in_dim`` columns."""
-    return GCN(
+    return make_encoder(
+        config.kind,
         in_dim,
         hidden=config.hidden,
         layers=config.layers,
         activation=config.activation,
         norm=config.norm,
+        heads=config.heads,
     )
 
 

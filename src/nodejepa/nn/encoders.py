@@ -1,0 +1,37 @@
+"""Encoders by name. All are called alike: ``encoder(inputs, hidden=None, token=None, rows=None)``."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Literal, Unpack, get_args
+
+from torch import nn
+
+from nodejepa.errors import ConfigError
+from nodejepa.nn.gat import GAT
+from nodejepa.nn.gcn import GCN
+from nodejepa.nn.gin import GIN
+from nodejepa.nn.sage import GraphSAGE
+from nodejepa.nn.stack import StackSettings
+
+EncoderKind = Literal["gcn", "sage", "gin", "gat"]
+
+
+def make_encoder(kind: str, in_dim: int, *, heads: int = 4, **settings: Unpack[StackSettings]) -> nn.Module:
+    """A fresh encoder.
+
+    Args:
+        kind: ``"gcn"``, ``"sage"``, ``"gin"`` or ``"gat"``.
+        in_dim: feature columns.
+        heads: attention heads of ``"gat"``; the others have none.
+        settings: as in :class:`~nodejepa.nn.stack.Encoder`.
+    """
+    if kind == "gat":
+        return GAT(in_dim, heads=heads, **settings)
+    plain: dict[str, type[GCN | GraphSAGE | GIN]] = {"gcn": GCN, "sage": GraphSAGE, "gin": GIN}
+    if kind in plain:
+        return plain[kind](in_dim, **settings)
+    known = get_args(EncoderKind)
+    near = difflib.get_close_matches(kind, known, n=1)
+    hint = f"Did you mean {near[0]}? " if near else ""
+    raise ConfigError(f"encoder {kind!r} is unknown", fix=f"{hint}Use one of {', '.join(known)}.")

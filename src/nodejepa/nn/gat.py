@@ -1,0 +1,123 @@
+"""The GAT encoder (Velickovic et al. 2018), attention on CSR without a message per edge."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from nodejepa.errors import ConfigError
+from nodejepa.nn.attention import AttentionEdges, attend, attention_edges, edge_attention
+from nodejepa.nn.gcn import HiddenFeatures
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.stack import Encoder, StackSettings, operator_to, rows_of
+
+
+class GraphAttention(nn.Module):
+    r"""The attention of one layer on transformed embeddings :math:`z = H W`.
+
+    .. math:: h_i = \big\Vert_k \sum_j \alpha^k_{ij} z^k_j + b, \quad
+        \alpha^k_{ij} = \mathrm{softmax}_j\,\mathrm{LeakyReLU}(a_k \cdot z^k_i + c_k \cdot z^k_j)
+
+    Args:
+        width: columns of one head.
+        heads: how many.
+        average: mean over heads in place of :math:`\Vert`.
+        dropout: share of the attention that is dropped in training.
+    """
+
+    def __init__(self, width: int, heads: int, *, average: bool = False, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.heads, self.average, self.dropout = heads, average, dropout
+        self.target = nn.Parameter(nn.init.xavier_uniform_(torch.empty(heads, width)))
+        self.source = nn.Parameter(nn.init.xavier_uniform_(torch.empty(heads, width)))
+        self.bias = nn.Parameter(torch.zeros(width if average else heads * width))
+
+    def forward(self, z: Tensor, edges: AttentionEdges, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
+        """``[targets, out]`` from ``z`` ``[N, heads * width]``; ``rows`` (bool ``[N]``) are the targets."""
+        source = z @ _block_diagonal(self.source)
+        target = rows_of(z @ _block_diagonal(self.target), rows)
+        attention = edge_attention(source.T.contiguous(), target.T.contiguous(), edges)
+        attention = nn.functional.dropout(attention, self.dropout, self.training)
+        h = attend(attention, z, edges)
+        if self.average:
+            h = h.view(len(h), self.heads, -1).mean(dim=1)
+        return h + self.bias
+
+
+def _block_diagonal(vectors: Tensor) -> Tensor:
+    """``[heads, width]`` as ``[heads * width, heads]``: the scores of all heads become one thin product."""
+    blocks: Tensor = torch.block_diag(*vectors[:, :, None])  # type: ignore[no-untyped-call]
+    return blocks
+
+
+class GAT(Encoder):
+    r"""L layers of attention over in-neighbours and the node itself; edge weights are not used.
+
+    Args:
+        in_dim: feature columns F.
+        heads: attention heads; must divide the width of every layer, which they fill side by side.
+        heads_last: of the last layer if it differs.
+        average_last: in the last layer every head is as wide as the output, and their mean is taken.
+        attention_dropout: share of the attention that is dropped in training.
+        settings: as in :class:`~nodejepa.nn.stack.Encoder`.
+    """
+
+    def __init__(
+        self,
+        in_dim: int,
+        *,
+        heads: int = 4,
+        heads_last: int | None = None,
+        average_last: bool = False,
+        attention_dropout: float = 0.0,
+        **settings: Unpack[StackSettings],
+    ) -> None:
+        super().__init__(in_dim, **settings)
+        layers = len(self.widths) - 1
+        self.attentions, weights, before = nn.ModuleList(), [], in_dim
+        for i, width in enumerate(self.widths[1:], start=1):
+            count = heads_last if i == layers and heads_last is not None else heads
+            average = average_last and i == layers
+            if count < 1 or (not average and width % count):
+                raise ConfigError(
+                    f"{count} attention heads do not fill a layer of width {width}",
+                    where="heads",
+                    fix="Give a number of heads that divides the width.",
+                )
+            self.attentions.append(
+                GraphAttention(
+                    width if average else width // count, count, average=average, dropout=attention_dropout
+                )
+            )
+            weights.append(torch.empty(before, width * count if average else width))
+            before = width
+        self.first = HiddenFeatures(in_dim, weights[0].shape[1])
+        self.weights = nn.ParameterList(nn.init.xavier_uniform_(weight) for weight in weights[1:])
+
+    def first_layer(
+        self,
+        inputs: GraphInputs,
+        hidden: Tensor | None,
+        token: Tensor | None,
+        rows: npt.NDArray[np.bool_] | None,
+    ) -> Tensor:
+        """Attention on the features, transformed first: sparse ones stay sparse."""
+        return self._attend(0, inputs, self.first(inputs, hidden, token), rows)
+
+    def later_layer(
+        self, layer: int, inputs: GraphInputs, h: Tensor, rows: npt.NDArray[np.bool_] | None
+    ) -> Tensor:
+        """Attention on embeddings."""
+        return self._attend(layer, inputs, h @ self.weights[layer - 1], rows)
+
+    def _attend(
+        self, layer: int, inputs: GraphInputs, z: Tensor, rows: npt.NDArray[np.bool_] | None
+    ) -> Tensor:
+        # the pattern of S is what is needed: in-neighbours and the node itself
+        edges = attention_edges(operator_to(inputs.propagation, rows))
+        out: Tensor = self.attentions[layer](z, edges, rows)
+        return out

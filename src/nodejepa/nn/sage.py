@@ -1,0 +1,60 @@
+"""The GraphSAGE encoder with mean aggregation (Hamilton et al. 2017)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Unpack
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from nodejepa.nn.gcn import HiddenFeatures
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.stack import Encoder, StackSettings, operator_to, rows_of
+
+
+class GraphSAGE(Encoder):
+    r"""L layers of :math:`H \leftarrow \sigma(\mathrm{norm}(H W_{self} + M H W_{neigh} + b))`.
+
+    M is the (weighted) mean over in-neighbours: zero for a node without any, which then only sees itself.
+
+    Args:
+        in_dim: feature columns F.
+        settings: as in :class:`~nodejepa.nn.stack.Encoder`.
+    """
+
+    def __init__(self, in_dim: int, **settings: Unpack[StackSettings]) -> None:
+        super().__init__(in_dim, **settings)
+        self.first_own = HiddenFeatures(in_dim, self.widths[1])
+        self.first_neighbours = HiddenFeatures(in_dim, self.widths[1])
+        self.own = nn.ParameterList(
+            nn.init.xavier_uniform_(torch.empty(a, b)) for a, b in pairwise(self.widths[1:])
+        )
+        self.neighbours = nn.ParameterList(
+            nn.init.xavier_uniform_(torch.empty(a, b)) for a, b in pairwise(self.widths[1:])
+        )
+        self.biases = nn.ParameterList(torch.zeros(width) for width in self.widths[1:])
+
+    def first_layer(
+        self,
+        inputs: GraphInputs,
+        hidden: Tensor | None,
+        token: Tensor | None,
+        rows: npt.NDArray[np.bool_] | None,
+    ) -> Tensor:
+        r"""``\tilde X W_self + M \tilde X W_neigh + b``."""
+        own = rows_of(self.first_own(inputs, hidden, token), rows)
+        mean = operator_to(inputs.neighbour_mean, rows)
+        neighbours = self.first_neighbours.gathered(mean, inputs, hidden, token)
+        total: Tensor = own + neighbours + self.biases[0]
+        return total
+
+    def later_layer(
+        self, layer: int, inputs: GraphInputs, h: Tensor, rows: npt.NDArray[np.bool_] | None
+    ) -> Tensor:
+        """``H W_self + M H W_neigh + b``."""
+        mean = operator_to(inputs.neighbour_mean, rows)(h)
+        own = torch.addmm(self.biases[layer], rows_of(h, rows), self.own[layer - 1])
+        return torch.addmm(own, mean, self.neighbours[layer - 1])

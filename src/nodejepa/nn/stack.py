@@ -1,0 +1,120 @@
+"""The frame that all encoders share: layers one after the other, normalised, activated, cut to rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from nodejepa.errors import ConfigError
+from nodejepa.nn.gcn import make_activation, make_norm
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.restrict import restrict
+from nodejepa.nn.sparse import SparseOperator
+
+
+class StackSettings(TypedDict, total=False):
+    """Keyword arguments of every encoder; see :class:`Encoder`."""
+
+    hidden: int
+    layers: int
+    activation: str
+    norm: str
+    out_dim: int | None
+    norm_last: bool
+    activate_last: bool
+    dropout: float
+
+
+class Encoder(nn.Module, ABC):
+    r"""L layers of :math:`H \leftarrow \sigma(\mathrm{norm}(\text{layer}(H)))`, no activation after the last.
+
+    Args:
+        in_dim: feature columns F.
+        hidden: width of every layer, also of the output.
+        layers: how many.
+        activation: see :data:`~nodejepa.nn.gcn.ACTIVATIONS`.
+        norm: ``"layer"``, ``"batch"`` or ``"none"``.
+        out_dim: width of the last layer if it differs.
+        norm_last: whether the last layer is normalised too.
+        activate_last: whether the last layer is activated too.
+        dropout: on the input of every layer but the first.
+    """
+
+    def __init__(
+        self,
+        in_dim: int,
+        *,
+        hidden: int = 256,
+        layers: int = 3,
+        activation: str = "relu",
+        norm: str = "layer",
+        out_dim: int | None = None,
+        norm_last: bool = True,
+        activate_last: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if layers < 1:
+            raise ConfigError(f"an encoder of {layers} layers", fix="Give at least one layer.")
+        self.widths = [in_dim] + [hidden] * (layers - 1) + [hidden if out_dim is None else out_dim]
+        self.in_dim, self.out_dim, self.dropout = in_dim, self.widths[-1], dropout
+        self.norms = nn.ModuleList(
+            make_norm(norm if norm_last or i < layers - 1 else "none", width)
+            for i, width in enumerate(self.widths[1:])
+        )
+        self.activations = nn.ModuleList(
+            make_activation(activation) if activate_last or i < layers - 1 else nn.Identity()
+            for i in range(layers)
+        )
+
+    @abstractmethod
+    def first_layer(
+        self,
+        inputs: GraphInputs,
+        hidden: Tensor | None,
+        token: Tensor | None,
+        rows: npt.NDArray[np.bool_] | None,
+    ) -> Tensor:
+        """Layer 0 on the graph's features, before norm and activation."""
+
+    @abstractmethod
+    def later_layer(
+        self, layer: int, inputs: GraphInputs, h: Tensor, rows: npt.NDArray[np.bool_] | None
+    ) -> Tensor:
+        """Layer 1, 2, ... on the rows ``h`` ``[N, width]`` of the one before, before norm and activation."""
+
+    def forward(
+        self,
+        inputs: GraphInputs,
+        hidden: Tensor | None = None,
+        token: Tensor | None = None,
+        rows: npt.NDArray[np.bool_] | None = None,
+    ) -> Tensor:
+        """Embeddings ``[N, out_dim]``, or only those of ``rows`` (bool ``[N]``), in order.
+
+        Nodes in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``) instead of their features. With
+        ``rows`` the last layer is computed for these alone.
+        """
+        last = len(self.norms) - 1
+        h: Tensor = self.first_layer(inputs, hidden, token, rows if last == 0 else None)
+        h = self.activations[0](self.norms[0](h))
+        for i in range(1, last + 1):
+            h = nn.functional.dropout(h, self.dropout, self.training)
+            h = self.later_layer(i, inputs, h, rows if i == last else None)
+            h = self.activations[i](self.norms[i](h))
+        return h
+
+
+def rows_of(h: Tensor, rows: npt.NDArray[np.bool_] | None) -> Tensor:
+    """The rows asked for; all of them if none were named."""
+    return h if rows is None else h[torch.from_numpy(rows).to(h.device)]
+
+
+def operator_to(operator: SparseOperator, rows: npt.NDArray[np.bool_] | None) -> SparseOperator:
+    """The operator that computes only the rows asked for."""
+    return operator if rows is None else restrict(operator, rows, None)

@@ -1,0 +1,297 @@
+"""Every encoder equals a dense twin and PyG's layer, whatever the features, the rows and the graph."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from torch.nn import functional
+
+from nodejepa.errors import ConfigError
+from nodejepa.graph import Graph
+from nodejepa.nn.attention import AttentionEdges, attend, attention_edges, edge_attention
+from nodejepa.nn.encoders import make_encoder
+from nodejepa.nn.gat import GAT
+from nodejepa.nn.inputs import GraphInputs
+
+KINDS = ["gcn", "sage", "gin", "gat"]
+COLUMNS = {"narrow": 6, "wide": 30, "sparse": 50}
+
+
+def graph_with(layout="wide", *, directed=False, weighted=True, seed=0):
+    """40 nodes, the last five without any edge."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(40, COLUMNS[layout])).astype(np.float32)
+    return Graph.from_edges(
+        rng.integers(0, 35, 90),
+        rng.integers(0, 35, 90),
+        features=sp.csr_array(x * (rng.random(x.shape) < 0.1)) if layout == "sparse" else x,
+        num_nodes=40,
+        weights=rng.random(90) + 0.1 if weighted else None,
+        direction="keep" if directed else "symmetrize",
+    )
+
+
+# ------------------------------------------------------------------ dense twins: textbook formulas
+
+
+def dense_gcn(model, i, h, a):
+    looped = a + torch.eye(len(a))
+    scale = looped.sum(1).rsqrt()
+    weight = model.first.weight if i == 0 else model.weights[i - 1]
+    return (scale[:, None] * looped * scale) @ h @ weight + model.biases[i]
+
+
+def dense_sage(model, i, h, a):
+    own = model.first_own.weight if i == 0 else model.own[i - 1]
+    neighbours = model.first_neighbours.weight if i == 0 else model.neighbours[i - 1]
+    total = a.sum(1, keepdim=True)
+    return h @ own + a / torch.where(total > 0, total, 1) @ h @ neighbours + model.biases[i]
+
+
+def dense_gin(model, i, h, a):
+    weight = model.first.weight if i == 0 else model.weights[i - 1]
+    summed = (1 + model.eps[i]) * h + a @ h
+    return model.inner[i](summed @ weight + model.biases[i])
+
+
+def dense_gat(model, i, h, a):
+    layer = model.attentions[i]
+    z = h @ (model.first.weight if i == 0 else model.weights[i - 1])
+    seen = (a + torch.eye(len(a))) > 0
+    heads = []
+    for k, zk in enumerate(z.chunk(layer.heads, dim=1)):
+        score = functional.leaky_relu((zk @ layer.target[k])[:, None] + (zk @ layer.source[k])[None, :], 0.2)
+        heads.append(score.masked_fill(~seen, -torch.inf).softmax(dim=1) @ zk)
+    return (torch.stack(heads).mean(0) if layer.average else torch.cat(heads, dim=1)) + layer.bias
+
+
+TWINS = {"gcn": dense_gcn, "sage": dense_sage, "gin": dense_gin, "gat": dense_gat}
+
+
+def dense_twin(kind, model, graph, hidden=None, token=None):
+    incoming = torch.from_numpy(graph.adjacency.T.toarray())
+    x = graph.features.toarray() if sp.issparse(graph.features) else np.array(graph.features)
+    h = torch.from_numpy(x)
+    if hidden is not None:
+        h = torch.where(hidden[:, None], token, h)
+    for i, (norm, activation) in enumerate(zip(model.norms, model.activations, strict=True)):
+        h = activation(norm(TWINS[kind](model, i, h, incoming)))
+    return h
+
+
+def encoder(kind, graph, seed=0, **settings):
+    """An encoder none of whose parameters is zero: biases and eps count."""
+    torch.manual_seed(seed)
+    model = make_encoder(kind, graph.num_features, **({"hidden": 16} | settings))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return model
+
+
+def assert_same_values_and_gradients(mine, wanted, leaves):
+    torch.testing.assert_close(mine, wanted, atol=2e-5, rtol=1e-4)
+    probe = torch.randn_like(wanted)
+    gradients = [torch.autograd.grad((out * probe).sum(), leaves) for out in (mine, wanted)]
+    for a, b in zip(*gradients, strict=True):
+        torch.testing.assert_close(a, b, atol=2e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", COLUMNS)
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_the_dense_formula_with_gradients(kind, layers, layout, directed):
+    graph = graph_with(layout, directed=directed)
+    model, inputs = encoder(kind, graph, layers=layers), GraphInputs(graph)
+    token = torch.randn(graph.num_features, requires_grad=True)
+    hidden = torch.rand(graph.num_nodes) < 0.4
+    rows = np.random.default_rng(1).random(graph.num_nodes) < 0.3
+    wanted = dense_twin(kind, model, graph, hidden, token)
+    leaves = [*model.parameters(), token]
+    assert_same_values_and_gradients(model(inputs, hidden, token), wanted, leaves)
+    wanted = dense_twin(kind, model, graph, hidden, token)[torch.from_numpy(rows)]
+    assert_same_values_and_gradients(model(inputs, hidden, token, rows=rows), wanted, leaves)
+    torch.testing.assert_close(model(inputs), dense_twin(kind, model, graph), atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_those_of_the_whole(kind, layers):
+    graph = graph_with()
+    model, inputs = encoder(kind, graph, layers=layers), GraphInputs(graph)
+    whole = model(inputs)
+    nothing = np.zeros(graph.num_nodes, dtype=bool)
+    assert model(inputs, rows=nothing).shape == (0, 16)
+    for rows in (~nothing, np.arange(graph.num_nodes) % 3 == 0):
+        torch.testing.assert_close(model(inputs, rows=rows), whole[torch.from_numpy(rows)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_hidden_node_holds_is_not_seen(kind):
+    graph = graph_with()
+    hidden = torch.arange(graph.num_nodes) % 2 == 0
+    other = graph.with_features(np.where(hidden.numpy()[:, None], 99, graph.features))
+    model, token = encoder(kind, graph), torch.randn(graph.num_features)
+    assert model(GraphInputs(graph), hidden, token).equal(model(GraphInputs(other), hidden, token))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_permuting_the_nodes_permutes_the_embeddings(kind, directed):
+    graph = graph_with(directed=directed)
+    order = np.random.default_rng(1).permutation(graph.num_nodes)
+    shuffled = Graph.from_scipy(
+        graph.adjacency[order][:, order],
+        graph.features[order],
+        direction="keep" if directed else "check",
+    )
+    model = encoder(kind, graph)
+    torch.testing.assert_close(
+        model(GraphInputs(shuffled)), model(GraphInputs(graph))[torch.from_numpy(order)], atol=2e-5, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_bits_every_time(kind):
+    graph = graph_with("sparse")
+
+    def values_and_gradients():
+        model = encoder(kind, graph, seed=3)
+        out = model(GraphInputs(graph), rows=np.arange(graph.num_nodes) % 2 == 0)
+        return [out, *torch.autograd.grad(out.square().sum(), [*model.parameters()])]
+
+    for a, b in zip(values_and_gradients(), values_and_gradients(), strict=True):
+        assert a.equal(b)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dropout_works_in_training_only(kind):
+    graph = graph_with()
+    model, inputs = encoder(kind, graph, dropout=0.5), GraphInputs(graph)
+    assert not model(inputs).equal(model(inputs))
+    model.eval()
+    assert model(inputs).equal(model(inputs))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ends_follow_the_settings(kind):
+    graph = graph_with()
+    inputs = GraphInputs(graph)
+    z = encoder(kind, graph, layers=2, out_dim=8, activate_last=True)(inputs)
+    assert z.shape == (40, 8)
+    assert z.min() == 0
+    plain = encoder(kind, graph, layers=2, norm_last=False)
+    assert isinstance(plain.norms[-1], torch.nn.Identity)
+    torch.testing.assert_close(plain(inputs), dense_twin(kind, plain, graph), atol=2e-5, rtol=1e-4)
+
+
+# ------------------------------------------------------------------ against PyG, one layer
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("kind", ["sage", "gin", "gat"])
+def test_layer_equals_pyg(kind, directed):
+    pyg = pytest.importorskip("torch_geometric.nn")
+    graph = graph_with(directed=directed, weighted=False)
+    model = encoder(kind, graph, layers=1, norm="none")
+    x = torch.from_numpy(graph.features.copy())
+    if kind == "sage":
+        conv = pyg.SAGEConv(graph.num_features, 16)
+        weights = {
+            "lin_r.weight": model.first_own.weight.T,
+            "lin_l.weight": model.first_neighbours.weight.T,
+            "lin_l.bias": model.biases[0],
+        }
+    elif kind == "gin":
+        first = torch.nn.Linear(graph.num_features, 16)
+        mlp = torch.nn.Sequential(first, torch.nn.ReLU(), torch.nn.Linear(16, 16))
+        conv = pyg.GINConv(mlp, train_eps=True)
+        weights = {
+            "eps": model.eps,
+            "nn.0.weight": model.first.weight.T,
+            "nn.0.bias": model.biases[0],
+            "nn.2.weight": model.inner[0][2].weight,
+            "nn.2.bias": model.inner[0][2].bias,
+        }
+    else:
+        conv = pyg.GATConv(graph.num_features, 4, heads=4)
+        layer = model.attentions[0]
+        weights = {
+            "lin.weight": model.first.weight.T,
+            "att_src": layer.source[None],
+            "att_dst": layer.target[None],
+            "bias": layer.bias,
+        }
+    conv.load_state_dict({name: value.detach().clone() for name, value in weights.items()})
+    source, target, _ = (torch.from_numpy(a) for a in graph.edge_arrays())
+    theirs = conv(x, torch.stack([source, target]))
+    torch.testing.assert_close(model(GraphInputs(graph)), theirs, atol=2e-5, rtol=1e-4)
+
+
+# ------------------------------------------------------------------ attention
+
+
+def random_edges(rows=7, columns=5, seed=0):
+    filled = np.random.default_rng(seed).random((rows, columns)) < 0.4
+    filled[np.arange(rows), np.arange(rows) % (columns - 1)] = True  # no empty row; a column may be empty
+    filled[:, -1] = False
+    return AttentionEdges(sp.csr_array(filled.astype(np.float32)))
+
+
+def test_attention_gradients_equal_finite_differences():
+    edges = random_edges()
+    source, target = (torch.randn(2, n, dtype=torch.float64, requires_grad=True) for n in (5, 7))
+    z = torch.randn(5, 6, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda s, t: edge_attention(s, t, edges), (source, target))
+    attention = torch.rand(2, len(edges.sources), dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda a, x: attend(a, x, edges), (attention, z))
+
+
+def test_attention_adds_up_to_one_however_large_the_scores():
+    edges = random_edges()
+    attention = edge_attention(torch.full((1, 5), 300.0), torch.randn(1, 7), edges)
+    torch.testing.assert_close(edges.sum_by_target(attention[0]), torch.ones(7))
+
+
+def test_edges_of_an_operator_are_made_once():
+    inputs = GraphInputs(graph_with())
+    assert attention_edges(inputs.propagation) is attention_edges(inputs.propagation)
+
+
+def test_edge_weights_do_not_count_in_gat():
+    weighted, plain = graph_with(), graph_with(weighted=False)
+    model = encoder("gat", plain)
+    assert model(GraphInputs(weighted)).equal(model(GraphInputs(plain)))
+
+
+@pytest.mark.parametrize("settings", [{"heads_last": 1}, {"average_last": True}])
+def test_the_last_layer_may_differ_in_heads(settings):
+    graph = graph_with()
+    torch.manual_seed(0)
+    model = GAT(graph.num_features, hidden=16, layers=2, heads=4, out_dim=6, **{"heads_last": 3} | settings)
+    z = model(GraphInputs(graph))
+    assert z.shape == (40, 6)
+    torch.testing.assert_close(z, dense_twin("gat", model, graph), atol=2e-5, rtol=1e-4)
+
+
+def test_attention_dropout_works_in_training_only():
+    graph = graph_with()
+    model, inputs = GAT(graph.num_features, hidden=16, attention_dropout=0.5), GraphInputs(graph)
+    assert not model(inputs).equal(model(inputs))
+    model.eval()
+    assert model(inputs).equal(model(inputs))
+
+
+def test_mistakes_are_explained():
+    with pytest.raises(ConfigError, match="4 attention heads do not fill a layer of width 30"):
+        make_encoder("gat", 3, hidden=30)
+    with pytest.raises(ConfigError, match="Did you mean sage"):
+        make_encoder("sagee", 3)
+    for kind in ("sage", "gin", "gat"):
+        with pytest.raises(ConfigError, match="at least one layer"):
+            make_encoder(kind, 3, layers=0)
+        with pytest.raises(ConfigError, match="activation 'tan' is unknown"):
+            make_encoder(kind, 3, activation="tan")
+        with pytest.raises(ConfigError, match="norm 'instance' is unknown"):
+            make_encoder(kind, 3, norm="instance")
