@@ -1,0 +1,276 @@
+"""One suite over every method: what a user may rely on, whichever row of ``METHODS`` is chosen."""
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import typing
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+import nodejepa.methods
+from nodejepa.config import flatten
+from nodejepa.errors import ConfigError, GraphError
+from nodejepa.graph import Graph
+from nodejepa.io import to_pyg
+from nodejepa.methods import METHODS, load_method, make_method
+from nodejepa.methods.blocks import EncoderConfig
+from nodejepa.methods.estimator import Estimator
+
+# two epochs on a toy graph may well look like a collapse
+pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")
+
+EVERY = pytest.mark.parametrize("name", METHODS)
+TRAINED = pytest.mark.parametrize("name", [name for name, entry in METHODS.items() if entry.trained])
+UNTRAINED = pytest.mark.parametrize("name", [name for name, entry in METHODS.items() if not entry.trained])
+SEEDED = pytest.mark.parametrize("name", [name for name, entry in METHODS.items() if entry.seeded])
+TINY = {
+    "training.epochs": 2,
+    "encoder.hidden": 16,
+    "predictor.hidden": 16,
+    "decoder.hidden": 16,
+    "projector.hidden": 16,
+    "hidden": 16,
+    "loss.sigreg_slices": 8,
+    "patches.count": 4,
+}
+KINDS = typing.get_args(typing.get_type_hints(EncoderConfig)["kind"])
+
+
+def tiny(name, seed=0, **changes):
+    """A method with small settings, where it has such settings."""
+    known = flatten(make_method(name).config)
+    small = {key: value for key, value in TINY.items() if key in known}
+    return make_method(name, seed=seed, overrides=small | changes)
+
+
+@cache
+def graph_of(nodes=40, columns=12, *, sparse=False, seed=0):
+    """A random graph with a few isolated nodes at its end."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((nodes, columns)) * (rng.random((nodes, columns)) < 0.5)
+    source, target = rng.integers(0, nodes - 3, (2, 3 * nodes))
+    return Graph.from_edges(source, target, features=sp.csr_array(x) if sparse else x, num_nodes=nodes)
+
+
+@cache
+def fitted(name, seed=0):
+    return tiny(name, seed).fit(graph_of())
+
+
+def dense(z):
+    return z.toarray() if sp.issparse(z) else z
+
+
+def permuted(graph, order):
+    return Graph.from_scipy(graph.adjacency[order][:, order], graph.features[order])
+
+
+# ------------------------------------------------------------------ the table
+
+
+def test_every_estimator_is_in_the_table():
+    found = {
+        kind
+        for module in pkgutil.iter_modules(nodejepa.methods.__path__, "nodejepa.methods.")
+        for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
+        if issubclass(kind, Estimator) and not inspect.isabstract(kind)
+    }
+    assert found, "the walk must see at least NodeJEPA"
+    missing = found - {entry.method for entry in METHODS.values()}
+    assert not missing, f"add them to METHODS: {missing}"
+
+
+@EVERY
+def test_the_table_describes_the_method(name):
+    entry = METHODS[name]
+    assert entry.name == name == getattr(entry.method, "name", name)
+    assert entry.summary
+    assert entry.citation
+    assert entry.trained == issubclass(entry.method, Estimator)
+    for preset in entry.presets:
+        for dataset in (None, "photo", "synthetic-arxiv"):
+            config = make_method(name, preset=preset, dataset=dataset).config
+            assert isinstance(config, entry.method.config_class)
+    with pytest.raises(ConfigError, match="no preset 'best'"):
+        make_method(name, preset="best")
+
+
+# ------------------------------------------------------------------ construction and settings
+
+
+@EVERY
+def test_the_constructor_only_stores(name):
+    kind, before = METHODS[name].method, torch.get_rng_state()
+    config = make_method(name).config
+    method = kind(config, seed=7, device="cpu")
+    assert vars(method) == {"config": config, "seed": 7, "device": "cpu"}
+    assert torch.get_rng_state().equal(before)
+
+
+@EVERY
+def test_settings_are_frozen_and_unknown_ones_refused(name):
+    config = make_method(name).config
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.anything = 1
+    with pytest.raises(ConfigError, match="unknown"):
+        make_method(name, overrides={"no_such_setting": 1})
+    for setting in flatten(config):
+        with pytest.raises(ConfigError, match="unknown"):
+            make_method(name, overrides={f"{setting}_": 1})
+
+
+@TRAINED
+def test_keyword_settings_are_checked_too(name):
+    kind = METHODS[name].method
+    assert kind(epochs=3).config.training.epochs == 3
+    with pytest.raises(ConfigError, match="unknown"):
+        kind(epoches=3)
+    with pytest.raises(ConfigError, match=r"training\.epochs"):
+        kind(epochs=-1)
+
+
+# ------------------------------------------------------------------ fit and transform
+
+
+@EVERY
+@pytest.mark.parametrize("sparse", [False, True])
+def test_fit_returns_itself_and_transform_a_row_a_node(name, sparse):
+    graph = graph_of(sparse=sparse)
+    method = tiny(name)
+    assert method.fit(graph) is method
+    z = method.transform(graph)
+    assert z.dtype == np.float32
+    assert z.shape[0] == graph.num_nodes
+    assert z.ndim == 2
+    assert np.isfinite(dense(z)).all()
+    assert dense(z).std() > 0
+
+
+@EVERY
+def test_same_seed_same_bits_whatever_was_drawn_before(name):
+    torch.manual_seed(123)  # global generators must not matter, and must not be moved
+    before = torch.get_rng_state()
+    again = tiny(name).fit(graph_of())
+    assert torch.get_rng_state().equal(before)
+    np.testing.assert_array_equal(
+        dense(again.transform(graph_of())), dense(fitted(name).transform(graph_of()))
+    )
+
+
+@SEEDED
+def test_another_seed_gives_other_embeddings(name):
+    z, other = (fitted(name, seed).transform(graph_of()) for seed in (0, 1))
+    assert not np.allclose(z, other)
+
+
+@EVERY
+def test_transform_repeats_itself(name):
+    method = fitted(name)
+    np.testing.assert_array_equal(dense(method.transform(graph_of())), dense(method.transform(graph_of())))
+
+
+@EVERY
+def test_pyg_data_gives_the_same_bits_and_its_labels_are_not_read(name):
+    pytest.importorskip("torch_geometric")
+    data = to_pyg(graph_of())
+    data.y = torch.arange(graph_of().num_nodes)
+    data.train_mask = torch.ones(graph_of().num_nodes, dtype=torch.bool)
+    x = data.x.clone()
+    z = tiny(name).fit(data).transform(data)
+    np.testing.assert_array_equal(dense(z), dense(fitted(name).transform(graph_of())))
+    assert data.x.equal(x)
+
+
+def test_a_graph_has_no_place_for_labels():
+    fields = {field.name for field in dataclasses.fields(Graph)}
+    assert fields == {"adjacency", "features", "node_ids", "directed", "self_loops_dropped"}
+
+
+@EVERY
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_graph_is_not_changed(name, sparse):
+    graph = graph_of(sparse=sparse)
+    before = dense(graph.features).copy(), graph.adjacency.toarray()
+    tiny(name).fit(graph).transform(graph)
+    np.testing.assert_array_equal(dense(graph.features), before[0])
+    np.testing.assert_array_equal(graph.adjacency.toarray(), before[1])
+
+
+@UNTRAINED
+def test_permuting_the_nodes_permutes_the_embeddings(name):
+    order = np.random.default_rng(5).permutation(graph_of().num_nodes)
+    shuffled = permuted(graph_of(), order)
+    z = dense(tiny(name).fit(shuffled).transform(shuffled))
+    np.testing.assert_allclose(z, dense(fitted(name).transform(graph_of()))[order], atol=1e-5)
+
+
+@TRAINED
+def test_a_trained_encoder_does_not_care_for_the_order_of_nodes(name):
+    order = np.random.default_rng(5).permutation(graph_of().num_nodes)
+    z = fitted(name).transform(permuted(graph_of(), order))
+    np.testing.assert_allclose(z, fitted(name).transform(graph_of())[order], atol=1e-5)
+
+
+@EVERY
+def test_a_new_graph_can_be_transformed(name):
+    new = graph_of(nodes=23, seed=9)
+    z = fitted(name).transform(new)
+    assert z.shape == (23, fitted(name).transform(graph_of()).shape[1])
+    assert np.isfinite(dense(z)).all()
+
+
+@TRAINED
+def test_mistakes_are_explained(name):
+    with pytest.raises(ConfigError, match="not been fitted"):
+        tiny(name).transform(graph_of())
+    with pytest.raises(GraphError, match=r"7 feature columns.*expects 12"):
+        fitted(name).transform(graph_of(columns=7))
+    with pytest.raises(GraphError, match="no node features"):
+        tiny(name).fit(Graph.from_edges([0, 1], [1, 2]))
+    with pytest.raises(GraphError, match="not a graph"):
+        tiny(name).fit("photo")
+
+
+# ------------------------------------------------------------------ trained methods
+
+
+@TRAINED
+def test_saved_and_loaded_it_gives_the_same_bits(name, tmp_path):
+    method = fitted(name)
+    method.save(tmp_path)
+    wanted = method.transform(graph_of())
+    for loaded in (METHODS[name].method.load(tmp_path), load_method(tmp_path)):
+        assert type(loaded) is METHODS[name].method
+        assert loaded.config == method.config
+        assert loaded.seed == method.seed
+        np.testing.assert_array_equal(loaded.transform(graph_of()), wanted)
+
+
+@TRAINED
+def test_the_history_tells_every_epoch(name):
+    history = fitted(name).history_
+    assert [record["epoch"] for record in history] == [1, 2]
+    assert all(np.isfinite(record["loss"]) for record in history)
+
+
+@TRAINED
+def test_training_moves_the_encoder(name):
+    untrained = tiny(name, **{"training.epochs": 0}).fit(graph_of())
+    assert not np.allclose(untrained.transform(graph_of()), fitted(name).transform(graph_of()))
+
+
+@TRAINED
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_encoder_can_be_chosen(name, kind, tmp_path):
+    if "encoder.kind" not in flatten(make_method(name).config):
+        pytest.skip(f"{name} has one encoder only")
+    method = tiny(name, **{"encoder.kind": kind}).fit(graph_of(sparse=True))
+    z = method.transform(graph_of(sparse=True))
+    assert np.isfinite(z).all()
+    method.save(tmp_path)
+    np.testing.assert_array_equal(load_method(tmp_path).transform(graph_of(sparse=True)), z)
