@@ -1,0 +1,185 @@
+"""Have the embeddings collapsed? Numbers and a sentence, without any label.
+
+With Z the embeddings ``[N, D]``, sigma_j the singular values of the centred Z and lambda_j = sigma_j^2:
+
+* effective rank: exp of the entropy of sigma / sum(sigma) (Roy & Vetterli 2007);
+* participation ratio: (sum lambda)^2 / sum lambda^2, of the centred and of the uncentred Z;
+* mean std: the standard deviation of each dimension, averaged.
+
+All of it follows from the mean and the ``D x D`` covariance, so no second copy of Z is ever made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nodejepa.errors import EvaluationError
+
+Embeddings: TypeAlias = npt.NDArray[Any] | sp.csr_array
+Moments: TypeAlias = npt.NDArray[np.float64]
+
+MAX_DIMENSIONS = 2048  # beyond it the D x D matrix and its eigenvalues cost more than the answer is worth
+_BLOCK_ELEMENTS = 2**17  # 1 MB of float64 at a time stays in the cache
+_CONSTANT = 1e-5  # spread over size below which rows differ by no more than float32 rounding, give or take
+_FEW_DIRECTIONS = 0.05  # share of the possible rank below which we speak of dimensional collapse
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """What :func:`diagnose` found. Rank-like numbers are None where there are too many dimensions."""
+
+    nodes: int
+    dimensions: int
+    mean_std: float
+    effective_rank: float | None
+    participation_ratio_centred: float | None
+    participation_ratio_uncentred: float | None
+    verdict: str
+
+    def to_dict(self) -> dict[str, int | float | str | None]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+def diagnose(embeddings: Embeddings) -> Diagnostics:
+    """Measure how far the rows of ``embeddings`` ``[nodes, dimensions]`` use the space they live in.
+
+    Constant embeddings have effective rank and participation ratio 1 by convention: one point spans one
+    direction at most. More than 2,048 dimensions give only ``mean_std``.
+
+    >>> diagnose(np.ones((10, 4))).verdict.split(":")[0]
+    'full collapse'
+    """
+    matrix = check_embeddings(embeddings)
+    nodes, dimensions = matrix.shape
+    mean, std = column_statistics(matrix)
+    spread, size = float(np.sqrt(np.sum(std**2))), float(np.sqrt(np.sum(mean**2) + np.sum(std**2)))
+    collapsed = spread <= _CONSTANT * size
+    ranks: tuple[float, float, float] | None = None
+    if collapsed:
+        ranks = (1.0, 1.0, 1.0)
+    elif dimensions <= MAX_DIMENSIONS:
+        covariance = centred_second_moment(matrix, mean) / nodes
+        centred = np.linalg.eigvalsh(covariance)
+        uncentred = np.linalg.eigvalsh(covariance + np.outer(mean, mean))
+        ranks = (_effective_rank(centred), _participation(centred), _participation(uncentred))
+    return Diagnostics(
+        nodes=nodes,
+        dimensions=dimensions,
+        mean_std=float(std.mean()),
+        effective_rank=ranks and ranks[0],
+        participation_ratio_centred=ranks and ranks[1],
+        participation_ratio_uncentred=ranks and ranks[2],
+        verdict=_verdict(nodes, dimensions, collapsed, float(std.mean()), ranks and ranks[0]),
+    )
+
+
+def check_embeddings(embeddings: Embeddings, where: str = "embeddings") -> Embeddings:
+    """A finite, non-empty float matrix ``[nodes, dimensions]`` as NumPy array or CSR, or an error."""
+    if sp.issparse(embeddings):
+        matrix = sp.csr_array(embeddings)
+        values = matrix.data
+    else:
+        try:
+            matrix = values = np.asarray(embeddings)
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise EvaluationError(f"no array can be made of this: {error}", where=where) from None
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise EvaluationError(
+            f"shape {matrix.shape} is no table of rows", where=where, fix="Give one non-empty row a node."
+        )
+    if values.dtype.kind not in "fiub":
+        raise EvaluationError(
+            f"values are {values.dtype}, not real numbers", where=where, fix="Give floating-point numbers."
+        )
+    if values.dtype.kind != "f":
+        return matrix.astype(np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        suspicious = not np.isfinite(values.sum(dtype=np.float64))  # one pass, no temporary
+    if suspicious and not np.isfinite(values).all():
+        raise EvaluationError(
+            f"{np.count_nonzero(~np.isfinite(values))} of the values are NaN or infinite",
+            where=where,
+            fix="The training that made them diverged, or a row of the input was never filled.",
+        )
+    return matrix
+
+
+def column_statistics(matrix: Embeddings) -> tuple[Moments, Moments]:
+    """Mean and (population) standard deviation of every column, in float64.
+
+    Sums are taken relative to the first row: a constant column has a standard deviation of exactly 0, and
+    whatever the offset of the others, no more than a factor N of rounding is lost.
+    """
+    nodes, dimensions = matrix.shape
+    if not isinstance(matrix, np.ndarray):
+        values, columns = matrix.data.astype(np.float64), matrix.indices
+        mean = np.bincount(columns, weights=values, minlength=dimensions) / nodes
+        stored = np.bincount(columns, minlength=dimensions)
+        apart = np.bincount(columns, weights=(values - mean[columns]) ** 2, minlength=dimensions)
+        return mean, np.sqrt((apart + (nodes - stored) * mean**2) / nodes)
+    first = matrix[0].astype(np.float64)
+    total, squares = np.zeros(dimensions), np.zeros(dimensions)
+    for block in _blocks(matrix):
+        block -= first
+        total += block.sum(axis=0)
+        squares += np.square(block, out=block).sum(axis=0)
+    offset = total / nodes
+    return first + offset, np.sqrt(np.maximum(squares / nodes - offset**2, 0))
+
+
+def centred_second_moment(matrix: Embeddings, mean: Moments) -> Moments:
+    """``(Z - mean)^T (Z - mean)`` as ``[D, D]`` float64."""
+    total = np.zeros((matrix.shape[1], matrix.shape[1]))
+    for block in _blocks(matrix):
+        block -= mean
+        total += block.T @ block
+    return total
+
+
+def _blocks(matrix: Embeddings) -> Iterator[Moments]:
+    """The rows, a few at a time, as fresh dense float64 arrays."""
+    rows = max(1, _BLOCK_ELEMENTS // matrix.shape[1])
+    for start in range(0, matrix.shape[0], rows):
+        part = matrix[start : start + rows]
+        dense = part if isinstance(part, np.ndarray) else part.toarray()
+        yield dense.astype(np.float64)
+
+
+def _effective_rank(eigenvalues: Moments) -> float:
+    # an eigenvalue of a D x D matrix is only known to about D eps times the largest; its root would count
+    noise = eigenvalues.size * np.finfo(np.float64).eps * eigenvalues.max()
+    singular = np.sqrt(eigenvalues[eigenvalues > noise])
+    share = singular / singular.sum()
+    return float(np.exp(-np.sum(share * np.log(share))))
+
+
+def _participation(eigenvalues: Moments) -> float:
+    return float(eigenvalues.sum() ** 2 / np.sum(eigenvalues**2))
+
+
+def _verdict(nodes: int, dimensions: int, collapsed: bool, mean_std: float, rank: float | None) -> str:
+    if collapsed:
+        return (
+            f"full collapse: all {nodes} nodes have practically the same embedding "
+            f"(mean std {mean_std:.2g}); nothing can be read from it."
+        )
+    if rank is None:
+        return (
+            f"not judged: with {dimensions} dimensions (more than {MAX_DIMENSIONS}) the ranks are not "
+            f"computed; the embeddings are not constant (mean std {mean_std:.2g})."
+        )
+    possible = min(dimensions, nodes - 1)
+    used = f"effective rank {rank:.1f} of {possible} possible, mean std {mean_std:.2g}"
+    if rank < max(_FEW_DIRECTIONS * possible, min(2.0, possible / 2)):
+        return (
+            f"dimensional collapse: {used}; the nodes differ along few directions only, most dimensions "
+            "repeat what others say."
+        )
+    return f"healthy: {used}; the nodes spread over many directions."

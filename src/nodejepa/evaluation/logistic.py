@@ -1,0 +1,188 @@
+r"""Multinomial logistic regression, many training sets and regularisation strengths at once.
+
+Scikit-learn's objective, ``C sum_i loss_i + ||W||^2 / 2`` with a free intercept, solved to a much smaller
+tolerance than scikit-learn's default. Small training sets are stacked and solved together with every C; a
+large one is solved alone, from small to large C, each start being the solution before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from nodejepa.diagnostics import Embeddings
+from nodejepa.evaluation.basis import Basis, Matrix, small_basis, worth_turning
+from nodejepa.evaluation.lbfgs import minimise
+from nodejepa.evaluation.softmax_loss import DenseRows, Rows, SoftmaxLoss, SparseRows
+from nodejepa.progress import progress_bar
+
+_LARGE = 2**21  # elements of a training set above which it is not stacked with others
+_MANY_ROWS = 16_384  # from here on rows are kept in float32; sums are float64 all the same
+_STACK = 2**25  # elements of a stack: 256 MB of float64
+_TOLERANCE = 1e-10
+_TOLERANCE_SINGLE = 1e-6  # near what float32 products can tell apart; moves accuracy by less than 1e-3
+_MAX_ITERATIONS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """Labelled rows ``[n, d]`` (dense or CSR) and the values of C to fit them with, ascending.
+
+    Labels ``[n]`` count from 0; classes may be missing.
+    """
+
+    rows: Embeddings
+    labels: npt.NDArray[np.int64]
+    strengths: Sequence[float]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearClassifiers:
+    """One classifier for each value of C: ``rows @ weights[c].T + intercepts[c]`` are the logits.
+
+    A class that the training set does not have gets intercept minus infinity: it is never predicted.
+    """
+
+    weights: Matrix  # [c, k, d]
+    intercepts: Matrix  # [c, k]
+    converged: npt.NDArray[np.bool_]  # [c]
+
+
+def fit_logistic(sets: Iterable[TrainingSet], num_classes: int) -> list[LinearClassifiers]:
+    """Fit every training set with each of its values of C.
+
+    Args:
+        sets: they may differ in rows, columns, classes and values of C (not in how many of those); they are
+            read one by one, so a generator keeps only what is being solved in memory.
+        num_classes: labels are below this.
+    """
+    fitted: list[LinearClassifiers] = []
+    with progress_bar("Fitting classifiers") as advance:
+        for members in _stacks(sets):
+            large, many = _is_large(members[0]), members[0].rows.shape[0] >= _MANY_ROWS
+            bases = [small_basis(member.rows, single_precision=many) for member in members]
+            tolerance = _TOLERANCE_SINGLE if many else _TOLERANCE
+            fitted += _Stack(members, bases, num_classes).solve(one_by_one=large, tolerance=tolerance)
+            advance(len(members))
+    return fitted
+
+
+class _Stack:
+    """Training sets padded to one size and solved together."""
+
+    def __init__(self, members: list[TrainingSet], bases: list[Basis], num_classes: int) -> None:
+        self.bases = bases
+        labels = [member.labels for member in members]
+        counts = torch.stack([torch.from_numpy(np.bincount(y, minlength=num_classes)) for y in labels])
+        self.present = counts > 0
+        # with two classes scikit-learn penalises their difference u by ||u||^2 / 2; as two rows it costs half
+        share = torch.where(self.present.sum(dim=1, keepdim=True) == 2, 0.5, 1.0).double()
+        self.strengths = share * torch.from_numpy(np.array([m.strengths for m in members]))
+        self.frequency = counts.double() / counts.sum(dim=1, keepdim=True)
+        # padded rows get a class that the set does have: an absent one has log probability minus infinity
+        self.labels = _padded([torch.from_numpy(y - y[0]) for y in labels])
+        self.labels += torch.tensor([[int(y[0])] for y in labels])
+        self.weight = _padded([torch.ones(len(y), dtype=torch.float64) for y in labels])
+        # sum of squares of every coordinate, the intercept's being the number of rows
+        energy = _padded([torch.from_numpy(basis.energy) for basis in bases])
+        self.energy = torch.cat([energy, counts.sum(dim=1, keepdim=True).double()], dim=1)
+
+    def solve(self, *, one_by_one: bool, tolerance: float) -> list[LinearClassifiers]:
+        rows = self._rows()
+        parts = list(self.strengths.mT.unsqueeze(-1)) if one_by_one else [self.strengths]  # of [g, c]
+        start = self._start()
+        found, converged = [], []
+        for part in parts:
+            loss = self._loss(rows, part)
+            point, done = minimise(
+                loss,
+                (start / loss.scale).flatten(2),
+                tolerance=tolerance,
+                max_iterations=_MAX_ITERATIONS,
+            )
+            found.append(self._without_common_part(point.view(loss.scale.shape) * loss.scale))
+            converged.append(done)
+            start = found[-1][:, -1:]
+        return self._lift(torch.cat(found, dim=1), torch.cat(converged, dim=1))
+
+    def _rows(self) -> Rows:
+        first = self.bases[0]
+        if first.coordinates is None and sp.issparse(first.rows):
+            return SparseRows(first.rows.astype(np.float64), torch.from_numpy(first.mean))
+        blocks = [
+            torch.from_numpy(b.rows - b.mean.astype(b.rows.dtype) if b.coordinates is None else b.coordinates)
+            for b in self.bases
+        ]
+        count, width = max(len(b) for b in blocks), max(b.shape[1] for b in blocks)
+        values = blocks[0].new_zeros(len(blocks), count, width + 1)
+        for group, block in enumerate(blocks):
+            values[group, : len(block), : block.shape[1]] = block
+            values[group, : len(block), -1] = 1
+        return DenseRows(values)
+
+    def _start(self) -> Tensor:
+        """No weights, the log frequency of each class as intercept: ``[g, 1, k, r + 1]``."""
+        start = torch.zeros(*self.frequency.shape, self.energy.shape[1], dtype=torch.float64)
+        start[..., -1] = torch.where(self.present, self.frequency.clamp(min=1e-300).log(), 0.0)
+        return start.unsqueeze(1)
+
+    def _loss(self, rows: Rows, strength: Tensor) -> SoftmaxLoss:
+        # the Hessian's diagonal at the start: C sum_i p_k (1 - p_k) z_ij^2, plus 1 for a penalised weight
+        variance = (self.frequency * (1 - self.frequency)).clamp(min=1e-3)
+        hessian = strength[:, :, None, None] * variance[:, None, :, None] * self.energy[:, None, None, :]
+        hessian[..., :-1] += 1
+        absent = torch.zeros_like(self.frequency).masked_fill(~self.present, -torch.inf)
+        return SoftmaxLoss(rows, self.labels, self.weight, absent, strength, hessian.rsqrt())
+
+    def _without_common_part(self, solution: Tensor) -> Tensor:
+        """What all classes share changes no probability and costs penalty: the minimum has none of it."""
+        counted = self.present[:, None, :, None]
+        common = (solution * counted).sum(dim=2, keepdim=True) / counted.sum(dim=2, keepdim=True)
+        return torch.where(counted, solution - common, 0.0)
+
+    def _lift(self, solution: Tensor, converged: Tensor) -> list[LinearClassifiers]:
+        """Back to the coordinates of the rows; the mean taken off there moves into the intercept."""
+        classifiers = []
+        for basis, ours, done, present in zip(self.bases, solution, converged, self.present, strict=True):
+            settings, classes, _ = ours.shape
+            turned = ours[..., : len(basis.energy)].reshape(settings * classes, -1).numpy()
+            weights = basis.lift(turned)
+            intercepts = ours[..., -1].numpy() - (weights @ basis.mean).reshape(settings, classes)
+            intercepts[:, ~present.numpy()] = -np.inf
+            classifiers.append(
+                LinearClassifiers(weights.reshape(settings, classes, -1), intercepts, done.numpy())
+            )
+        return classifiers
+
+
+def _is_large(training: TrainingSet) -> bool:
+    count, width = training.rows.shape
+    return not worth_turning(training.rows) or bool(min(count, width) * count > _LARGE)
+
+
+def _stacks(sets: Iterable[TrainingSet]) -> Iterator[list[TrainingSet]]:
+    """What is solved together, in order: small sets while they fit, a large or unturned one alone."""
+    stack: list[TrainingSet] = []
+    padded = 0
+    for training in sets:
+        count, width = training.rows.shape
+        padded = max(padded, count * (min(count, width) + 1))
+        if stack and (_is_large(training) or padded * (len(stack) + 1) > _STACK):
+            yield stack
+            stack, padded = [], count * (min(count, width) + 1)
+        stack.append(training)
+        if _is_large(training):
+            yield stack
+            stack, padded = [], 0
+    if stack:
+        yield stack
+
+
+def _padded(tensors: list[Tensor]) -> Tensor:
+    return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True)

@@ -1,0 +1,154 @@
+"""The batched solver finds scikit-learn's minimum on every kind of training set."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+
+from nodejepa.evaluation import basis, logistic
+from nodejepa.evaluation.logistic import TrainingSet, fit_logistic
+
+STRENGTHS = [1e-3, 1e-1, 1e1, 1e3]
+
+
+def sample(n, d, k, seed=0, spread=0.5):
+    rng = np.random.default_rng(seed)
+    labels = np.concatenate([np.arange(k), rng.integers(0, k, size=n - k)])
+    return spread * rng.normal(size=(k, d))[labels] + rng.normal(size=(n, d)), labels
+
+
+def centred_logits(weights, intercepts, rows):
+    logits = rows @ weights.T + intercepts
+    return logits - logits.mean(axis=1, keepdims=True)
+
+
+def assert_equals_sklearn(training, fit, classes, *, rel=2e-3):
+    """Same logits on the training rows (up to a constant per row) and same weights, for every C."""
+    present = np.unique(training.labels)
+    absent = np.setdiff1d(np.arange(classes), present)
+    assert np.all(fit.intercepts[:, absent] == -np.inf)
+    assert fit.converged.all()
+    for c, strength in enumerate(training.strengths):
+        model = LogisticRegression(C=strength, tol=1e-10, solver="newton-cholesky")
+        model.fit(training.rows.astype(np.float64), training.labels)
+        weights, intercepts = model.coef_, model.intercept_
+        if len(present) == 2:
+            weights, intercepts = np.vstack([-weights, weights]) / 2, np.hstack([-intercepts, intercepts]) / 2
+        expected = centred_logits(weights, intercepts, training.rows)
+        found = centred_logits(fit.weights[c][present], fit.intercepts[c][present], training.rows)
+        assert np.abs(found - expected).max() <= rel * np.abs(expected).max() + 1e-4, strength
+        error = np.linalg.norm(fit.weights[c][present] - weights)
+        assert error <= rel * np.linalg.norm(weights) + 1e-6, strength
+
+
+def check(*trainings, classes, **kwargs):
+    for training, fit in zip(trainings, fit_logistic(trainings, classes), strict=True):
+        assert_equals_sklearn(training, fit, classes, **kwargs)
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(60, 100, 4), (200, 12, 3), (40, 40, 5), (60, 20, 2)])
+def test_dense(n, d, k):
+    check(*(TrainingSet(*sample(n, d, k, seed), STRENGTHS) for seed in range(3)), classes=k)
+
+
+@pytest.mark.parametrize(("n", "d"), [(50, 300), (300, 30)])
+def test_sparse(n, d):
+    rows, labels = sample(n, d, 4)
+    rows[np.abs(rows) < 1.2] = 0
+    check(TrainingSet(sp.csr_array(rows), labels, STRENGTHS), classes=4)
+
+
+def test_unequal_sizes_widths_and_strengths_are_padded_without_effect():
+    sets = [
+        TrainingSet(*sample(30, 70, 4, 1), STRENGTHS),
+        TrainingSet(*sample(90, 20, 4, 2), [1e-2, 1, 5, 50]),
+        TrainingSet(*sample(55, 56, 3, 3), STRENGTHS),
+    ]
+    check(*sets, classes=4)
+
+
+def test_classes_may_be_missing_even_all_but_two():
+    rows, labels = sample(80, 30, 5)
+    some, two = np.isin(labels, [0, 2, 4]), np.isin(labels, [1, 3])
+    check(
+        TrainingSet(rows[some], labels[some], STRENGTHS),
+        TrainingSet(rows[two], labels[two], STRENGTHS),
+        classes=6,
+    )
+
+
+def test_ill_conditioned_columns():
+    rows, labels = sample(120, 40, 4)
+    mix = np.random.default_rng(5).normal(size=(40, 40)) * np.logspace(0, -4, 40)[:, None]
+    check(TrainingSet(rows @ mix, labels, STRENGTHS), classes=4)
+
+
+def test_an_offset_only_moves_the_intercept():
+    rows, labels = sample(60, 20, 4)
+    here, there = fit_logistic([TrainingSet(rows + shift, labels, STRENGTHS) for shift in (0.0, 1000.0)], 4)
+    assert there.weights == pytest.approx(here.weights, abs=1e-4 * np.abs(here.weights).max())
+    assert there.intercepts + 1000 * there.weights.sum(axis=2) == pytest.approx(here.intercepts, abs=0.02)
+
+
+def test_duplicate_and_constant_columns():
+    rows, labels = sample(50, 10, 3)
+    rows = np.hstack([rows, rows, np.ones((50, 2)), np.zeros((50, 1))])
+    check(TrainingSet(rows, labels, STRENGTHS), classes=3)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_rows_too_many_and_too_wide_for_a_basis_are_iterated_on_directly(monkeypatch, as_sparse):
+    monkeypatch.setattr(basis, "_MAX_ROTATED", 10)
+    monkeypatch.setattr(basis, "_MAX_ROTATED_SPARSE", 10)
+    monkeypatch.setattr(logistic, "_LARGE", 10)
+    rows, labels = sample(70, 40, 4)
+    rows[np.abs(rows) < 0.5] = 0
+    check(TrainingSet(sp.csr_array(rows) if as_sparse else rows, labels, STRENGTHS), classes=4)
+
+
+def test_a_small_unturned_sparse_set_is_never_stacked_with_another(monkeypatch):
+    monkeypatch.setattr(basis, "_MAX_ROTATED_SPARSE", 10)
+    sets = [
+        TrainingSet(sp.csr_array(sample(70, 40, 4, s)[0]), sample(70, 40, 4, s)[1], STRENGTHS) for s in (1, 2)
+    ]
+    check(*sets, classes=4)
+
+
+def test_many_rows_in_float32_with_warm_starts(monkeypatch):
+    monkeypatch.setattr(logistic, "_LARGE", 100)
+    monkeypatch.setattr(logistic, "_MANY_ROWS", 1000)
+    monkeypatch.setattr("nodejepa.evaluation.softmax_loss._BLOCK_ELEMENTS", 2000)
+    rows, labels = sample(3000, 20, 6, spread=0.7)
+    training = TrainingSet(rows.astype(np.float32), labels, STRENGTHS)
+    (fit,) = fit_logistic([training], 6)
+    assert_equals_sklearn(training, fit, 6, rel=3e-2)
+    for c, strength in enumerate(STRENGTHS):
+        model = LogisticRegression(C=strength, tol=1e-10, solver="newton-cholesky").fit(rows, labels)
+        ours = (rows @ fit.weights[c].T + fit.intercepts[c]).argmax(axis=1)
+        assert np.mean(ours == labels) == pytest.approx(model.score(rows, labels), abs=1e-3)
+
+
+def test_constant_rows_give_the_class_frequencies():
+    labels = np.array([0, 0, 0, 1])
+    (fit,) = fit_logistic([TrainingSet(np.ones((4, 3)), labels, STRENGTHS)], 2)
+    assert fit.weights == pytest.approx(0, abs=1e-9)
+    odds = fit.intercepts[:, 0] - fit.intercepts[:, 1]
+    assert odds == pytest.approx(np.log(3), abs=1e-3)
+
+
+def test_stacking_changes_nothing():
+    sets = [TrainingSet(*sample(40, 25, 3, seed), STRENGTHS) for seed in range(4)]
+    together = fit_logistic(sets, 3)
+    for training, fit in zip(sets, together, strict=True):
+        (alone,) = fit_logistic([training], 3)
+        assert fit.weights == pytest.approx(alone.weights, rel=1e-3, abs=1e-4 * np.abs(alone.weights).max())
+
+
+def test_stacks_keep_order_and_stay_small(monkeypatch):
+    monkeypatch.setattr(logistic, "_LARGE", 500)
+    monkeypatch.setattr(logistic, "_STACK", 1000)
+    sizes = [10, 10, 10, 60, 10, 20, 10]
+    sets = [TrainingSet(np.zeros((n, n)), np.zeros(n, dtype=np.int64), [1.0]) for n in sizes]
+    stacks = list(logistic._stacks(iter(sets)))
+    assert [training for stack in stacks for training in stack] == sets
+    assert [[len(t.labels) for t in stack] for stack in stacks] == [[10, 10, 10], [60], [10, 20], [10]]

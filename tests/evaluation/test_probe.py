@@ -1,0 +1,258 @@
+"""The fair probe equals a naive loop over scikit-learn, reads test labels once and refuses nonsense."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler, normalize
+
+from nodejepa.data.splits import Split, per_class_split
+from nodejepa.errors import EvaluationError
+from nodejepa.evaluation import linear_probe
+from nodejepa.evaluation.probe import RELATIVE_STRENGTHS, strength_grid
+from nodejepa.evaluation.scaling import scale
+from nodejepa.graph import Graph
+
+
+@pytest.fixture(scope="module")
+def task():
+    """900 nodes, 4 classes, 24 correlated dimensions; three splits."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 4, size=900)
+    hidden = 0.6 * rng.normal(size=(4, 24))[labels] + rng.normal(size=(900, 24))
+    mix = rng.normal(size=(24, 24)) * np.linspace(1, 0.1, 24)[:, None]
+    splits = [per_class_split(labels, seed=seed) for seed in (42, 43, 44)]
+    return (hidden @ mix).astype(np.float32), labels, splits
+
+
+def naive_fair(embeddings, labels, split):
+    """Scikit-learn, one fit after another; returns validation and test accuracy and the choice."""
+    z = embeddings.toarray() if sp.issparse(embeddings) else embeddings
+    best = (-1.0,)
+    scaled = {
+        "standardise": StandardScaler().fit_transform(z.astype(np.float64)),
+        "l2": normalize(z.astype(np.float64)),
+    }
+    for position in range(len(RELATIVE_STRENGTHS)):
+        for name, x in scaled.items():
+            strength = strength_grid(x.var(axis=0).sum())[position]
+            model = LogisticRegression(C=strength, tol=1e-10, solver="newton-cholesky")
+            model.fit(x[split.train], labels[split.train])
+            accuracy = 100 * model.score(x[split.val], labels[split.val])
+            if accuracy > best[0]:
+                best = (accuracy, 100 * model.score(x[split.test], labels[split.test]), name, strength)
+    return best
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_fair_probe_equals_the_naive_loop(task, kind):
+    z, labels, splits = task
+    if kind == "sparse":
+        z = sp.csr_array(np.where(z > 0.3, z, 0))
+    result = linear_probe(z, labels, splits)
+    for score, split in zip(result.scores, splits, strict=True):
+        accuracy, test, scaling, strength = naive_fair(z, labels, split)
+        assert score.val_accuracy == pytest.approx(accuracy, abs=0.1)
+        assert score.test_accuracy == pytest.approx(test, abs=0.1)
+        assert (score.scaling, score.C) == (scaling, pytest.approx(strength, rel=1e-6))
+        assert score.converged
+
+
+def test_sparse_and_dense_agree(task):
+    z, labels, splits = task
+    z = np.where(z > 0, z, 0)
+    dense, sparse = linear_probe(z, labels, splits), linear_probe(sp.csr_array(z), labels, splits)
+    assert [s.scaling for s in sparse.scores] == [s.scaling for s in dense.scores]
+    assert sparse.test_accuracy_mean == pytest.approx(dense.test_accuracy_mean, abs=0.05)
+
+
+def test_paper_mode_is_scikit_learn_on_raw_embeddings(task):
+    z, labels, splits = task
+    result = linear_probe(z, labels, splits, mode="paper", return_predictions=True)
+    for score, split, guess in zip(result.scores, splits, result.predictions, strict=True):
+        model = LogisticRegression(C=1.0, max_iter=1000).fit(
+            z[split.train].astype(np.float64), labels[split.train]
+        )
+        assert np.array_equal(guess, model.predict(z[split.test]))
+        assert score.test_accuracy == pytest.approx(100 * model.score(z[split.test], labels[split.test]))
+        assert (score.scaling, score.C, score.converged) == ("none", 1.0, True)
+
+
+def test_paper_mode_needs_no_validation_nodes_and_does_two_classes(task):
+    z, labels, _ = task
+    split = Split("mine", 0, train=np.arange(50), val=[], test=np.arange(50, 900))
+    result = linear_probe(z, labels // 2, [split], mode="paper")
+    assert result.scores[0].val_accuracy is result.val_accuracy_mean is result.val_accuracy_std is None
+    model = LogisticRegression(max_iter=1000).fit(z[:50].astype(np.float64), labels[:50] // 2)
+    assert result.test_accuracy_mean == pytest.approx(100 * model.score(z[50:], labels[50:] // 2))
+
+
+def test_a_constant_offset_changes_nothing_once_standardised(task):
+    z, _, splits = task
+    for shift in (0.0, 7.0, -300.0):
+        view = scale((z + shift).astype(np.float64), "standardise")
+        assert view.rows(splits[0].train) == pytest.approx(
+            scale(z.astype(np.float64), "standardise").rows(splits[0].train), abs=1e-3
+        )
+        assert view.spread == 24
+
+
+def test_probe_of_shifted_standardised_embeddings_is_unchanged(task, monkeypatch):
+    monkeypatch.setattr("nodejepa.evaluation.probe.SCALINGS", ("standardise",))
+    z, labels, splits = task
+    z = z.astype(np.float64)
+    plain, shifted = linear_probe(z, labels, splits), linear_probe(z + 50, labels, splits)
+    for a, b in zip(plain.scores, shifted.scores, strict=True):
+        assert replace(a, C=0) == replace(b, C=0)
+
+
+def test_the_same_call_gives_the_same_result(task):
+    z, labels, splits = task
+    assert linear_probe(z, labels, splits).scores == linear_probe(z.copy(), labels, splits).scores
+
+
+def test_the_choice_does_not_see_test_labels(task):
+    z, labels, splits = task
+    poisoned = labels.copy()
+    poisoned[splits[0].test] = np.random.default_rng(0).permutation(labels[splits[0].test])
+    honest, blind = (linear_probe(z, y, splits[:1]).scores[0] for y in (labels, poisoned))
+    assert replace(honest, test_accuracy=0) == replace(blind, test_accuracy=0)
+    assert honest.test_accuracy > blind.test_accuracy + 10
+
+
+def test_test_nodes_are_predicted_once(task, monkeypatch):
+    from nodejepa.evaluation.scaling import ScaledEmbeddings
+
+    z, labels, splits = task
+    asked = []
+    predict = ScaledEmbeddings.predict
+
+    def spy(self, weights, intercepts, positions):
+        asked.append((len(weights), positions))
+        return predict(self, weights, intercepts, positions)
+
+    monkeypatch.setattr(ScaledEmbeddings, "predict", spy)
+    linear_probe(z, labels, splits[:1])
+    touching = [(n, p) for n, p in asked if np.isin(p, splits[0].test).any()]
+    assert [(n, p.tolist()) for n, p in touching] == [(1, splits[0].test.tolist())]
+
+
+def test_ties_go_to_the_strongest_regularisation():
+    z = np.repeat(np.eye(3), 60, axis=0)
+    labels = np.repeat([0, 1, 2], 60)
+    score = linear_probe(z, labels, [per_class_split(labels, seed=0)]).scores[0]
+    assert score.test_accuracy == score.val_accuracy == 100
+    assert score.scaling == "standardise"
+    assert pytest.approx(RELATIVE_STRENGTHS[0] / 3) == score.C
+
+
+def test_one_matrix_a_split(task):
+    z, labels, splits = task
+    noise = np.random.default_rng(0).normal(size=z.shape).astype(np.float32)
+    mixed = linear_probe([z, noise, z], labels, splits)
+    shared = linear_probe(z, labels, splits)
+    assert mixed.scores[0] == shared.scores[0]
+    assert mixed.scores[2] == shared.scores[2]
+    assert mixed.scores[1].test_accuracy < 40
+
+
+def test_labels_need_not_be_contiguous_and_may_be_unknown_outside_splits(task):
+    z, labels, splits = task
+    odd = labels * 10 + 3
+    unused = np.setdiff1d(
+        np.arange(900), np.concatenate([splits[0].train, splits[0].val, splits[0].test[:300]])
+    )
+    odd[unused] = -1
+    split = Split("part", 0, splits[0].train, splits[0].val, splits[0].test[:300])
+    result = linear_probe(z, odd, [split], return_predictions=True)
+    assert set(np.unique(result.predictions[0])) <= {3, 13, 23, 33}
+    assert result.test_accuracy_mean == pytest.approx(100 * np.mean(result.predictions[0] == odd[split.test]))
+
+
+def test_a_class_without_training_labels_is_simply_never_predicted(task):
+    z, labels, splits = task
+    train = splits[0].train[labels[splits[0].train] != 2]
+    split = Split("three of four", 0, train, splits[0].val, splits[0].test)
+    for mode in ("fair", "paper"):
+        result = linear_probe(z, labels, [split], mode=mode, return_predictions=True)
+        assert 2 not in result.predictions[0]
+
+
+@pytest.mark.parametrize("mode", ["fair", "paper"])
+def test_constant_embeddings_predict_one_class(mode):
+    labels = np.arange(300) % 3
+    result = linear_probe(np.ones((300, 5)), labels, [per_class_split(labels, seed=1)], mode=mode)
+    assert result.test_accuracy_mean == pytest.approx(100 / 3)
+
+
+def test_mean_and_sample_std(task):
+    z, labels, splits = task
+    result = linear_probe(z, labels, splits)
+    accuracies = [s.test_accuracy for s in result.scores]
+    assert result.test_accuracy_mean == pytest.approx(np.mean(accuracies))
+    assert result.test_accuracy_std == pytest.approx(np.std(accuracies, ddof=1))
+    assert linear_probe(z, labels, splits[:1]).test_accuracy_std is None
+    told = json.loads(json.dumps(result.to_dict()))
+    assert told["probe"] == "fair"
+    assert told["scores"][1]["split_hash"] == splits[1].hash
+
+
+def with_value(z, value):
+    return np.where(np.arange(z.size).reshape(z.shape) == 17, np.float32(value), z)
+
+
+BROKEN = {
+    "NaN or infinite": lambda z, y, s: (with_value(z, np.nan), y, s),
+    "1 of the values": lambda z, y, s: (sp.csr_array(with_value(z, np.inf)), y, s),
+    "899 rows for 900 labels": lambda z, y, s: (z[:-1], y, s),
+    "no table of rows": lambda z, y, s: (z[:, 0], y, s),
+    r"shape \(900, 0\)": lambda z, y, s: (z[:, :0], y, s),
+    "not real numbers": lambda z, y, s: (z.astype(str), y, s),
+    "labels are float64": lambda z, y, s: (z, y.astype(float), s),
+    r"labels are int64 with shape \(900, 1\)": lambda z, y, s: (z, y[:, None], s),
+    "there are 1 classes": lambda z, y, s: (z, np.zeros_like(y), s),
+    "there are 0 classes": lambda z, y, s: (z, np.full_like(y, -1), s),
+    "has no label": lambda z, y, s: (z, np.where(np.arange(900) == s[0].test[0], -1, y), s),
+    "no split was given": lambda z, y, s: (z, y, s[:0]),
+    "no test nodes": lambda z, y, s: (z, y, [Split("x", 0, s[0].train, s[0].val, [])]),
+    "no training nodes": lambda z, y, s: (z, y, [Split("x", 0, [], s[0].val, s[0].test)]),
+    "no validation nodes": lambda z, y, s: (z, y, [Split("x", 0, s[0].train, [], s[0].test)]),
+    "node 900 does not exist": lambda z, y, s: (z, y, [Split("x", 0, s[0].train, s[0].val, [900])]),
+    "of one class": lambda z, y, s: (
+        z,
+        y,
+        [Split("x", 0, s[0].train[y[s[0].train] == 1], s[0].val, s[0].test)],
+    ),
+    "2 embedding matrices for 3 splits": lambda z, y, s: ([z, z], y, s),
+}
+
+
+@pytest.mark.parametrize("message", BROKEN)
+def test_bad_input_is_refused(task, message):
+    with pytest.raises(EvaluationError, match=message):
+        linear_probe(*BROKEN[message](*task))
+
+
+def test_unknown_mode_is_refused(task):
+    with pytest.raises(EvaluationError, match="paper"):
+        linear_probe(*task, mode="best")
+
+
+def test_propagated_features_of_photo_score_as_measured_elsewhere(data_root):
+    with np.load(data_root / "Amazon" / "Photo" / "raw" / "amazon_electronics_photo.npz") as file:
+        parts = {
+            name: sp.csr_array(
+                (file[f"{name}_data"], file[f"{name}_indices"], file[f"{name}_indptr"]),
+                shape=file[f"{name}_shape"],
+            )
+            for name in ("adj", "attr")
+        }
+        labels = file["labels"].astype(np.int64)
+    graph = Graph.from_scipy(parts["adj"], parts["attr"], direction="symmetrize")
+    smooth = graph.normalized_adjacency
+    propagated = (smooth @ (smooth @ graph.features)).toarray()
+    splits = [per_class_split(labels, seed=seed) for seed in range(42, 47)]
+    assert 90 <= linear_probe(propagated, labels, splits).test_accuracy_mean <= 92.5
