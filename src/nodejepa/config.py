@@ -51,10 +51,9 @@ def config_hash(config: Any) -> str:
 
 
 def override(config: C, changes: Mapping[str, Any]) -> C:
-    """A copy of ``config`` with the named settings changed and all checks run again."""
-    for name, value in changes.items():
-        config = _replace(config, _resolve(config, name).split("."), value, name)
-    return config
+    """A copy of ``config`` with the named settings changed; its checks see all changes at once."""
+    changed: C = _replace(config, {_resolve(config, name): value for name, value in changes.items()})
+    return changed
 
 
 def parse_assignments(assignments: list[str]) -> dict[str, str]:
@@ -94,13 +93,16 @@ def _resolve(config: Any, name: str) -> str:
     raise ConfigError(f"setting {name!r} is unknown", fix=f"{hint}Known settings: {', '.join(known)}.")
 
 
-def _replace(config: Any, path: list[str], value: Any, name: str) -> Any:
-    head, *rest = path
-    if rest:
-        changed = _replace(getattr(config, head), rest, value, name)
-    else:
-        changed = _convert(value, typing.get_type_hints(type(config))[head], name)
-    return dataclasses.replace(config, **{head: changed})
+def _replace(config: Any, changes: Mapping[str, Any], prefix: str = "") -> Any:
+    changed: dict[str, Any] = {}
+    hints = typing.get_type_hints(type(config))
+    for field in dataclasses.fields(config):
+        name, old = prefix + field.name, getattr(config, field.name)
+        if name in changes:
+            changed[field.name] = _convert(changes[name], hints[field.name], name)
+        elif dataclasses.is_dataclass(old) and any(key.startswith(name + ".") for key in changes):
+            changed[field.name] = _replace(old, changes, name + ".")
+    return dataclasses.replace(config, **changed)
 
 
 def _convert(value: Any, kind: Any, name: str) -> Any:

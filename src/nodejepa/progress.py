@@ -32,3 +32,9 @@ def progress_bar(description: str, total: float | None = None) -> Iterator[Calla
             bar.update(task, advance=amount, note=note)
 
         yield advance
+
+
+def announce_duration(description: str, seconds: float) -> None:
+    """Say on stderr how long something will take, if it is more than two minutes."""
+    if seconds > 120:
+        Console(stderr=True).print(f"{description}: about {seconds / 60:.0f} minutes", markup=False)

@@ -16,6 +16,7 @@ import nodejepa
 from nodejepa.cli.catalogue import datasets, methods
 from nodejepa.cli.demo import demo
 from nodejepa.cli.failures import INTERRUPTED, report_bug, report_error, report_os_error
+from nodejepa.cli.pretrain import EMBED_EXAMPLES, PRETRAIN_EXAMPLES, embed, pretrain
 from nodejepa.cli.probe import PROBE_EXAMPLES, probe
 from nodejepa.errors import NodeJEPAError
 
@@ -30,6 +31,8 @@ app = typer.Typer(
     epilog="Start with: nodejepa demo\n\nExit codes: 0 fine, 1 a bug, 2 bad usage or input, 130 Ctrl-C.",
 )
 app.command()(demo)
+app.command(epilog=PRETRAIN_EXAMPLES)(pretrain)
+app.command(epilog=EMBED_EXAMPLES)(embed)
 app.command(epilog=PROBE_EXAMPLES)(probe)
 app.command()(datasets)
 app.command()(methods)

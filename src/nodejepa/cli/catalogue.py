@@ -20,6 +20,33 @@ DataRoot = Annotated[
 ]
 
 
+def _dataset_names(incomplete: str) -> list[str]:
+    from nodejepa.data.catalogue import CATALOGUE
+
+    return [name for name in CATALOGUE if name.startswith(incomplete)]
+
+
+def _method_names(incomplete: str) -> list[str]:
+    from nodejepa.methods import METHODS
+
+    return [name for name in METHODS if name.startswith(incomplete)]
+
+
+DatasetName = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATASET", help="A name that `nodejepa datasets` lists.", autocompletion=_dataset_names
+    ),
+]
+MethodName = Annotated[
+    str, typer.Option(help="A name that `nodejepa methods` lists.", autocompletion=_method_names)
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Change a setting, e.g. masking.hops=2; repeatable."),
+]
+
+
 def datasets(data_root: DataRoot = None) -> None:
     """List the named graphs and whether their files are here."""
     from nodejepa.data.catalogue import CATALOGUE

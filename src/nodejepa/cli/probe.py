@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.catalogue import DataRoot
+from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings
 from nodejepa.cli.screen import stderr, stdout
 from nodejepa.cli.seeds import parse_seeds
 
@@ -21,7 +22,8 @@ PROBE_EXAMPLES = (
     "Examples:\n\n"
     "nodejepa probe digits --method sgc\n\n"
     "nodejepa probe photo --method random-gcn --seeds 42-46 --data-root ~/datasets\n\n"
-    "nodejepa probe cora --split official --seeds 1 --json"
+    "nodejepa probe cora --split official --seeds 1 --json\n\n"
+    "nodejepa probe digits --run runs/digits"
 )
 
 
@@ -32,28 +34,12 @@ class Mode(StrEnum):
     paper = "paper"
 
 
-def _datasets(incomplete: str) -> list[str]:
-    from nodejepa.data.catalogue import CATALOGUE
-
-    return [name for name in CATALOGUE if name.startswith(incomplete)]
-
-
-def _methods(incomplete: str) -> list[str]:
-    from nodejepa.methods import METHODS
-
-    return [name for name in METHODS if name.startswith(incomplete)]
-
-
 def probe(
-    dataset: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATASET", help="A name that `nodejepa datasets` lists.", autocompletion=_datasets
-        ),
-    ],
-    method: Annotated[
-        str, typer.Option(help="A name that `nodejepa methods` lists.", autocompletion=_methods)
-    ] = "sgc",
+    dataset: DatasetName,
+    method: MethodName = "sgc",
+    run: Annotated[
+        Path | None, typer.Option(help="Probe the model in this run folder instead of a fresh method.")
+    ] = None,
     seeds: Annotated[str, typer.Option(help='"42-46", "1,2,5": one split and one run each.')] = "42-46",
     split: Annotated[
         str | None,
@@ -64,21 +50,28 @@ def probe(
         typer.Option("--probe", help="fair: scaling and C chosen on validation. paper: raw, C = 1."),
     ] = Mode.fair,
     preset: Annotated[str, typer.Option(help="Settings of the method.")] = "default",
+    settings: Settings = None,
     data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
 ) -> None:
     """Embed a named graph without labels, then score a linear classifier on the embeddings."""
     chosen = parse_seeds(seeds)
+    from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
-    from nodejepa.study.scoring import score_method
+    from nodejepa.study.scoring import score_method, score_run
 
     if stderr.is_terminal:
         stderr.print(
-            Text(f"Embedding {dataset} with {method}, then probing {len(chosen)} splits"), style="dim"
+            Text(f"Embedding {dataset} with {run or method}, then probing {len(chosen)} splits"), style="dim"
         )
-    score = score_method(
-        load_dataset(dataset, data_root), method, chosen, preset=preset, split=split, probe=mode.value
-    )
+    overrides = parse_assignments(settings or [])
+    data = load_dataset(dataset, data_root)
+    if run is not None:
+        score = score_run(data, run, chosen, split=split, probe=mode.value)
+    else:
+        score = score_method(
+            data, method, chosen, preset=preset, overrides=overrides, split=split, probe=mode.value
+        )
     if as_json:
         typer.echo(json.dumps(score.to_dict(), indent=2, allow_nan=False))
     else:

@@ -5,14 +5,33 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from nodejepa.config import override
-from nodejepa.errors import ConfigError
+from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.graph_checks import Features
+from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.floors import SGC, RandomGCN, RawFeatures
+from nodejepa.methods.nodejepa import NodeJEPA
+from nodejepa.methods.patchjepa import PatchJEPA
+from nodejepa.training.checkpoint import load_tensors
+from nodejepa.training.run import Run
 
-__all__ = ["METHODS", "Method", "MethodEntry", "make_method"]
+__all__ = [
+    "METHODS",
+    "Estimator",
+    "Method",
+    "MethodEntry",
+    "NodeJEPA",
+    "PatchJEPA",
+    "find_method",
+    "load_method",
+    "make_estimator",
+    "make_method",
+]
+
+_PAPER = "Zhang et al., NodeJEPA"
 
 
 class Method(Protocol):
@@ -48,6 +67,20 @@ METHODS: dict[str, MethodEntry] = {
         MethodEntry(
             "random-gcn", "untrained 3 x 256 GCN encoder", "Kipf & Welling 2017", RandomGCN, trained=False
         ),
+        MethodEntry(
+            "nodejepa",
+            "predicts embeddings of hidden k-hop neighbourhoods",
+            _PAPER,
+            NodeJEPA,
+            presets=("default", "paper"),
+        ),
+        MethodEntry(
+            "patchjepa",
+            "predicts pooled embeddings of METIS patches",
+            _PAPER,
+            PatchJEPA,
+            presets=("default", "paper"),
+        ),
     )
 }
 
@@ -68,6 +101,7 @@ def make_method(
     dataset: str | None = None,
     seed: int = 0,
     overrides: Mapping[str, Any] | None = None,
+    device: str = "auto",
 ) -> Method:
     """Build a method by name.
 
@@ -77,6 +111,7 @@ def make_method(
         dataset: name of the data set, for presets that differ between data sets.
         seed: of everything random.
         overrides: settings by dotted name, as in :func:`nodejepa.config.override`.
+        device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
     """
     entry = find_method(name)
     if preset not in entry.presets:
@@ -85,5 +120,25 @@ def make_method(
         )
     make_config = getattr(entry.method, "preset", None)
     config = make_config(preset, dataset) if make_config else entry.method.config_class()
-    method: Method = entry.method(override(config, overrides or {}), seed=seed)
+    method: Method = entry.method(override(config, overrides or {}), seed=seed, device=device)
     return method
+
+
+def make_estimator(name: str, **arguments: Any) -> Estimator:
+    """As :func:`make_method`, for a method that is trained and can be saved."""
+    method = make_method(name, **arguments)
+    if not isinstance(method, Estimator):
+        trained = ", ".join(entry.name for entry in METHODS.values() if entry.trained)
+        raise ConfigError(f"method {name} needs no training", fix=f"Probe it directly, or train {trained}.")
+    return method
+
+
+def load_method(folder: str | Path, *, device: str = "auto") -> Estimator:
+    """The trained method saved in a folder, whichever it is."""
+    path = Run(folder).model
+    name = load_tensors(path)[1].get("method")
+    entry = METHODS.get(str(name))
+    if entry is None or not entry.trained:
+        raise CheckpointError(f"the model is of an unknown method {name!r}", where=str(path))
+    estimator: Estimator = entry.method.load(folder, device=device)
+    return estimator

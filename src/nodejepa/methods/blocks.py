@@ -9,7 +9,7 @@ from torch import nn
 
 from nodejepa.config import require
 from nodejepa.nn.encoders import EncoderKind, make_encoder
-from nodejepa.nn.gcn import ACTIVATIONS
+from nodejepa.nn.stack import ACTIVATIONS
 
 
 @dataclass(frozen=True)

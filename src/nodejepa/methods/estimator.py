@@ -151,7 +151,9 @@ class Estimator(ABC):
             self.config = from_dict(self.config_class, facts["config"])
             self.seed, self.in_dim_, self.history_ = facts["seed"], int(facts["in_dim"]), facts["history"]
         except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
-            raise CheckpointError(f"the model's description is not understood: {error}", where=str(path)) from None
+            raise CheckpointError(
+                f"the model's description is not understood: {error}", where=str(path)
+            ) from None
         self.encoder_ = self.make_encoder(self.in_dim_)
         load_into(self.encoder_, tensors, str(path))
         return self

@@ -9,8 +9,10 @@ import scipy.sparse as sp
 import torch
 
 from nodejepa.config import require
+from nodejepa.errors import ConfigError
 from nodejepa.graph_checks import Features
 from nodejepa.io import as_graph
+from nodejepa.methods.estimator import pick_device
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.sparse import density, to_dense
@@ -27,8 +29,8 @@ class RawFeatures:
 
     config_class = RawConfig
 
-    def __init__(self, config: RawConfig | None = None, *, seed: int = 0) -> None:
-        self.config, self.seed = config or RawConfig(), seed
+    def __init__(self, config: RawConfig | None = None, *, seed: int = 0, device: str = "auto") -> None:
+        self.config, self.seed, self.device = config or RawConfig(), seed, device
 
     def fit(self, graph: Any) -> RawFeatures:
         """Nothing to learn."""
@@ -55,8 +57,8 @@ class SGC:
 
     config_class = SGCConfig
 
-    def __init__(self, config: SGCConfig | None = None, *, seed: int = 0) -> None:
-        self.config, self.seed = config or SGCConfig(), seed
+    def __init__(self, config: SGCConfig | None = None, *, seed: int = 0, device: str = "auto") -> None:
+        self.config, self.seed, self.device = config or SGCConfig(), seed, device
 
     def fit(self, graph: Any) -> SGC:
         """Nothing to learn."""
@@ -92,8 +94,8 @@ class RandomGCN:
 
     config_class = RandomGCNConfig
 
-    def __init__(self, config: RandomGCNConfig | None = None, *, seed: int = 0) -> None:
-        self.config, self.seed = config or RandomGCNConfig(), seed
+    def __init__(self, config: RandomGCNConfig | None = None, *, seed: int = 0, device: str = "auto") -> None:
+        self.config, self.seed, self.device = config or RandomGCNConfig(), seed, device
 
     def fit(self, graph: Any) -> RandomGCN:
         """Draw the weights for this graph's number of features."""
@@ -109,5 +111,8 @@ class RandomGCN:
     @torch.no_grad()
     def transform(self, graph: Any) -> Features:
         """Embeddings ``[N, hidden]``."""
-        z: Features = self.encoder_(GraphInputs(as_graph(graph))).numpy()
+        if not hasattr(self, "encoder_"):
+            raise ConfigError("the method has not been fitted", fix="Call fit first.")
+        device = pick_device(self.device)
+        z: Features = self.encoder_.to(device)(GraphInputs(as_graph(graph), device)).cpu().numpy()
         return z

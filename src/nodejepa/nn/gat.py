@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError
 from nodejepa.nn.attention import AttentionEdges, attend, attention_edges, edge_attention
-from nodejepa.nn.gcn import HiddenFeatures
+from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.stack import Encoder, StackSettings, operator_to, rows_of
 

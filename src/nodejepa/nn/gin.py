@@ -10,9 +10,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from nodejepa.nn.gcn import HiddenFeatures, make_activation, make_norm
+from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import Encoder, StackSettings, operator_to, rows_of
+from nodejepa.nn.stack import Encoder, StackSettings, make_activation, make_norm, operator_to, rows_of
 
 
 class GIN(Encoder):

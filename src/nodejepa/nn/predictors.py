@@ -12,9 +12,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from nodejepa.nn.gcn import make_activation, make_norm
 from nodejepa.nn.restrict import restrict
 from nodejepa.nn.sparse import SparseOperator
+from nodejepa.nn.stack import make_activation, make_norm
 
 
 class MessagePassingPredictor(nn.Module):

@@ -32,6 +32,23 @@ def restrict(
     )
 
 
+def diagonal_blocks(operator: SparseOperator, node_lists: list[npt.NDArray[np.int32]]) -> SparseOperator:
+    """The blocks ``M[nodes][:, nodes]`` of several ascending node lists along the diagonal of one matrix."""
+
+    def blocks(matrix: SparseMatrix) -> SparseMatrix:
+        nodes = np.concatenate(node_lists)
+        starts = np.concatenate([[0], np.cumsum([len(part) for part in node_lists])])
+        data, indices, indptr = _cut_blocks(matrix.indptr, matrix.indices, matrix.data, nodes, starts)
+        return compact_csr(data, indices, indptr, len(nodes))
+
+    return SparseOperator(
+        blocks(operator.matrix),
+        symmetric=operator.symmetric,
+        transposed=None if operator.symmetric else lambda: blocks(operator.transposed_matrix),
+        device=operator.device,
+    )
+
+
 def _block(
     matrix: SparseMatrix, rows: npt.NDArray[np.bool_] | None, columns: npt.NDArray[np.bool_] | None
 ) -> SparseMatrix:
@@ -67,3 +84,30 @@ def _cut(indptr: Any, indices: Any, values: Any, rows: Any, rank: Any) -> Any:
                 data[at] = values[e]
                 at += 1
     return data, columns, pointers
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _cut_blocks(indptr: Any, indices: Any, values: Any, nodes: Any, starts: Any) -> Any:
+    """CSR arrays of the diagonal blocks of node lists ``nodes[starts[b]:starts[b + 1]]``."""
+    rank = np.full(len(indptr) - 1, -1, dtype=np.int64)
+    upper = 0
+    for node in nodes:
+        upper += indptr[node + 1] - indptr[node]
+    columns = np.empty(upper, dtype=indices.dtype)
+    data = np.empty(upper, dtype=values.dtype)
+    pointers = np.zeros(len(nodes) + 1, dtype=indptr.dtype)
+    at = 0
+    for b in range(len(starts) - 1):
+        for i in range(starts[b], starts[b + 1]):
+            rank[nodes[i]] = i
+        for i in range(starts[b], starts[b + 1]):
+            for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+                column = rank[indices[e]]
+                if column >= 0:
+                    columns[at] = column
+                    data[at] = values[e]
+                    at += 1
+            pointers[i + 1] = at
+        for i in range(starts[b], starts[b + 1]):
+            rank[nodes[i]] = -1
+    return data[:at], columns[:at], pointers

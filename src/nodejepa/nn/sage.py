@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from nodejepa.nn.gcn import HiddenFeatures
+from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.stack import Encoder, StackSettings, operator_to, rows_of
 

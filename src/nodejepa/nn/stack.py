@@ -11,10 +11,29 @@ import torch
 from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError
-from nodejepa.nn.gcn import make_activation, make_norm
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.restrict import restrict
 from nodejepa.nn.sparse import SparseOperator
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "prelu": nn.PReLU, "elu": nn.ELU, "gelu": nn.GELU}
+
+
+def make_activation(name: str) -> nn.Module:
+    """The activation called ``name``."""
+    if name not in ACTIVATIONS:
+        raise ConfigError(f"activation {name!r} is unknown", fix=f"Use one of {', '.join(ACTIVATIONS)}.")
+    return ACTIVATIONS[name]()
+
+
+def make_norm(name: str, width: int) -> nn.Module:
+    """The normalisation called ``name`` for ``width`` columns."""
+    if name == "layer":
+        return nn.LayerNorm(width)
+    if name == "batch":
+        return nn.BatchNorm1d(width)
+    if name == "none":
+        return nn.Identity()
+    raise ConfigError(f"norm {name!r} is unknown", fix="Use one of layer, batch, none.")
 
 
 class StackSettings(TypedDict, total=False):
@@ -37,7 +56,7 @@ class Encoder(nn.Module, ABC):
         in_dim: feature columns F.
         hidden: width of every layer, also of the output.
         layers: how many.
-        activation: see :data:`~nodejepa.nn.gcn.ACTIVATIONS`.
+        activation: see :data:`ACTIVATIONS`.
         norm: ``"layer"``, ``"batch"`` or ``"none"``.
         out_dim: width of the last layer if it differs.
         norm_last: whether the last layer is normalised too.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from nodejepa.data import Dataset
 from nodejepa.diagnostics import Diagnostics, diagnose
@@ -13,7 +14,7 @@ from nodejepa.evaluation import ProbeResult, linear_probe
 from nodejepa.evaluation.probe import ProbeMode
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.methods import find_method, make_method
+from nodejepa.methods import find_method, load_method, make_method
 from nodejepa.methods.estimator import versions
 
 
@@ -47,16 +48,24 @@ class MethodScore:
 
 
 def embed_seeds(
-    graph: Graph, method: str, seeds: Sequence[int], *, preset: str = "default", dataset: str | None = None
+    graph: Graph,
+    method: str,
+    seeds: Sequence[int],
+    *,
+    preset: str = "default",
+    dataset: str | None = None,
+    overrides: Mapping[str, object] | None = None,
 ) -> list[Features]:
     """The method's embeddings for every seed; computed once where the seed makes no difference."""
 
     def embed(seed: int) -> Features:
-        return make_method(method, preset=preset, dataset=dataset, seed=seed).fit(graph).transform(graph)
+        made = make_method(method, preset=preset, dataset=dataset, seed=seed, overrides=overrides)
+        embeddings: Features = made.fit(graph).transform(graph)
+        return embeddings
 
     if find_method(method).seeded:
         return [embed(seed) for seed in seeds]
-    return [embed(seeds[0])] * len(seeds)
+    return [embed(seeds[0])] * len(seeds) if seeds else []
 
 
 def score_method(
@@ -65,6 +74,7 @@ def score_method(
     seeds: Sequence[int],
     *,
     preset: str = "default",
+    overrides: Mapping[str, object] | None = None,
     split: str | None = None,
     probe: ProbeMode = "fair",
 ) -> MethodScore:
@@ -75,17 +85,51 @@ def score_method(
         method: a name in :data:`nodejepa.methods.METHODS`.
         seeds: one split and one set of embeddings each.
         preset: of the method.
+        overrides: settings changed against the preset, by dotted name.
         split: name of the split, the dataset's default if not given.
         probe: ``"fair"`` or ``"paper"``.
     """
+    started = time.perf_counter()
+    embeddings = embed_seeds(
+        dataset.graph, method, seeds, preset=preset, dataset=dataset.name, overrides=overrides
+    )
+    seconds = time.perf_counter() - started
+    return _score(dataset, method, preset, embeddings, seconds, seeds, split, probe)
+
+
+def score_run(
+    dataset: Dataset,
+    folder: str | Path,
+    seeds: Sequence[int],
+    *,
+    split: str | None = None,
+    probe: ProbeMode = "fair",
+) -> MethodScore:
+    """Probe the model in a run folder: one set of embeddings, one split a seed."""
+    started = time.perf_counter()
+    estimator = load_method(folder)
+    embeddings = estimator.transform(dataset.graph)
+    seconds = time.perf_counter() - started
+    return _score(
+        dataset, estimator.name, "as trained", [embeddings] * len(seeds), seconds, seeds, split, probe
+    )
+
+
+def _score(
+    dataset: Dataset,
+    method: str,
+    preset: str,
+    embeddings: list[Features],
+    embed_seconds: float,
+    seeds: Sequence[int],
+    split: str | None,
+    probe: ProbeMode,
+) -> MethodScore:
     if not seeds:
         raise EvaluationError("no seed was given", where="seeds", fix="Give at least one seed.")
     splits = [dataset.split(split, seed=seed) for seed in seeds]
     started = time.perf_counter()
-    embeddings = embed_seeds(dataset.graph, method, seeds, preset=preset, dataset=dataset.name)
-    embedded = time.perf_counter()
     result = linear_probe(embeddings, dataset.labels, splits, mode=probe)
-    probed = time.perf_counter()
     return MethodScore(
         dataset.name,
         method,
@@ -94,6 +138,6 @@ def score_method(
         tuple(seeds),
         result,
         diagnose(embeddings[0]),
-        embedded - started,
-        probed - embedded,
+        embed_seconds,
+        time.perf_counter() - started,
     )

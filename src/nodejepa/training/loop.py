@@ -15,7 +15,7 @@ from torch import Tensor
 
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import TrainingError
-from nodejepa.progress import progress_bar
+from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.training.checkpoint import load_into
 from nodejepa.training.run import History, Run
 from nodejepa.training.schedules import cosine_rate
@@ -24,7 +24,7 @@ from nodejepa.training.task import Moment, Task, TrainingConfig
 
 _WATCH_EVERY = 10  # epochs between two looks at the embeddings' geometry
 _WATCH_NODES = 4096  # evenly spaced sample: enough for a 256 x 256 covariance, cheap at any size
-_RANK_FLOOR, _STD_FLOOR = 4.0, 0.02
+_RANK_FLOOR, _STD_FLOOR = 2.0, 0.02  # a rank of 2 cannot tell three classes apart
 
 
 class CollapseWarning(UserWarning):
@@ -57,11 +57,11 @@ def train(
         history = _restore(run, task, optimiser)
     total = config.epochs * task.steps_per_epoch
     writer = _tensorboard(run) if logging.tensorboard and run is not None else None
-    saved_at = time.monotonic()
+    saved_at, warned, resumed = time.monotonic(), False, len(history)
     task.train()
     with progress_bar(logging.description, total=config.epochs) as advance:
-        advance(len(history))
-        for epoch in range(len(history), config.epochs):
+        advance(resumed)
+        for epoch in range(resumed, config.epochs):
             started = time.perf_counter()
             sums: dict[str, float] = {}
             for step in range(task.steps_per_epoch):
@@ -73,7 +73,10 @@ def train(
                 task.after_step((done + 1) / total)
             record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate}
             if (epoch + 1) % _WATCH_EVERY == 0 or epoch + 1 == config.epochs:
-                record |= _watch(task, epoch + 1)
+                geometry = _geometry(task)
+                if not warned:
+                    warned = _warn_of_collapse(task, epoch + 1, **geometry)
+                record |= geometry
             record |= {"seconds": time.perf_counter() - started, "peak_memory_mb": peak_memory_mb()}
             history.append(record)
             if run is not None:
@@ -85,6 +88,8 @@ def train(
             if writer is not None:
                 for name, value in record.items():
                     writer.add_scalar(name, value, epoch + 1)
+            if epoch == resumed + 1:  # the second epoch: the first one also compiled and warmed up
+                announce_duration(logging.description, record["seconds"] * (config.epochs - epoch))
             advance(1, note=_note(record))
     if writer is not None:
         writer.close()
@@ -126,22 +131,26 @@ def _step(
 
 
 @torch.no_grad()
-def _watch(task: Task, epoch: int) -> dict[str, float]:
-    """Effective rank and mean std of a sample of embeddings; warns when they fall through the floor."""
+def _geometry(task: Task) -> dict[str, float]:
+    """Effective rank and mean std of a sample of the embeddings as they are now."""
     task.eval()
     z = task.embed()
     task.train()
-    z = z[:: max(z.shape[0] // _WATCH_NODES, 1)]
-    found = diagnose(z.cpu().numpy())
-    rank, std = found.effective_rank or 0.0, found.mean_std or 0.0
-    if rank < min(_RANK_FLOOR, z.shape[1] / 2) or std < _STD_FLOOR:
-        warnings.warn(
-            f"epoch {epoch}: the embeddings collapse (effective rank {rank:.1f} of {z.shape[1]}, mean std "
-            f"{std:.3f}). {task.collapse_advice}",
-            CollapseWarning,
-            stacklevel=3,
-        )
-    return {"effective_rank": rank, "mean_std": std}
+    found = diagnose(z[:: max(z.shape[0] // _WATCH_NODES, 1)].cpu().numpy())
+    return {"effective_rank": found.effective_rank or 0.0, "mean_std": found.mean_std or 0.0}
+
+
+def _warn_of_collapse(task: Task, epoch: int, *, effective_rank: float, mean_std: float) -> bool:
+    """Warn when the embeddings have fallen through the floor; True if they have."""
+    if effective_rank >= _RANK_FLOOR and mean_std >= _STD_FLOOR:
+        return False
+    warnings.warn(
+        f"epoch {epoch}: the embeddings collapse (effective rank {effective_rank:.1f}, mean std "
+        f"{mean_std:.3f}). {task.collapse_advice}",
+        CollapseWarning,
+        stacklevel=3,
+    )
+    return True
 
 
 def _save(run: Run, task: Task, optimiser: torch.optim.Optimizer, history: History) -> None:

@@ -1,0 +1,201 @@
+"""PatchJEPA: predict the pooled embeddings of METIS patches (the paper, Section 3.3, Algorithm 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nodejepa.config import require
+from nodejepa.errors import ConfigError
+from nodejepa.masking.patches import Patches, patch_descriptors
+from nodejepa.methods.blocks import EMAConfig, EncoderConfig, build_encoder
+from nodejepa.methods.estimator import Estimator
+from nodejepa.nn.ema import ema_update, frozen_copy
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.predictors import PatchPredictor
+from nodejepa.objectives.hyperbola import hyperbola_distance
+from nodejepa.objectives.prediction import cosine_distance
+from nodejepa.objectives.sigreg import sigreg
+from nodejepa.structure.partition import partition, recommended_parts
+from nodejepa.training.schedules import linear
+from nodejepa.training.task import Moment, Task, TrainingConfig
+
+_PAPER_PATCHES = {
+    "computers": 64,
+    "photo": 64,
+    "cs": 64,
+    "physics": 128,
+    "arxiv": 256,
+    "synthetic-arxiv": 256,
+}
+
+
+@dataclass(frozen=True)
+class PatchesConfig:
+    """The masking unit: METIS parts, each expanded by one hop."""
+
+    count: int | None = None  # none: by the size of the graph; the paper: 64/64/64/128/256
+    contexts: int = 1
+    targets: int = 4
+    # none: ceil(count / (contexts + targets)), so that an epoch draws every patch once on average.
+    # The paper does not say; its seconds per epoch on four graphs fit this number of steps.
+    steps_per_epoch: int | None = None
+
+    def __post_init__(self) -> None:
+        require((self.count or 2) >= 2, "patches.count", self.count, "at least 2")
+        require(self.contexts >= 1, "patches.contexts", self.contexts, "at least 1")
+        require(self.targets >= 1, "patches.targets", self.targets, "at least 1")
+        require(
+            (self.steps_per_epoch or 1) >= 1, "patches.steps_per_epoch", self.steps_per_epoch, "at least 1"
+        )
+
+
+@dataclass(frozen=True)
+class PatchPredictorConfig:
+    """The MLP from a context patch and a target's descriptor to the target's embedding."""
+
+    hidden: int = 256
+    layers: int = 3
+
+    def __post_init__(self) -> None:
+        require(self.hidden > 0, "predictor.hidden", self.hidden, "at least 1")
+        require(self.layers > 0, "predictor.layers", self.layers, "at least 1")
+
+
+@dataclass(frozen=True)
+class PatchLossConfig:
+    """Weights of the loss terms; SIGReg is the only guard against collapse."""
+
+    hyperbola: float = 1.0  # the paper gives no weight
+    sigreg: float = 0.02
+    sigreg_slices: int = 256
+    sigreg_nodes: int | None = 4096
+    sigreg_times_n: bool = False
+
+    def __post_init__(self) -> None:
+        require(self.hyperbola >= 0, "loss.hyperbola", self.hyperbola, "0 or more")
+        require(self.sigreg >= 0, "loss.sigreg", self.sigreg, "0 or more")
+        require(self.sigreg_slices > 0, "loss.sigreg_slices", self.sigreg_slices, "at least 1")
+        require((self.sigreg_nodes or 1) > 0, "loss.sigreg_nodes", self.sigreg_nodes, "at least 1 or none")
+
+
+@dataclass(frozen=True)
+class PatchJEPAConfig:
+    """All settings of PatchJEPA; defaults are the paper's."""
+
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    patches: PatchesConfig = field(default_factory=PatchesConfig)
+    predictor: PatchPredictorConfig = field(default_factory=PatchPredictorConfig)
+    loss: PatchLossConfig = field(default_factory=PatchLossConfig)
+    ema: EMAConfig = field(default_factory=lambda: EMAConfig(start=0.996, end=0.996))
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+class PatchJEPATask(Task):
+    """Algorithm 2 on one graph."""
+
+    collapse_advice = "Raise loss.sigreg, or lower training.lr."
+
+    def __init__(self, inputs: GraphInputs, config: PatchJEPAConfig) -> None:
+        super().__init__()
+        self.inputs, self.config = inputs, config
+        count = config.patches.count or recommended_parts(inputs.graph.num_nodes)
+        self.patches = Patches.from_partition(inputs.graph, partition(inputs.graph, count))
+        drawn = config.patches.contexts + config.patches.targets
+        self.steps_per_epoch = config.patches.steps_per_epoch or -(-len(self.patches) // drawn)
+        self.descriptors = torch.from_numpy(patch_descriptors(inputs.graph, self.patches)).to(inputs.device)
+        self.encoder = build_encoder(config.encoder, inputs.graph.num_features)
+        self.target_encoder = frozen_copy(self.encoder)
+        self.predictor = PatchPredictor(
+            config.encoder.hidden,
+            self.descriptors.shape[1],
+            hidden=config.predictor.hidden,
+            layers=config.predictor.layers,
+            activation=config.encoder.activation,
+        )
+
+    def losses(self, moment: Moment) -> dict[str, Tensor]:
+        """One step of Algorithm 2 (the paper, appendix)."""
+        loss, asked = self.config.loss, self.config.patches
+        contexts, targets = self.patches.sample(moment.numpy("mask"), asked.contexts, asked.targets)  # line 1
+        nodes, context = self._encode(self.encoder, contexts)  # line 2
+        with torch.no_grad():
+            _, wanted = self._encode(self.target_encoder, targets)  # line 2
+        # line 3: every context predicts every target
+        guess = self.predictor(
+            context.repeat_interleave(len(targets), dim=0), self.descriptors[targets].repeat(len(contexts), 1)
+        )
+        wanted = wanted.repeat(len(contexts), 1)
+        terms = {"prediction": cosine_distance(guess, wanted)}
+        total = terms["prediction"]
+        if loss.hyperbola:
+            terms["hyperbola"] = hyperbola_distance(guess, wanted)
+            total = total + loss.hyperbola * terms["hyperbola"]
+        if loss.sigreg:
+            terms["sigreg"] = sigreg(
+                nodes,
+                moment.torch("noise"),
+                slices=loss.sigreg_slices,
+                max_nodes=loss.sigreg_nodes,
+                times_n=loss.sigreg_times_n,
+            )
+            total = total + loss.sigreg * terms["sigreg"]
+        return {"loss": total} | terms
+
+    def _encode(
+        self, encoder: nn.Module, patches: np.ndarray[tuple[int], np.dtype[np.int64]]
+    ) -> tuple[Tensor, Tensor]:
+        """Node embeddings of expanded patches, one after another, and their means ``[patches, D]``."""
+        lists = [self.patches.expanded(int(p)) for p in patches]
+        h = encoder(self.inputs.induced(lists))
+        parts = torch.split(h, [len(part) for part in lists])
+        return h, torch.stack([part.mean(dim=0) for part in parts])
+
+    def after_step(self, progress: float) -> None:
+        """Move the target encoder (Algorithm 2, line 4)."""
+        ema_update(
+            self.target_encoder, self.encoder, linear(progress, self.config.ema.start, self.config.ema.end)
+        )
+
+    def embed(self) -> Tensor:
+        """Node embeddings of the whole graph."""
+        z: Tensor = self.encoder(self.inputs)
+        return z
+
+
+class PatchJEPA(Estimator):
+    """Node embeddings by predicting pooled embeddings of graph patches from one another.
+
+    >>> from nodejepa.data import load_dataset
+    >>> graph = load_dataset("digits").graph
+    >>> PatchJEPA(epochs=1, count=16).fit(graph).transform(graph).shape
+    (1797, 256)
+    """
+
+    name = "patchjepa"
+    config_class = PatchJEPAConfig
+
+    @classmethod
+    def preset(cls, name: str, dataset: str | None = None) -> PatchJEPAConfig:
+        """``paper``: the paper's patches and epochs for its data sets; ``default``: the same for now."""
+        if name not in ("paper", "default"):
+            raise ConfigError(f"patchjepa has no preset {name!r}", fix="Use paper or default.")
+        return PatchJEPAConfig(
+            patches=PatchesConfig(count=_PAPER_PATCHES.get(dataset or "")),
+            training=TrainingConfig(epochs=200 if dataset in ("arxiv", "synthetic-arxiv") else 300),
+        )
+
+    def make_encoder(self, in_dim: int) -> nn.Module:
+        """The paper's GCN, or what the settings say."""
+        return build_encoder(self.config.encoder, in_dim)
+
+    def make_task(self, inputs: GraphInputs) -> Task:
+        """Algorithm 2."""
+        return PatchJEPATask(inputs, self.config)
+
+    def trained_encoder(self, task: PatchJEPATask) -> nn.Module:
+        """The context encoder f_theta; probing uses its node embeddings."""
+        return task.encoder

@@ -1,0 +1,53 @@
+"""The first linear map of an encoder: features may be sparse, and some rows may be hidden."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.sparse import SparseOperator
+
+
+class HiddenFeatures(nn.Module):
+    r"""First linear map of an encoder, for features of which some rows may be hidden behind a mask token.
+
+    .. math:: \tilde X W = \text{keep} \odot (X W) + \text{hide}\,(t W)
+
+    so that no edited copy of X is ever made.
+    """
+
+    def __init__(self, in_dim: int, out_dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(in_dim, out_dim))
+        nn.init.xavier_uniform_(self.weight)
+
+    def forward(self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None) -> Tensor:
+        """``[N, out_dim]``; rows in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``)."""
+        if hidden is None or token is None:
+            return inputs.transform_features(self.weight)
+        # hidden rows are not transformed at all: a step that hides half of the nodes pays for half of X W
+        shown = ~hidden
+        visible = inputs.transform_features(self.weight, shown.cpu().numpy())
+        return (token @ self.weight).repeat(len(hidden), 1).index_copy(0, shown.nonzero().squeeze(1), visible)
+
+    def propagated(self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None) -> Tensor:
+        r"""``S \tilde X W``: as :meth:`gathered`, but the constant ``S X`` is computed only once."""
+        if (hidden is None or token is None) and inputs.propagates_first(self.weight.shape[1]):
+            return inputs.propagated_features @ self.weight
+        return self.gathered(inputs.propagation, inputs, hidden, token)
+
+    def gathered(
+        self, operator: SparseOperator, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None
+    ) -> Tensor:
+        r"""``M \tilde X W`` for an operator M, in the order of products that is cheaper for this graph."""
+        if not inputs.propagates_first(self.weight.shape[1]):
+            return operator(self(inputs, hidden, token))
+        features = inputs.features
+        assert isinstance(features, Tensor)
+        if hidden is None or token is None:
+            return operator(features) @ self.weight
+        # M (keep * X) carries no gradient: the backward pass has no sparse product here
+        visible = operator(features.masked_fill(hidden[:, None], 0))
+        share = operator(hidden.to(features.dtype)[:, None])
+        return visible @ self.weight + share * (token @ self.weight)

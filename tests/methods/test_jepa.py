@@ -1,0 +1,265 @@
+"""NodeJEPA and PatchJEPA: the algorithms as written, no leaks, no gradient into the target."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from nodejepa.config import override
+from nodejepa.errors import ConfigError, GraphError
+from nodejepa.graph import Graph
+from nodejepa.masking.khop import khop_mask
+from nodejepa.methods.nodejepa import NodeJEPA, NodeJEPAConfig, NodeJEPATask
+from nodejepa.methods.patchjepa import PatchJEPA, PatchJEPAConfig, PatchJEPATask
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.training.task import Moment
+
+SMALL = {"encoder.hidden": 8, "predictor.hidden": 8}
+MOMENT = Moment(seed=0, epoch=60, step=0, progress=0.2)
+
+
+def node_task(graph, seed=0, **changes):
+    torch.manual_seed(seed)
+    return NodeJEPATask(GraphInputs(graph), override(NodeJEPAConfig(), SMALL | changes))
+
+
+def patch_task(graph, seed=0, **changes):
+    torch.manual_seed(seed)
+    return PatchJEPATask(
+        GraphInputs(graph), override(PatchJEPAConfig(), SMALL | {"patches.count": 6} | changes)
+    )
+
+
+def predictions(task, monkeypatch, moment=MOMENT):
+    """What the predictor says in one step."""
+    seen = []
+    original = type(task.predictor).forward
+    monkeypatch.setattr(type(task.predictor), "forward", lambda *a: seen.append(original(*a)) or seen[-1])
+    task.losses(moment)
+    monkeypatch.undo()
+    return seen[0].detach()
+
+
+@pytest.mark.parametrize("kind", ["message-passing", "attention"])
+@pytest.mark.parametrize("isolation", [True, False])
+def test_perturbing_targets_changes_no_prediction(toy_graph, monkeypatch, kind, isolation):
+    targets = khop_mask(toy_graph, 0.5, 2, MOMENT.numpy("mask"))
+    perturbed = toy_graph.features.copy()
+    perturbed[targets] += 10
+    changes = {"predictor.kind": kind, "masking.isolation": isolation}
+    one = predictions(node_task(toy_graph, **changes), monkeypatch)
+    two = predictions(node_task(toy_graph.with_features(perturbed), **changes), monkeypatch)
+    assert one.shape[0] == targets.sum()
+    assert torch.equal(one, two) == isolation  # without isolation (ablation E) the encoder does see them
+
+
+def naive_losses(task, moment):
+    """Algorithm 1 with dense matrices and loops over all nodes."""
+    graph, config = task.inputs.graph, task.config
+    s = torch.from_numpy(graph.normalized_adjacency.toarray())
+    ratio, hops = task.curriculum.at(moment.epoch)
+    masked = torch.from_numpy(khop_mask(graph, ratio, hops, moment.numpy("mask")))
+    x = torch.from_numpy(graph.features.copy())
+
+    def gcn(encoder, h):
+        for i, weight in enumerate([encoder.first.weight, *encoder.weights]):
+            h = encoder.norms[i](s @ h @ weight + encoder.biases[i])
+            h = torch.relu(h) if i < len(encoder.weights) else h
+        return h
+
+    context = gcn(task.encoder, torch.where(masked[:, None], task.token, x))
+    wanted = gcn(task.target_encoder, x).detach()[masked]
+    state, p = context * (~masked).float()[:, None], task.predictor
+    for i in range(len(p.messages)):
+        state = p.messages[i](s * (~masked).float() @ state) + p.structure[i](task.descriptors)
+        state = torch.relu(p.norms[i](state)) if i < len(p.norms) else state
+    guess = state[masked]
+    seen = context
+    c = torch.cov(seen.T)
+    a = torch.randn(seen.shape[1], 256, generator=moment.torch("noise"))
+    u = seen @ (a / a.norm(dim=0))
+    t = torch.linspace(-3, 3, 33)
+    phi = torch.exp(-t.square() / 2)
+    e = torch.exp(1j * t[:, None, None] * u).mean(dim=1)
+    terms = {
+        "prediction": (1 - (guess * wanted).sum(1) / guess.norm(dim=1) / wanted.norm(dim=1)).mean(),
+        "variance": torch.relu(1 - (c.diagonal() + 1e-4).sqrt()).mean(),
+        "covariance": (c - torch.diag(c.diagonal())).square().sum() / len(c),
+        "sigreg": torch.trapezoid(phi[:, None] * (e - phi[:, None]).abs().square(), t, dim=0).mean(),
+    }
+    weights = {"prediction": 1, "variance": 0.2, "covariance": 0.2, "sigreg": 0.02}
+    assert config.masking.isolation
+    return {"loss": sum(weights[k] * v for k, v in terms.items())} | terms
+
+
+def test_a_step_of_nodejepa_equals_the_dense_algorithm_with_gradients(toy_graph):
+    task = node_task(toy_graph)
+    with torch.no_grad():
+        task.token += 0.5
+    mine, naive = task.losses(MOMENT), naive_losses(task, MOMENT)
+    assert mine.keys() == naive.keys()
+    for name in mine:
+        torch.testing.assert_close(mine[name], naive[name], atol=1e-5, rtol=1e-4)
+    leaves = [p for p in task.parameters() if p.requires_grad]
+    one = torch.autograd.grad(mine["loss"], leaves)
+    two = torch.autograd.grad(naive["loss"], leaves)
+    for a, b in zip(one, two, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-3)
+
+
+def test_a_step_of_patchjepa_equals_the_dense_algorithm(toy_graph):
+    task = patch_task(toy_graph)
+    s, x = toy_graph.normalized_adjacency.toarray(), toy_graph.features
+    (context,), targets = task.patches.sample(MOMENT.numpy("mask"), 1, 4)
+
+    def encode(encoder, patch):
+        nodes = task.patches.expanded(patch)
+        h, block = torch.from_numpy(x[nodes].copy()), torch.from_numpy(s[np.ix_(nodes, nodes)])
+        for i, weight in enumerate([encoder.first.weight, *encoder.weights]):
+            h = encoder.norms[i](block @ h @ weight + encoder.biases[i])
+            h = torch.relu(h) if i < len(encoder.weights) else h
+        return h
+
+    nodes = encode(task.encoder, context)
+    wanted = torch.stack([encode(task.target_encoder, p).mean(dim=0) for p in targets]).detach()
+    pooled = nodes.mean(dim=0).expand(4, -1)
+    guess = task.predictor.mlp(torch.cat([pooled, task.descriptors[targets]], dim=1))
+    cosine = (1 - torch.nn.functional.cosine_similarity(guess, wanted)).mean()
+    terms = task.losses(MOMENT)
+    torch.testing.assert_close(terms["prediction"], cosine, atol=1e-5, rtol=1e-4)
+    a = [z.mean(dim=1) for z in (guess, wanted)]
+    points = [torch.stack([torch.cosh(v), torch.sinh(v)]) for v in a]
+    torch.testing.assert_close(
+        terms["hyperbola"], torch.nn.functional.smooth_l1_loss(*points), atol=1e-6, rtol=1e-4
+    )
+    total = terms["prediction"] + terms["hyperbola"] + 0.02 * terms["sigreg"]
+    torch.testing.assert_close(terms["loss"], total)
+
+
+@pytest.mark.parametrize("make", [node_task, patch_task])
+def test_the_target_never_receives_gradient_and_follows_the_context(toy_graph, make):
+    task = make(toy_graph)
+    task.losses(MOMENT)["loss"].backward()
+    assert all(p.grad is None for p in task.target_encoder.parameters())
+    assert all(p.grad is not None for p in task.encoder.parameters())
+    with torch.no_grad():
+        for p in task.encoder.parameters():
+            p += 1
+    before = [p.clone() for p in task.target_encoder.parameters()]
+    task.after_step(1.0)
+    momentum = 0.999 if make is node_task else 0.996
+    for old, new in zip(before, task.target_encoder.parameters(), strict=True):
+        torch.testing.assert_close(new - old, torch.full_like(old, 1 - momentum), atol=1e-5, rtol=1e-2)
+
+
+@pytest.mark.parametrize("make", [node_task, patch_task])
+def test_a_gradient_step_lowers_the_loss(toy_graph, make):
+    task = make(toy_graph)
+    before = task.losses(MOMENT)["loss"]
+    before.backward()
+    with torch.no_grad():
+        for p in task.parameters():
+            if p.grad is not None:
+                p -= 0.02 * p.grad
+    assert task.losses(MOMENT)["loss"].item() < before.item()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"predictor.descriptors": "none"},
+        {"predictor.descriptors": "degree,clustering"},
+        {"predictor.kind": "attention"},
+        {"variance": 0, "covariance": 0},
+        {"masking.isolation": False},
+        {"loss.prediction": "l2"},
+        {"loss.laplacian": 0.1},
+        {"loss.sigreg_times_n": True, "loss.sigreg_nodes": 20},
+        {"masking.curriculum": False},
+        {"keep": "context"},
+        {"encoder.layers": 1, "predictor.layers": 1},
+    ],
+    ids=str,
+)
+def test_every_knob_trains_and_changes_the_result(toy_graph, changes):
+    base = NodeJEPA(seed=0, epochs=3, **SMALL).fit(toy_graph)
+    other = NodeJEPA(seed=0, epochs=3, **(SMALL | changes)).fit(toy_graph)
+    assert all(math.isfinite(v) for r in other.history_ for v in r.values())
+    assert not np.array_equal(base.transform(toy_graph), other.transform(toy_graph))
+
+
+def degenerate(kind):
+    rng = np.random.default_rng(0)
+    edges = {
+        "isolated nodes": ([0, 1], [1, 2], 30),
+        "two components": ([*range(9), *range(10, 19)], [*range(1, 10), *range(11, 20)], 20),
+        "two nodes": ([0], [1], 2),
+        "star": ([0] * 19, [*range(1, 20)], 20),
+        "no edges": ([], [], 12),
+        "clique": (*np.triu_indices(10, 1), 10),
+    }[kind]
+    source, target, size = edges
+    return Graph.from_edges(source, target, features=rng.normal(size=(size, 5)), num_nodes=size)
+
+
+KINDS = ["isolated nodes", "two components", "two nodes", "star", "no edges", "clique"]
+
+
+@pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")  # a clique has one embedding
+@pytest.mark.parametrize("kind", KINDS)
+def test_nodejepa_trains_on_odd_graphs(kind):
+    graph = degenerate(kind)
+    z = NodeJEPA(seed=0, epochs=2, **SMALL).fit(graph).transform(graph)
+    assert np.isfinite(z).all()
+
+
+@pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "two nodes"])
+def test_patchjepa_trains_on_odd_graphs_even_with_more_patches_than_nodes(kind):
+    graph = degenerate(kind)
+    z = PatchJEPA(seed=0, epochs=2, **(SMALL | {"patches.count": 64})).fit(graph).transform(graph)
+    assert np.isfinite(z).all()
+
+
+def test_what_cannot_be_trained_is_refused_in_plain_words():
+    single = Graph.from_edges([], [], features=[[1.0]], num_nodes=1)
+    with pytest.raises(GraphError, match="one node"):
+        NodeJEPA().fit(single)
+    with pytest.raises(GraphError, match="single patch"):
+        PatchJEPA(epochs=1).fit(single)
+    with pytest.raises(ConfigError, match=r"setting 'masking.hop' is unknown.*Did you mean masking.hops"):
+        NodeJEPA(**{"masking.hop": 2})
+    with pytest.raises(ConfigError, match="asks with descriptors"):
+        NodeJEPA(**{"predictor.kind": "attention", "predictor.descriptors": "none"})
+
+
+def test_paper_presets_are_the_papers_tables():
+    node, patch = NodeJEPA.preset("paper", "photo"), PatchJEPA.preset("paper", "physics")
+    assert (node.encoder.layers, node.encoder.hidden, node.training.epochs) == (3, 256, 300)
+    assert (node.training.lr, node.training.lr_end, node.training.weight_decay, node.training.clip) == (
+        1e-3,
+        1e-6,
+        1e-4,
+        1.0,
+    )
+    assert (node.ema.start, node.ema.end, patch.ema.start, patch.ema.end) == (0.996, 0.999, 0.996, 0.996)
+    assert dataclasses.astuple(node.masking)[:6] == (0.5, 2, 0.2, 1, True, 50)
+    assert (node.loss.variance, node.loss.covariance, node.loss.sigreg, node.loss.sigreg_slices) == (
+        0.2,
+        0.2,
+        0.02,
+        256,
+    )
+    counts = [
+        PatchJEPA.preset("paper", d).patches.count for d in ("computers", "photo", "cs", "physics", "arxiv")
+    ]
+    assert counts == [64, 64, 64, 128, 256]
+    assert (patch.patches.contexts, patch.patches.targets) == (1, 4)
+    assert NodeJEPA.preset("paper", "arxiv").training.epochs == 200
+
+
+def test_an_epoch_of_patchjepa_draws_every_patch_once_on_average(toy_graph):
+    assert patch_task(toy_graph).steps_per_epoch == 2  # ceil(6 / 5)
+    assert patch_task(toy_graph, **{"patches.steps_per_epoch": 7}).steps_per_epoch == 7

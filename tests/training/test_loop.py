@@ -1,0 +1,209 @@
+"""The loop: direction, schedules, exact resume, damaged files, collapse and non-finite losses."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from nodejepa.data import load_dataset
+from nodejepa.errors import CheckpointError, TrainingError
+from nodejepa.methods.nodejepa import NodeJEPA
+from nodejepa.methods.patchjepa import PatchJEPA
+from nodejepa.training.checkpoint import load_tensors, save_tensors
+from nodejepa.training.loop import CollapseWarning, Logging, train
+from nodejepa.training.run import Run
+from nodejepa.training.schedules import cosine_rate, linear
+from nodejepa.training.task import Task, TrainingConfig
+
+TINY = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 6}
+
+
+class Quadratic(Task):
+    """Pulls a matrix towards a constant: everything about it is known."""
+
+    def __init__(self, fail_at=None, constant=False):
+        super().__init__()
+        self.z = torch.nn.Parameter(torch.randn(20, 6, generator=torch.Generator().manual_seed(0)))
+        self.fail_at, self.constant, self.seen = fail_at, constant, []
+
+    def losses(self, moment):
+        self.seen.append(moment)
+        loss = (self.z - 1).square().mean()
+        return {"loss": loss * (math.nan if moment.epoch == self.fail_at else 1)}
+
+    def embed(self):
+        return torch.ones(20, 6) if self.constant else self.z
+
+
+def test_training_lowers_the_loss_and_tells_what_happened():
+    task = Quadratic()
+    history = train(task, TrainingConfig(epochs=20, lr=0.1), seed=0)
+    assert history[-1]["loss"] < history[0]["loss"] / 2
+    assert [r["epoch"] for r in history] == list(range(1, 21))
+    assert {"gradient_norm", "seconds", "peak_memory_mb", "lr"} <= history[0].keys()
+    assert {"effective_rank", "mean_std"} <= history[-1].keys()
+    assert [m.progress for m in task.seen] == [i / 20 for i in range(20)]
+
+
+def test_schedules_meet_their_ends():
+    assert cosine_rate(0, 1e-3, 1e-6) == 1e-3
+    assert cosine_rate(1, 1e-3, 1e-6) == pytest.approx(1e-6)
+    assert cosine_rate(0.5, 1.0, 0.0) == pytest.approx(0.5)
+    assert cosine_rate(0.05, 1.0, 0.0, warmup=0.1) == pytest.approx(0.5)
+    assert cosine_rate(0.1, 1.0, 0.0, warmup=0.1) == 1.0
+    assert linear(0.5, 0.996, 0.999) == pytest.approx(0.9975)
+
+
+def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_good_checkpoint(tmp_path):
+    run = Run(tmp_path)
+    task = Quadratic(fail_at=4)
+    with pytest.raises(TrainingError, match=r"loss.*epoch 5.*last good checkpoint is kept"):
+        train(task, TrainingConfig(epochs=8), seed=0, run=run, logging=Logging(checkpoint_epochs=2))
+    tensors, history = run.load_checkpoint()
+    assert len(history) == 4
+    assert torch.isfinite(tensors["task.z"]).all()
+    assert torch.isfinite(task.z).all()
+
+
+def test_collapse_is_told_with_the_knob_to_turn():
+    with pytest.warns(CollapseWarning, match=r"effective rank .* Lower training.lr"):
+        train(Quadratic(constant=True), TrainingConfig(epochs=1), seed=0)
+
+
+@pytest.mark.parametrize("method", [NodeJEPA, PatchJEPA])
+def test_resume_after_any_epoch_ends_in_the_same_bits(tmp_path, toy_graph, method):
+    settings = TINY | ({"patches.count": 6} if method is PatchJEPA else {})
+    whole = method(seed=3, **settings).fit(toy_graph).transform(toy_graph)
+    for stop in (1, 4):
+        folder = tmp_path / str(stop)
+
+        def interrupt(self, record, *, stop=stop, original=Run.append):
+            original(self, record)
+            if record["epoch"] == stop:
+                raise KeyboardInterrupt
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Run, "append", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                method(seed=3, **settings).fit(toy_graph, out=folder, logging=Logging(checkpoint_epochs=1))
+        model = method(seed=3, **settings).fit(toy_graph, out=folder, resume=True)
+        np.testing.assert_array_equal(model.transform(toy_graph), whole)
+        epochs = [json.loads(line)["epoch"] for line in (folder / "history.jsonl").read_text().splitlines()]
+        assert epochs == list(range(1, 7))
+        np.testing.assert_array_equal(method.load(folder).transform(toy_graph), whole)
+
+
+def test_a_process_killed_several_times_ends_in_the_bits_of_an_undisturbed_one(tmp_path):
+    code = (
+        "import torch, sys; torch.set_num_threads(1)\n"
+        "from nodejepa.data import load_dataset\n"
+        "from nodejepa.methods.nodejepa import NodeJEPA\n"
+        "from nodejepa.training.loop import Logging\n"
+        "NodeJEPA(seed=1, epochs=12, **{'encoder.hidden': 32, 'predictor.hidden': 32}).fit("
+        "load_dataset('digits').graph, out=sys.argv[1], resume=True, logging=Logging(checkpoint_epochs=1))\n"
+    )
+    command = [sys.executable, "-c", code]
+    subprocess.run([*command, str(tmp_path / "whole")], check=True)
+    killed = tmp_path / "killed"
+    kills = 0
+    for _ in range(3):
+        before = _lines(killed)
+        process = subprocess.Popen([*command, str(killed)])
+        while process.poll() is None and _lines(killed) < before + 2:
+            time.sleep(0.005)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            kills += 1
+        process.wait()
+    subprocess.run([*command, str(killed)], check=True)
+    assert kills >= 2
+    graph = load_dataset("digits").graph
+    one, two = (NodeJEPA.load(tmp_path / name).transform(graph) for name in ("whole", "killed"))
+    np.testing.assert_array_equal(one, two)
+
+
+def _lines(folder):
+    history = folder / "history.jsonl"
+    return len(history.read_text().splitlines()) if history.exists() else 0
+
+
+def test_a_folder_with_a_run_is_not_overwritten_or_continued_with_other_settings(tmp_path, toy_graph):
+    NodeJEPA(seed=0, **TINY).fit(toy_graph, out=tmp_path)
+    with pytest.raises(TrainingError, match="already holds a run"):
+        NodeJEPA(seed=0, **TINY).fit(toy_graph, out=tmp_path)
+    with pytest.raises(CheckpointError, match=r"another config: masking: hops: 2 then, 1 now"):
+        NodeJEPA(seed=0, **(TINY | {"masking.hops": 1})).fit(toy_graph, out=tmp_path, resume=True)
+    with pytest.raises(CheckpointError, match="another seed"):
+        NodeJEPA(seed=1, **TINY).fit(toy_graph, out=tmp_path, resume=True)
+
+
+def test_two_processes_cannot_use_one_folder(tmp_path, toy_graph):
+    with Run(tmp_path).owned(), pytest.raises(TrainingError, match="another process"):
+        NodeJEPA(seed=0, **TINY).fit(toy_graph, out=tmp_path)
+
+
+@pytest.fixture
+def saved(tmp_path, toy_graph):
+    NodeJEPA(seed=0, **TINY).fit(toy_graph, out=tmp_path)
+    return tmp_path
+
+
+def test_every_truncation_and_flipped_bit_is_noticed(saved):
+    path = saved / "model.safetensors"
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for cut in [0, 7, 8, len(whole) - 1, *rng.integers(9, len(whole), 10)]:
+        path.write_bytes(whole[:cut])
+        with pytest.raises(CheckpointError):
+            NodeJEPA.load(saved)
+    for place in rng.integers(8, len(whole), 40):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(damaged))
+        with pytest.raises(CheckpointError):
+            NodeJEPA.load(saved)
+
+
+def test_foreign_files_are_refused_in_plain_words(saved, tmp_path):
+    path = saved / "model.safetensors"
+    with pytest.raises(CheckpointError, match="the model is a nodejepa, not a patchjepa"):
+        PatchJEPA.load(saved)
+    import pickle
+
+    path.write_bytes(pickle.dumps({"a": 1}))
+    with pytest.raises(CheckpointError, match="damaged or not in safetensors"):
+        NodeJEPA.load(saved)
+    import safetensors.torch
+
+    path.write_bytes(safetensors.torch.save({"a": torch.zeros(2)}))
+    with pytest.raises(CheckpointError, match="not written by nodejepa"):
+        NodeJEPA.load(saved)
+    save_tensors(path, {"a": torch.zeros(2)}, {"method": "nodejepa"})
+    with pytest.raises(CheckpointError, match="description is not understood"):
+        NodeJEPA.load(saved)
+    with pytest.raises(CheckpointError, match="no such file"):
+        NodeJEPA.load(tmp_path / "nowhere")
+
+
+def test_tensors_survive_the_round_trip(tmp_path):
+    tensors = {"a": torch.randn(3, 2), "n": torch.tensor(7), "empty": torch.zeros(0, 4)}
+    save_tensors(tmp_path / "x.safetensors", tensors, {"k": [1, "é"]})
+    back, facts = load_tensors(tmp_path / "x.safetensors")
+    assert facts == {"k": [1, "é"]}
+    assert all(torch.equal(tensors[name], back[name]) for name in tensors)
+
+
+def test_tensorboard_and_tables_are_written(tmp_path, toy_graph):
+    pytest.importorskip("tensorboard")
+    NodeJEPA(seed=0, **TINY).fit(toy_graph, out=tmp_path, logging=Logging(tensorboard=True))
+    assert list((tmp_path / "tensorboard").glob("events.*"))
+    header, *rows = (tmp_path / "history.csv").read_text().splitlines()
+    assert header.startswith("epoch,loss,prediction")
+    assert len(rows) == 6
