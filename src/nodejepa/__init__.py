@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from nodejepa.evaluation import ProbeResult, fewshot_probe, linear_probe
     from nodejepa.graph import Graph
     from nodejepa.io import as_graph, from_networkx, from_pyg, to_networkx, to_pyg
-    from nodejepa.methods import METHODS, make_method
+    from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_method
+    from nodejepa.structure import descriptors
 
 __version__ = version("nodejepa")
 
@@ -46,18 +47,22 @@ __all__ = [
     "EvaluationError",
     "Graph",
     "GraphError",
+    "NodeJEPA",
     "NodeJEPAError",
+    "PatchJEPA",
     "ProbeResult",
     "Split",
     "TrainingError",
     "__version__",
     "as_graph",
+    "descriptors",
     "diagnose",
     "fewshot_probe",
     "from_networkx",
     "from_pyg",
     "linear_probe",
     "load_dataset",
+    "load_method",
     "make_method",
     "make_split",
     "to_networkx",
@@ -79,7 +84,8 @@ _HOMES = {
     "evaluation": ("ProbeResult", "fewshot_probe", "linear_probe"),
     "graph": ("Graph",),
     "io": ("as_graph", "from_networkx", "from_pyg", "to_networkx", "to_pyg"),
-    "methods": ("METHODS", "make_method"),
+    "methods": ("METHODS", "NodeJEPA", "PatchJEPA", "load_method", "make_method"),
+    "structure": ("descriptors",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -15,7 +15,7 @@ from nodejepa.io import write_embeddings
 from nodejepa.methods import METHODS, make_method
 from nodejepa.study.page import Section, demo_page
 
-DEMO_METHODS = ("raw", "sgc", "random-gcn")
+DEMO_METHODS = ("nodejepa", "raw", "sgc", "random-gcn")
 SHOTS = (5, 20)  # labels per class
 
 
