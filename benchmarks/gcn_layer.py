@@ -45,7 +45,7 @@ def run() -> Row:
     ours_s = best_of(lambda: forward_backward(ours, inputs), 5)
     naive_s = best_of(lambda: forward_backward(naive, dense, edge_index), 2)
     note = (
-        f"forward + backward, 256 -> 256, synthetic-arxiv ({graph.num_nodes:,} nodes, {graph.num_edges:,} edges), "
-        f"{torch.get_num_threads()} threads; largest difference {difference:.1e}"
+        f"forward + backward, 256 -> 256, synthetic-arxiv ({graph.num_nodes:,} nodes, "
+        f"{graph.num_edges:,} edges), {torch.get_num_threads()} threads; largest difference {difference:.1e}"
     )
     return Row("gcn_layer", ours_s, naive_s, note)

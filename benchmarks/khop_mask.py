@@ -37,5 +37,8 @@ def run() -> Row:
     started = time.perf_counter()
     size, seeds = naive(np.random.default_rng(1))
     naive_s = time.perf_counter() - started
-    note = f"mask of {RATIO:.0%} at {HOPS} hops on synthetic-arxiv; the naive one took {seeds} seeds for {size:,} nodes"
+    note = (
+        f"mask of {RATIO:.0%} at {HOPS} hops on synthetic-arxiv; the naive one took {seeds} seeds "
+        f"for {size:,} nodes"
+    )
     return Row("khop_mask", ours_s, naive_s, note)

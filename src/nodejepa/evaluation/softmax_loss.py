@@ -118,11 +118,10 @@ class SoftmaxLoss:
             logits = self.rows.logits(stacked, rows).view(groups, settings, classes, -1)
             if incomplete:
                 logits += self.absent[:, None, :, None].to(logits.dtype)
-            log_chance = torch.log_softmax(logits, dim=2)
+            residuals = torch.softmax(logits, dim=2)
             wanted = self.labels[:, None, None, rows].expand(groups, settings, 1, -1)
-            hit = log_chance.gather(2, wanted).squeeze(2).double()
-            loss -= (hit * self.weight[:, None, rows]).sum(dim=-1)
-            residuals = log_chance.exp_()
+            chance = residuals.gather(2, wanted).squeeze(2).clamp_(min=torch.finfo(residuals.dtype).tiny)
+            loss -= (chance.double().log_() * self.weight[:, None, rows]).sum(dim=-1)
             residuals.scatter_add_(2, wanted, residuals.new_full((1, 1, 1, 1), -1.0).expand(wanted.shape))
             gradient += self.rows.gradient(residuals.view(groups, settings * classes, -1), rows)
         weights[..., -1] = 0  # intercepts are not penalised

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import torch
@@ -40,17 +41,16 @@ class PatchesConfig:
     count: int | None = None  # none: by the size of the graph; the paper: 64/64/64/128/256
     contexts: int = 1
     targets: int = 4
-    # none: ceil(count / (contexts + targets)), so that an epoch draws every patch once on average.
-    # The paper does not say; its seconds per epoch on four graphs fit this number of steps.
-    steps_per_epoch: int | None = None
+    # The paper does not say. One step an epoch gives every method as many updates and comes closest to its
+    # Table 1; ceil(count / (contexts + targets)) would draw every patch once an epoch, and collapses
+    # (docs/log.md).
+    steps_per_epoch: int = 1
 
     def __post_init__(self) -> None:
         require((self.count or 2) >= 2, "patches.count", self.count, "at least 2")
         require(self.contexts >= 1, "patches.contexts", self.contexts, "at least 1")
         require(self.targets >= 1, "patches.targets", self.targets, "at least 1")
-        require(
-            (self.steps_per_epoch or 1) >= 1, "patches.steps_per_epoch", self.steps_per_epoch, "at least 1"
-        )
+        require(self.steps_per_epoch >= 1, "patches.steps_per_epoch", self.steps_per_epoch, "at least 1")
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,7 @@ class PatchJEPAConfig:
     loss: PatchLossConfig = field(default_factory=PatchLossConfig)
     ema: EMAConfig = field(default_factory=lambda: EMAConfig(start=0.996, end=0.996))
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    keep: Literal["target", "context"] = "target"  # whose embeddings are kept, as in NodeJEPA
 
 
 class PatchJEPATask(Task):
@@ -104,8 +105,7 @@ class PatchJEPATask(Task):
         self.inputs, self.config = inputs, config
         count = config.patches.count or recommended_parts(inputs.graph.num_nodes)
         self.patches = Patches.from_partition(inputs.graph, partition(inputs.graph, count))
-        drawn = config.patches.contexts + config.patches.targets
-        self.steps_per_epoch = config.patches.steps_per_epoch or -(-len(self.patches) // drawn)
+        self.steps_per_epoch = config.patches.steps_per_epoch
         self.descriptors = torch.from_numpy(patch_descriptors(inputs.graph, self.patches)).to(inputs.device)
         self.encoder = build_encoder(config.encoder, inputs.graph.num_features)
         self.target_encoder = frozen_copy(self.encoder)
@@ -162,8 +162,13 @@ class PatchJEPATask(Task):
 
     def embed(self) -> Tensor:
         """Node embeddings of the whole graph."""
-        z: Tensor = self.encoder(self.inputs)
+        z: Tensor = self.kept_encoder(self.inputs)
         return z
+
+    @property
+    def kept_encoder(self) -> nn.Module:
+        """The encoder whose embeddings are kept."""
+        return self.target_encoder if self.config.keep == "target" else self.encoder
 
 
 class PatchJEPA(Estimator):
@@ -197,5 +202,5 @@ class PatchJEPA(Estimator):
         return PatchJEPATask(inputs, self.config)
 
     def trained_encoder(self, task: PatchJEPATask) -> nn.Module:
-        """The context encoder f_theta; probing uses its node embeddings."""
-        return task.encoder
+        """The target or the context encoder, as ``keep`` says; probing uses its node embeddings."""
+        return task.kept_encoder
