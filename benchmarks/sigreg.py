@@ -46,7 +46,7 @@ def run() -> Row:
     naive_s = best_of(lambda: both(naive_sigreg(z, torch.Generator().manual_seed(0))), 1)
     note = (
         f"naive_s is one forward pass of the 3 x 256 encoder on synthetic-arxiv; ours is SIGReg on its "
-        f"random subset of 4,096 nodes, forward + backward. On all {graph.num_nodes:,} nodes: {whole_s:.2f} s,"
+        f"random subset of 4,096 nodes, forward + backward. All {graph.num_nodes:,} nodes: {whole_s:.2f} s,"
         f" written naively {naive_s:.2f} s"
     )
     return Row("sigreg", ours_s, encoder_s, note)

@@ -48,6 +48,15 @@ def test_vicreg_terms_by_hand(pair):
     assert float(covariance_loss(matrix)) == pytest.approx(covariance, rel=1e-4)
 
 
+def test_covariance_gradient_equals_autograd(pair):
+    z, weights = pair[0].double(), pair[1].double()
+    one, two = z.clone().requires_grad_(), z.clone().requires_grad_()
+    factor = weights.T @ weights + torch.arange(36).reshape(6, 6)  # not symmetric
+    (covariance_matrix(one) * factor).sum().backward()
+    (torch.cov(two.T) * factor).sum().backward()
+    torch.testing.assert_close(one.grad, two.grad)
+
+
 def naive_sigreg(z, generator, slices, max_nodes, times_n):
     """34 trigonometric passes and a plain trapezoid over all 33 knots of [-3, 3]."""
     if max_nodes is not None and len(z) > max_nodes:

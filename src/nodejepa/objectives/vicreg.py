@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -11,8 +13,24 @@ def covariance_matrix(z: Tensor) -> Tensor:
 
     .. math:: C = \frac{1}{n-1} \sum_i (z_i - \bar z)(z_i - \bar z)^\top
     """
-    centred = z - z.mean(dim=0)
-    return centred.T @ centred / max(z.shape[0] - 1, 1)
+    covariance: Tensor = _Covariance.apply(z)  # type: ignore[no-untyped-call]
+    return covariance
+
+
+class _Covariance(torch.autograd.Function):
+    """C is symmetric in its two factors, so its gradient is one product where autograd would take two."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor) -> Tensor:
+        centred = z - z.mean(dim=0)
+        ctx.save_for_backward(centred)
+        return centred.T @ centred / max(z.shape[0] - 1, 1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        (centred,) = ctx.saved_tensors
+        # columns of `centred` sum to zero, and so do those of its product: centring adds nothing
+        return centred @ ((grads[0] + grads[0].T) / max(centred.shape[0] - 1, 1))
 
 
 def variance_loss(covariance: Tensor, eps: float = 1e-4) -> Tensor:
