@@ -1,0 +1,37 @@
+"""CCA-SSG: two views agree, and the dimensions of each are uncorrelated (Zhang et al. 2021)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+_DEAD = 1e-10  # a column whose variance is below this share of its mean square is constant up to rounding
+
+
+def cca_terms(one: Tensor, two: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Invariance and decorrelation of two views' embeddings ``[n, D]``; the loss is their weighted sum.
+
+    .. math:: -\mathrm{tr}\left(\tfrac1n Z_1^\top Z_2\right), \qquad
+        \sum_v \left\Vert I - \tfrac1n Z_v^\top Z_v \right\Vert_F^2
+
+    with Z the embeddings, columns standardised by :func:`standardise`.
+    """
+    one, two = standardise(one), standardise(two)
+    size = one.shape[0]
+    invariance = -(one * two).sum() / size
+    decorrelation = torch.stack([_off_identity(z.T @ z / size) for z in (one, two)]).sum()
+    return invariance, decorrelation
+
+
+def standardise(z: Tensor) -> Tensor:
+    r"""Columns of ``[n, D]`` with mean 0 and variance 1; a constant column becomes 0, without gradient."""
+    centred = z - z.mean(dim=0)
+    variance = centred.square().mean(dim=0)
+    alive = variance > _DEAD * z.detach().square().mean(dim=0)
+    scale = torch.where(alive, variance, 1.0).rsqrt()  # the square root has no slope at 0: keep it away
+    return centred * (scale * alive)
+
+
+def _off_identity(matrix: Tensor) -> Tensor:
+    """Squared Frobenius norm of ``I - matrix``."""
+    return (torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device) - matrix).square().sum()
