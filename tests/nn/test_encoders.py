@@ -13,7 +13,7 @@ from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.gat import GAT
 from nodejepa.nn.inputs import GraphInputs
 
-KINDS = ["gcn", "sage", "gin", "gat"]
+KINDS = ["gcn", "sage", "gin", "gat", "mlp"]
 COLUMNS = {"narrow": 6, "wide": 30, "sparse": 50}
 
 
@@ -65,7 +65,11 @@ def dense_gat(model, i, h, a):
     return (torch.stack(heads).mean(0) if layer.average else torch.cat(heads, dim=1)) + layer.bias
 
 
-TWINS = {"gcn": dense_gcn, "sage": dense_sage, "gin": dense_gin, "gat": dense_gat}
+def dense_mlp(model, i, h, _):
+    return h @ (model.first.weight if i == 0 else model.weights[i - 1]) + model.biases[i]
+
+
+TWINS = {"gcn": dense_gcn, "sage": dense_sage, "gin": dense_gin, "gat": dense_gat, "mlp": dense_mlp}
 
 
 def dense_twin(kind, model, graph, hidden=None, token=None):

@@ -11,24 +11,38 @@ from nodejepa.errors import ConfigError
 from nodejepa.nn.gat import GAT
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.gin import GIN
+from nodejepa.nn.mlp import MLP
 from nodejepa.nn.sage import GraphSAGE
 from nodejepa.nn.stack import StackSettings
 
-EncoderKind = Literal["gcn", "sage", "gin", "gat"]
+EncoderKind = Literal["gcn", "sage", "gin", "gat", "mlp"]
 
 
-def make_encoder(kind: str, in_dim: int, *, heads: int = 4, **settings: Unpack[StackSettings]) -> nn.Module:
+def make_encoder(
+    kind: str,
+    in_dim: int,
+    *,
+    heads: int = 4,
+    attention_dropout: float = 0.0,
+    **settings: Unpack[StackSettings],
+) -> nn.Module:
     """A fresh encoder.
 
     Args:
-        kind: ``"gcn"``, ``"sage"``, ``"gin"`` or ``"gat"``.
+        kind: ``"gcn"``, ``"sage"``, ``"gin"``, ``"gat"`` or ``"mlp"``.
         in_dim: feature columns.
         heads: attention heads of ``"gat"``; the others have none.
+        attention_dropout: share of attention that ``"gat"`` drops in training.
         settings: as in :class:`~nodejepa.nn.stack.Encoder`.
     """
     if kind == "gat":
-        return GAT(in_dim, heads=heads, **settings)
-    plain: dict[str, type[GCN | GraphSAGE | GIN]] = {"gcn": GCN, "sage": GraphSAGE, "gin": GIN}
+        return GAT(in_dim, heads=heads, attention_dropout=attention_dropout, **settings)
+    plain: dict[str, type[GCN | GraphSAGE | GIN | MLP]] = {
+        "gcn": GCN,
+        "sage": GraphSAGE,
+        "gin": GIN,
+        "mlp": MLP,
+    }
     if kind in plain:
         return plain[kind](in_dim, **settings)
     known = get_args(EncoderKind)

@@ -14,7 +14,8 @@ class HiddenFeatures(nn.Module):
 
     .. math:: \tilde X W = \text{keep} \odot (X W) + \text{hide}\,(t W)
 
-    so that no edited copy of X is ever made.
+    so that no edited copy of X is ever made. Hidden columns (of a view) are hidden rows of W; the token is
+    shown in full.
     """
 
     def __init__(self, in_dim: int, out_dim: int) -> None:
@@ -25,16 +26,16 @@ class HiddenFeatures(nn.Module):
     def forward(self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None) -> Tensor:
         """``[N, out_dim]``; rows in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``)."""
         if hidden is None or token is None:
-            return inputs.transform_features(self.weight)
+            return inputs.transform_features(inputs.shown(self.weight))
         # hidden rows are not transformed at all: a step that hides half of the nodes pays for half of X W
         shown = ~hidden
-        visible = inputs.transform_features(self.weight, shown.cpu().numpy())
+        visible = inputs.transform_features(inputs.shown(self.weight), shown.cpu().numpy())
         return (token @ self.weight).repeat(len(hidden), 1).index_copy(0, shown.nonzero().squeeze(1), visible)
 
     def propagated(self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None) -> Tensor:
         r"""``S \tilde X W``: as :meth:`gathered`, but the constant ``S X`` is computed only once."""
         if (hidden is None or token is None) and inputs.propagates_first(self.weight.shape[1]):
-            return inputs.propagated_features @ self.weight
+            return inputs.propagated_features @ inputs.shown(self.weight)
         return self.gathered(inputs.propagation, inputs, hidden, token)
 
     def gathered(
@@ -46,8 +47,8 @@ class HiddenFeatures(nn.Module):
         features = inputs.features
         assert isinstance(features, Tensor)
         if hidden is None or token is None:
-            return operator(features) @ self.weight
+            return operator(features) @ inputs.shown(self.weight)
         # M (keep * X) carries no gradient: the backward pass has no sparse product here
         visible = operator(features.masked_fill(hidden[:, None], 0))
         share = operator(hidden.to(features.dtype)[:, None])
-        return visible @ self.weight + share * (token @ self.weight)
+        return visible @ inputs.shown(self.weight) + share * (token @ self.weight)

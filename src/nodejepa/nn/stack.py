@@ -47,6 +47,7 @@ class StackSettings(TypedDict, total=False):
     norm_last: bool
     activate_last: bool
     dropout: float
+    row_normalise: bool
 
 
 class Encoder(nn.Module, ABC):
@@ -62,6 +63,7 @@ class Encoder(nn.Module, ABC):
         norm_last: whether the last layer is normalised too.
         activate_last: whether the last layer is activated too.
         dropout: on the input of every layer but the first.
+        row_normalise: whether features are first divided by the sum of absolute values of their row.
     """
 
     def __init__(
@@ -76,12 +78,14 @@ class Encoder(nn.Module, ABC):
         norm_last: bool = True,
         activate_last: bool = False,
         dropout: float = 0.0,
+        row_normalise: bool = False,
     ) -> None:
         super().__init__()
         if layers < 1:
             raise ConfigError(f"an encoder of {layers} layers", fix="Give at least one layer.")
         self.widths = [in_dim] + [hidden] * (layers - 1) + [hidden if out_dim is None else out_dim]
         self.in_dim, self.out_dim, self.dropout = in_dim, self.widths[-1], dropout
+        self.row_normalise = row_normalise
         self.norms = nn.ModuleList(
             make_norm(norm if norm_last or i < layers - 1 else "none", width)
             for i, width in enumerate(self.widths[1:])
@@ -119,6 +123,7 @@ class Encoder(nn.Module, ABC):
         Nodes in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``) instead of their features. With
         ``rows`` the last layer is computed for these alone.
         """
+        inputs = inputs.row_normalised if self.row_normalise else inputs
         last = len(self.norms) - 1
         h: Tensor = self.first_layer(inputs, hidden, token, rows if last == 0 else None)
         h = self.activations[0](self.norms[0](h))

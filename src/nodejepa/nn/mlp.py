@@ -1,0 +1,53 @@
+"""The encoder that does not look at the edges: what features alone give (CCA-SSG on Coauthor-CS)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Unpack
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from nodejepa.nn.hidden import HiddenFeatures
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.stack import Encoder, StackSettings, rows_of
+
+
+class MLP(Encoder):
+    r"""L layers of :math:`H \leftarrow \sigma(\mathrm{norm}(H W + b))`.
+
+    Args:
+        in_dim: feature columns F.
+        settings: as in :class:`~nodejepa.nn.stack.Encoder`.
+    """
+
+    def __init__(self, in_dim: int, **settings: Unpack[StackSettings]) -> None:
+        super().__init__(in_dim, **settings)
+        self.first = HiddenFeatures(in_dim, self.widths[1])
+        self.weights = nn.ParameterList(
+            nn.init.xavier_uniform_(torch.empty(a, b)) for a, b in pairwise(self.widths[1:])
+        )
+        self.biases = nn.ParameterList(torch.zeros(width) for width in self.widths[1:])
+
+    def first_layer(
+        self,
+        inputs: GraphInputs,
+        hidden: Tensor | None,
+        token: Tensor | None,
+        rows: npt.NDArray[np.bool_] | None,
+    ) -> Tensor:
+        r"""``\tilde X W + b``."""
+        out: Tensor = rows_of(self.first(inputs, hidden, token), rows) + self.biases[0]
+        return out
+
+    def later_layer(
+        self,
+        layer: int,
+        inputs: GraphInputs,  # noqa: ARG002 - all encoders are called alike
+        h: Tensor,
+        rows: npt.NDArray[np.bool_] | None,
+    ) -> Tensor:
+        """``H W + b``."""
+        return torch.addmm(self.biases[layer], rows_of(h, rows), self.weights[layer - 1])
