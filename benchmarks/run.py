@@ -1,7 +1,7 @@
 """Run benchmarks and merge their rows into results.json.
 
-``python -m benchmarks [name ...]``, or ``python benchmarks/run.py [name ...]``, runs all rows or those named. To
-add a row, write ``benchmarks/<name>.py`` with a function ``run() -> Row`` and add its name to ``TABLE``.
+``python -m benchmarks [name ...]``, or ``python benchmarks/run.py [name ...]``, runs all rows or those named.
+To add a row, write ``benchmarks/<name>.py`` with a function ``run() -> Row`` and add its name to ``TABLE``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def main() -> int:
     unknown = [name for name in names if name not in TABLE]
     if unknown:
         parser.error(f"no such row: {', '.join(unknown)} (there are: {', '.join(TABLE)})")
-    return 0 if all([measure(name) for name in names or TABLE]) else 1
+    failed = [name for name in names or TABLE if not measure(name)]
+    return 1 if failed else 0
 
 
 def measure(name: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
+import torch
 
 from nodejepa.diagnostics import Embeddings, centred_second_moment, column_statistics
 
@@ -72,7 +72,10 @@ def small_basis(rows: Embeddings, *, single_precision: bool = False) -> Basis:
 def _centred_gram(rows: Embeddings, mean: Matrix) -> Matrix:
     if isinstance(rows, np.ndarray):
         centred = np.asarray(rows, dtype=np.float64) - mean
-        return np.asarray(centred @ centred.T)
+        points = torch.from_numpy(
+            centred
+        )  # whose products follow torch.set_num_threads, unlike those of NumPy
+        return np.asarray((points @ points.T).numpy())
     wide = rows.astype(np.float64)
     gram = (wide @ wide.T).toarray()
     means = gram.mean(axis=0)
@@ -81,7 +84,7 @@ def _centred_gram(rows: Embeddings, mean: Matrix) -> Matrix:
 
 def _leading(symmetric: Matrix) -> tuple[Matrix, Matrix]:
     """Eigenvalues above rounding noise, and their vectors; at least one."""
-    values, vectors = scipy.linalg.eigh(symmetric)
+    values, vectors = (part.numpy() for part in torch.linalg.eigh(torch.from_numpy(symmetric)))
     noise = len(values) * np.finfo(np.float64).eps * max(values[-1], np.finfo(np.float64).tiny)
     known = values > noise
     known[-1] = True

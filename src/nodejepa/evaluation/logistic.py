@@ -8,6 +8,7 @@ large one is solved alone, from small to large C, each start being the solution 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ from nodejepa.progress import progress_bar
 _LARGE = 2**21  # elements of a training set above which it is not stacked with others
 _MANY_ROWS = 16_384  # from here on rows are kept in float32; sums are float64 all the same
 _STACK = 2**25  # elements of a stack: 256 MB of float64
+_WORTH_THREADS = 2**26  # multiplications of all rows with all weights, some milliseconds of one core
 _TOLERANCE = 1e-10
 _TOLERANCE_SINGLE = 1e-6  # near what float32 products can tell apart; moves accuracy by less than 1e-3
 _MAX_ITERATIONS = 2000
@@ -66,9 +68,11 @@ def fit_logistic(sets: Iterable[TrainingSet], num_classes: int) -> list[LinearCl
     with progress_bar("Fitting classifiers") as advance:
         for members in _stacks(sets):
             large, many = _is_large(members[0]), members[0].rows.shape[0] >= _MANY_ROWS
-            bases = [small_basis(member.rows, single_precision=many) for member in members]
             tolerance = _TOLERANCE_SINGLE if many else _TOLERANCE
-            fitted += _Stack(members, bases, num_classes).solve(one_by_one=large, tolerance=tolerance)
+            with _threads_worth_starting(members, num_classes):
+                bases = [small_basis(member.rows, single_precision=many) for member in members]
+                stack = _Stack(members, bases, num_classes)
+                fitted += stack.solve(one_by_one=large, tolerance=tolerance)
             advance(len(members))
     return fitted
 
@@ -159,6 +163,19 @@ class _Stack:
                 LinearClassifiers(weights.reshape(settings, classes, -1), intercepts, done.numpy())
             )
         return classifiers
+
+
+@contextmanager
+def _threads_worth_starting(members: list[TrainingSet], num_classes: int) -> Iterator[None]:
+    """One thread for small products: on a busy machine, waiting for the second takes longer than they do."""
+    work = sum(m.rows.shape[0] * min(m.rows.shape) * len(m.strengths) * num_classes for m in members)
+    before = torch.get_num_threads()
+    if work < _WORTH_THREADS:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _is_large(training: TrainingSet) -> bool:
