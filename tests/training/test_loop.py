@@ -77,6 +77,60 @@ def test_collapse_is_told_with_the_knob_to_turn():
         train(Quadratic(constant=True), TrainingConfig(epochs=1), seed=0)
 
 
+class Listed(Quadratic):
+    """The loss of each epoch is given."""
+
+    def __init__(self, values):
+        super().__init__()
+        self.values = values
+
+    def losses(self, moment):
+        loss = super().losses(moment)["loss"]
+        return {"loss": loss - loss.detach() + self.values[moment.epoch]}
+
+
+@pytest.mark.parametrize("stop", [1, 3, 4, 5])
+def test_patience_counts_epochs_without_a_lower_loss_also_after_a_resume(tmp_path, stop):
+    values = [5.0, 4.0, 4.5, 3.0, 3.0, 3.5, 2.0, 1.0]  # epochs 5 and 6 are no better than epoch 4
+    config = TrainingConfig(epochs=8, patience=2)
+    whole = Listed(values)
+    history = train(whole, config, seed=0)
+    assert [r["epoch"] for r in history] == [1, 2, 3, 4, 5, 6]
+    assert len(train(Listed(values), TrainingConfig(epochs=8), seed=0)) == 8
+    assert len(train(Listed(values), TrainingConfig(epochs=8, patience=3), seed=0)) == 8
+
+    def interrupt(self, record, *, original=Run.append):
+        original(self, record)
+        if record["epoch"] == stop + 1:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "append", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train(Listed(values), config, seed=0, run=Run(tmp_path), logging=Logging(checkpoint_epochs=1))
+    resumed = Listed(values)
+    history = train(resumed, config, seed=0, run=Run(tmp_path), logging=Logging(checkpoint_epochs=1))
+    assert [r["epoch"] for r in history] == [1, 2, 3, 4, 5, 6]
+    assert torch.equal(resumed.z, whole.z)
+
+
+def test_a_finished_run_that_ran_out_of_patience_does_not_go_on(tmp_path):
+    values, config = [1.0] * 8, TrainingConfig(epochs=8, patience=2)
+    for _ in range(2):
+        history = train(
+            Listed(values), config, seed=0, run=Run(tmp_path), logging=Logging(checkpoint_epochs=1)
+        )
+        assert len(history) == 3
+
+
+def test_gradients_may_go_unclipped():
+    one, two, three = Quadratic(), Quadratic(), Quadratic()
+    for task, clip in ((one, None), (two, 1e9), (three, 1e-3)):
+        train(task, TrainingConfig(epochs=3, clip=clip), seed=0)
+    assert torch.equal(one.z, two.z)
+    assert not torch.equal(one.z, three.z)
+
+
 @pytest.mark.parametrize("method", [NodeJEPA, PatchJEPA])
 def test_resume_after_any_epoch_ends_in_the_same_bits(tmp_path, toy_graph, method):
     settings = TINY | ({"patches.count": 6} if method is PatchJEPA else {})

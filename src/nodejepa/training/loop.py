@@ -47,7 +47,8 @@ def train(
     """Optimise ``task`` and return the history: one record an epoch.
 
     With a ``run`` that holds a checkpoint, training goes on from it and ends in exactly the bits of an
-    uninterrupted run: all randomness is a function of (seed, epoch, step), all schedules of progress.
+    uninterrupted run: all randomness is a function of (seed, epoch, step), all schedules of progress, and
+    early stopping of the history.
     """
     logging = logging or Logging()
     parameters = [p for p in task.parameters() if p.requires_grad]
@@ -58,10 +59,13 @@ def train(
     total = config.epochs * task.steps_per_epoch
     writer = _tensorboard(run) if logging.tensorboard and run is not None else None
     saved_at, warned, resumed = time.monotonic(), False, len(history)
+    best = min(range(resumed), key=lambda i: history[i]["loss"], default=0)
     task.train()
     with progress_bar(logging.description, total=config.epochs) as advance:
         advance(resumed)
         for epoch in range(resumed, config.epochs):
+            if config.patience is not None and epoch - best > config.patience:
+                break
             started = time.perf_counter()
             sums: dict[str, float] = {}
             for step in range(task.steps_per_epoch):
@@ -79,6 +83,7 @@ def train(
                 record |= geometry
             record |= {"seconds": time.perf_counter() - started, "peak_memory_mb": peak_memory_mb()}
             history.append(record)
+            best = epoch if record["loss"] < history[best]["loss"] else best
             if run is not None:
                 run.append(record)
                 due = time.monotonic() - saved_at > 60 * logging.checkpoint_minutes
@@ -105,7 +110,7 @@ def _step(
     optimiser: torch.optim.Optimizer,
     parameters: list[torch.nn.Parameter],
     rate: float,
-    clip: float,
+    clip: float | None,
     run: Run | None,
 ) -> dict[str, float]:
     """One gradient step; a loss or gradient that is not finite stops training before it does harm."""
@@ -115,7 +120,7 @@ def _step(
         terms = task.losses(moment)
     optimiser.zero_grad(set_to_none=True)
     terms["loss"].backward()  # type: ignore[no-untyped-call]
-    norm = torch.nn.utils.clip_grad_norm_(parameters, clip)
+    norm = torch.nn.utils.clip_grad_norm_(parameters, math.inf if clip is None else clip)
     values = {name: term.item() for name, term in terms.items()} | {"gradient_norm": norm.item()}
     bad = [name for name, value in values.items() if not math.isfinite(value)]
     if bad:

@@ -21,16 +21,23 @@ class TrainingConfig:
     lr: float = 1e-3
     lr_end: float = 1e-6
     weight_decay: float = 1e-4
-    clip: float = 1.0
+    clip: float | None = 1.0  # none: gradients of any length
     warmup: float = 0.0
+    patience: int | None = None  # stop after so many epochs without a lower loss; none: never
 
     def __post_init__(self) -> None:
         require(self.epochs >= 0, "training.epochs", self.epochs, "0 or more")
         require(self.lr > 0, "training.lr", self.lr, "positive")
         require(0 <= self.lr_end <= self.lr, "training.lr_end", self.lr_end, "between 0 and training.lr")
         require(self.weight_decay >= 0, "training.weight_decay", self.weight_decay, "0 or more")
-        require(self.clip > 0, "training.clip", self.clip, "positive")
+        require(self.clip is None or self.clip > 0, "training.clip", self.clip, "positive or none")
         require(0 <= self.warmup < 1, "training.warmup", self.warmup, "at least 0 and below 1")
+        require(
+            self.patience is None or self.patience > 0,
+            "training.patience",
+            self.patience,
+            "at least 1 or none",
+        )
 
 
 @dataclass(frozen=True)
