@@ -11,16 +11,25 @@ from typing import Any, Protocol
 from nodejepa.config import override
 from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.graph_checks import Features
+from nodejepa.methods.baseline_blocks import PRESETS
+from nodejepa.methods.bgrl import BGRL
+from nodejepa.methods.ccassg import CCASSG
+from nodejepa.methods.dgi import DGI
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.floors import SGC, RandomGCN, RawFeatures
+from nodejepa.methods.graphmae import GraphMAE
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.patchjepa import PatchJEPA
 from nodejepa.training.checkpoint import load_tensors
 from nodejepa.training.run import Run
 
 __all__ = [
+    "BGRL",
+    "CCASSG",
+    "DGI",
     "METHODS",
     "Estimator",
+    "GraphMAE",
     "Method",
     "MethodEntry",
     "NodeJEPA",
@@ -80,6 +89,26 @@ METHODS: dict[str, MethodEntry] = {
             _PAPER,
             PatchJEPA,
             presets=("default", "paper"),
+        ),
+        MethodEntry(
+            "dgi",
+            "tells nodes from nodes with shuffled features",
+            "Velickovic et al. 2019",
+            DGI,
+            presets=PRESETS,
+        ),
+        MethodEntry(
+            "graphmae", "reconstructs features of masked nodes", "Hou et al. 2022", GraphMAE, presets=PRESETS
+        ),
+        MethodEntry(
+            "bgrl",
+            "predicts a moving average's embedding of another view",
+            "Thakoor et al. 2022",
+            BGRL,
+            presets=PRESETS,
+        ),
+        MethodEntry(
+            "cca-ssg", "two views agree, dimensions do not", "Zhang et al. 2021", CCASSG, presets=PRESETS
         ),
     )
 }

@@ -1,0 +1,96 @@
+"""What the baselines share: an encoder with their authors' settings, random views, matched training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from torch import nn
+
+from nodejepa.config import require
+from nodejepa.errors import ConfigError
+from nodejepa.masking.views import drop_edges, drop_feature_columns
+from nodejepa.methods.blocks import EncoderConfig
+from nodejepa.nn.encoders import make_encoder
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.training.task import TrainingConfig
+
+PRESETS = ("default", "paper", "official")
+
+
+@dataclass(frozen=True)
+class BaselineEncoderConfig(EncoderConfig):
+    """The paper's encoder unless changed, and what the authors of the baselines set besides."""
+
+    out_dim: int | None = None  # width of the last layer; none: hidden
+    norm_last: bool = True
+    activate_last: bool = False
+    dropout: float = 0.0  # on the input of every layer but the first
+    attention_dropout: float = 0.0  # gat only
+    row_normalise: bool = False  # features divided by the sum of their row
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require((self.out_dim or 1) > 0, "encoder.out_dim", self.out_dim, "at least 1 or none")
+        for name in ("dropout", "attention_dropout"):
+            value = getattr(self, name)
+            require(0 <= value < 1, f"encoder.{name}", value, "at least 0 and below 1")
+
+    @property
+    def width(self) -> int:
+        """Columns of the embeddings."""
+        return self.hidden if self.out_dim is None else self.out_dim
+
+
+@dataclass(frozen=True)
+class ViewConfig:
+    """How a view is drawn: shares of edges and of feature columns that are dropped."""
+
+    edges: float = 0.2
+    features: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name in ("edges", "features"):
+            require(0 <= getattr(self, name) <= 1, f"view {name}", getattr(self, name), "between 0 and 1")
+
+
+def build_baseline_encoder(config: BaselineEncoderConfig, in_dim: int) -> nn.Module:
+    """A fresh encoder for features of ``in_dim`` columns."""
+    return make_encoder(
+        config.kind,
+        in_dim,
+        hidden=config.hidden,
+        layers=config.layers,
+        activation=config.activation,
+        norm=config.norm,
+        heads=config.heads,
+        out_dim=config.out_dim,
+        norm_last=config.norm_last,
+        activate_last=config.activate_last,
+        dropout=config.dropout,
+        attention_dropout=config.attention_dropout,
+        row_normalise=config.row_normalise,
+    )
+
+
+def encoder_inputs(inputs: GraphInputs, config: BaselineEncoderConfig) -> GraphInputs:
+    """What the encoder will make of the inputs, done once and not in every view."""
+    return inputs.row_normalised if config.row_normalise else inputs
+
+
+def draw_view(inputs: GraphInputs, config: ViewConfig, generator: np.random.Generator) -> GraphInputs:
+    """A random view: edges and feature columns dropped."""
+    adjacency = drop_edges(inputs.graph.adjacency, config.edges, generator) if config.edges else None
+    columns = drop_feature_columns(inputs.graph.num_features, config.features, generator)
+    return inputs.view(adjacency=adjacency, keep_columns=columns if config.features else None)
+
+
+def matched_training(dataset: str | None) -> TrainingConfig:
+    """The paper's shared settings: 200 epochs on arxiv, else 300."""
+    return TrainingConfig(epochs=200 if dataset in ("arxiv", "synthetic-arxiv") else 300)
+
+
+def check_preset(method: str, name: str) -> None:
+    """Refuse a preset that no baseline has."""
+    if name not in PRESETS:
+        raise ConfigError(f"{method} has no preset {name!r}", fix=f"Use one of {', '.join(PRESETS)}.")

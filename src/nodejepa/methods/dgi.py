@@ -1,0 +1,91 @@
+"""DGI: tell the graph's own nodes from nodes with other nodes' features (Velickovic et al. 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from nodejepa.masking.views import shuffle_rows
+from nodejepa.methods.baseline_blocks import (
+    BaselineEncoderConfig,
+    build_baseline_encoder,
+    check_preset,
+    encoder_inputs,
+    matched_training,
+)
+from nodejepa.methods.estimator import Estimator
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.objectives.infomax import infomax_loss
+from nodejepa.training.task import Moment, Task, TrainingConfig
+
+
+@dataclass(frozen=True)
+class DGIConfig:
+    """All settings of DGI; defaults are those of the paper's matched comparison."""
+
+    encoder: BaselineEncoderConfig = field(default_factory=BaselineEncoderConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+# Velickovic et al.: one layer, Adam without decay or schedule, at most 10,000 epochs.
+_OFFICIAL = DGIConfig(
+    BaselineEncoderConfig(
+        hidden=512, layers=1, activation="prelu", norm="none", activate_last=True, row_normalise=True
+    ),
+    TrainingConfig(epochs=10_000, lr_end=1e-3, weight_decay=0.0, clip=None, patience=20),
+)
+
+
+class DGITask(Task):
+    """Encoder and bilinear discriminator on one graph."""
+
+    def __init__(self, inputs: GraphInputs, config: DGIConfig) -> None:
+        super().__init__()
+        self.inputs = encoder_inputs(inputs, config.encoder)
+        self.encoder = build_baseline_encoder(config.encoder, inputs.graph.num_features)
+        width = config.encoder.width
+        self.discriminator = nn.Parameter(nn.init.xavier_uniform_(torch.empty(width, width)))
+
+    def losses(self, moment: Moment) -> dict[str, Tensor]:
+        """Shuffle the features, embed both, tell them apart."""
+        order = torch.from_numpy(shuffle_rows(self.inputs.graph.num_nodes, moment.numpy("mask")))
+        real, corrupted = self.inputs.shuffled(order)
+        return {"loss": infomax_loss(self.encoder(real), self.encoder(corrupted), self.discriminator)}
+
+    def embed(self) -> Tensor:
+        """Embeddings of the real graph."""
+        z: Tensor = self.encoder(self.inputs)
+        return z
+
+
+class DGI(Estimator):
+    """Deep Graph Infomax: node embeddings that share information with a summary of the graph.
+
+    >>> from nodejepa.data import load_dataset
+    >>> graph = load_dataset("digits").graph
+    >>> DGI(epochs=2).fit(graph).transform(graph).shape
+    (1797, 256)
+    """
+
+    name = "dgi"
+    config_class = DGIConfig
+
+    @classmethod
+    def preset(cls, name: str, dataset: str | None = None) -> DGIConfig:
+        """``paper``: the matched comparison; ``official``: its authors' settings; ``default``: ``paper``."""
+        check_preset(cls.name, name)
+        return _OFFICIAL if name == "official" else DGIConfig(training=matched_training(dataset))
+
+    def make_encoder(self, in_dim: int) -> nn.Module:
+        """What the settings say."""
+        return build_baseline_encoder(self.config.encoder, in_dim)
+
+    def make_task(self, inputs: GraphInputs) -> Task:
+        """Real against shuffled."""
+        return DGITask(inputs, self.config)
+
+    def trained_encoder(self, task: DGITask) -> nn.Module:
+        """The encoder."""
+        return task.encoder
