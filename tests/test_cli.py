@@ -8,14 +8,17 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import nodejepa
 from nodejepa.cli import main
 from nodejepa.cli.seeds import parse_seeds
+from nodejepa.data import load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.errors import ConfigError, DataError
-from nodejepa.methods import METHODS
+from nodejepa.methods import METHODS, make_method
 from nodejepa.study import scoring
 
 QUICK = ("probe", "digits", "--method", "raw", "--seeds", "1-2", "--probe", "paper")
@@ -40,7 +43,9 @@ def test_version(run):
     assert run("--version") == (0, nodejepa.__version__ + "\n", "")
 
 
-@pytest.mark.parametrize("command", [(), ("demo",), ("probe",), ("datasets",), ("methods",)])
+@pytest.mark.parametrize(
+    "command", [(), ("demo",), ("pretrain",), ("embed",), ("probe",), ("datasets",), ("methods",)]
+)
 def test_help(run, command):
     code, out, err = run(*command, "--help")
     assert code == 0
@@ -71,6 +76,65 @@ def test_methods_lists_all_with_presets_and_citations(run):
     for entry in METHODS.values():
         row = next(line for line in out.splitlines() if entry.name in line.split())
         assert all(preset in row for preset in entry.presets)
+
+
+TINY = ("--set", "encoder.hidden=16", "--set", "predictor.hidden=16", "--set", "epochs=3", "--seed", "5")
+
+
+@pytest.mark.parametrize("method", ["nodejepa", "patchjepa"])
+def test_pretrain_embed_and_probe_work_on_one_run(run, tmp_path, method):
+    folder, z = str(tmp_path / "run"), tmp_path / "z.parquet"
+    code, out, _ = run("pretrain", "digits", "--method", method, "--out", folder, *TINY)
+    assert code == 0
+    assert "model.safetensors" in out
+    code, out, _ = run("embed", folder, "digits", "--out", str(z))
+    assert code == 0
+    assert "1,797 nodes x 16" in out
+    table = pq.read_table(z)
+    assert table.column_names == ["id", *(f"z{i}" for i in range(16))]
+    assert table["id"].to_pylist() == list(range(1797))
+    made = make_method(
+        method,
+        seed=5,
+        overrides={"encoder.hidden": 16, "predictor.hidden": 16, "epochs": 3},
+    )
+    graph = load_dataset("digits").graph
+    wanted = made.fit(graph).transform(graph)
+    np.testing.assert_array_equal(np.stack(table.columns[1:], axis=1), wanted)
+    code, out, _ = run("probe", "digits", "--run", folder, "--seeds", "1-2", "--probe", "paper", "--json")
+    assert code == 0
+    assert json.loads(out)["method"] == method
+
+
+def test_pretrain_refuses_what_it_cannot_do(run, tmp_path):
+    folder = str(tmp_path / "run")
+    assert run("pretrain", "digits", "--out", folder, *TINY)[0] == 0
+    for arguments, says in [
+        (("--out", folder), "already holds a run"),
+        (("--out", folder, "--resume", "--set", "masking.hops=1"), "another config"),
+        (("--out", str(tmp_path / "x"), "--set", "masking.hopps=1"), "Did you mean masking.hops"),
+        (("--out", str(tmp_path / "x"), "--set", "masking.hops=many"), "must be a whole number"),
+        (("--out", str(tmp_path / "x"), "--set", "hops"), "not of the form name=value"),
+        (("--out", str(tmp_path / "x"), "--method", "sgc"), "needs no training"),
+        (("--out", str(tmp_path / "x"), "--preset", "papr"), "no preset 'papr'"),
+        (("--out", str(tmp_path / "x"), "--device", "tpu"), "device 'tpu' is unknown"),
+    ]:
+        code, _, err = run("pretrain", "digits", *arguments)
+        assert code == 2, arguments
+        assert says in " ".join(err.split()), arguments
+        assert "Traceback" not in err
+    code, _, err = run("embed", str(tmp_path / "nowhere"), "digits", "--out", str(tmp_path / "z.parquet"))
+    assert code == 2
+    assert "no such file" in err
+    assert not (tmp_path / "z.parquet").exists()
+
+
+def test_a_resumed_run_that_is_finished_changes_nothing(run, tmp_path):
+    folder = tmp_path / "run"
+    assert run("pretrain", "digits", "--out", str(folder), *TINY)[0] == 0
+    before = (folder / "model.safetensors").read_bytes()
+    assert run("pretrain", "digits", "--out", str(folder), *TINY, "--resume")[0] == 0
+    assert (folder / "model.safetensors").read_bytes() == before
 
 
 def test_probe_prints_a_table(run):

@@ -33,10 +33,16 @@ def test_python_block_runs(code, capsys):
     assert capsys.readouterr().out.strip()
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One folder for all commands, in their order: a later one may read what an earlier one wrote."""
+    return tmp_path_factory.mktemp("readme")
+
+
 @pytest.mark.parametrize("line", OURS)
-def test_command_runs(line, tmp_path, monkeypatch, capsys):
+def test_command_runs(line, folder, monkeypatch, capsys):
     """On graphs that need files it stops where they would be read: its options were understood."""
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(folder)
     arguments = shlex.split(line)[1:]
     needs_files = bool(NEEDS_FILES & set(arguments))
     if needs_files:

@@ -30,7 +30,8 @@ class _Covariance(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
         (centred,) = ctx.saved_tensors
         # columns of `centred` sum to zero, and so do those of its product: centring adds nothing
-        return centred @ ((grads[0] + grads[0].T) / max(centred.shape[0] - 1, 1))
+        gradient: Tensor = centred @ ((grads[0] + grads[0].T) / max(centred.shape[0] - 1, 1))
+        return gradient
 
 
 def variance_loss(covariance: Tensor, eps: float = 1e-4) -> Tensor:
