@@ -31,7 +31,9 @@ class BaselineEncoderConfig(EncoderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require((self.out_dim or 1) > 0, "encoder.out_dim", self.out_dim, "at least 1 or none")
+        require(
+            self.out_dim is None or self.out_dim > 0, "encoder.out_dim", self.out_dim, "at least 1 or none"
+        )
         for name in ("dropout", "attention_dropout"):
             value = getattr(self, name)
             require(0 <= value < 1, f"encoder.{name}", value, "at least 0 and below 1")

@@ -33,7 +33,12 @@ class CCALossConfig:
 
     def __post_init__(self) -> None:
         require(self.decorrelation >= 0, "loss.decorrelation", self.decorrelation, "0 or more")
-        require((self.subsample or 2) > 1, "loss.subsample", self.subsample, "at least 2 or none")
+        require(
+            self.subsample is None or self.subsample > 1,
+            "loss.subsample",
+            self.subsample,
+            "at least 2 or none",
+        )
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from nodejepa.objectives.vicreg import covariance_matrix
+
 _DEAD = 1e-10  # a column whose variance is below this share of its mean square is constant up to rounding
 
 
@@ -19,7 +21,10 @@ def cca_terms(one: Tensor, two: Tensor) -> tuple[Tensor, Tensor]:
     one, two = standardise(one), standardise(two)
     size = one.shape[0]
     invariance = -(one * two).sum() / size
-    decorrelation = torch.stack([_off_identity(z.T @ z / size) for z in (one, two)]).sum()
+    # columns are centred already; the shared function has the cheaper gradient, and divides by n - 1
+    decorrelation = sum(
+        (_off_identity(covariance_matrix(z) * ((size - 1) / size)) for z in (one, two)), torch.zeros(())
+    )
     return invariance, decorrelation
 
 

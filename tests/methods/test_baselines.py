@@ -1,0 +1,396 @@
+"""The baselines: each step equals a dense twin or PyG's layers, presets are the tables, odd graphs train."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from torch.nn import functional
+
+from nodejepa.config import override
+from nodejepa.errors import ConfigError, GraphError
+from nodejepa.graph import Graph
+from nodejepa.masking.views import drop_edges, drop_feature_columns, shuffle_rows
+from nodejepa.methods.bgrl import BGRL, BGRLConfig, BGRLTask
+from nodejepa.methods.ccassg import CCASSG, CCASSGConfig, CCASSGTask
+from nodejepa.methods.dgi import DGI, DGIConfig, DGITask
+from nodejepa.methods.graphmae import GraphMAE, GraphMAEConfig, GraphMAETask
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.training.task import Moment
+
+MOMENT = Moment(seed=0, epoch=3, step=0, progress=0.2)
+TASKS = {
+    DGI: (DGITask, DGIConfig()),
+    GraphMAE: (GraphMAETask, GraphMAEConfig()),
+    BGRL: (BGRLTask, BGRLConfig()),
+    CCASSG: (CCASSGTask, CCASSGConfig()),
+}
+EVERY = pytest.mark.parametrize("method", TASKS, ids=lambda method: method.name)
+
+
+def make_task(method, graph, **changes):
+    torch.manual_seed(0)
+    kind, config = TASKS[method]
+    return kind(GraphInputs(graph), override(config, {"encoder.hidden": 16} | changes))
+
+
+def graph_with(columns, *, sparse=False):
+    """50 nodes, the last three without edges, one without features; narrow or wide, dense or sparse."""
+    rng = np.random.default_rng(1)
+    x = rng.random((50, columns)) * (rng.random((50, columns)) < (0.1 if sparse else 0.8))
+    x[4] = 0
+    source, target = rng.integers(0, 47, (2, 120))
+    return Graph.from_edges(source, target, features=sp.csr_array(x) if sparse else x, num_nodes=50)
+
+
+GRAPHS = {"narrow": graph_with(8), "wide": graph_with(40), "sparse": graph_with(60, sparse=True)}
+LAYOUTS = pytest.mark.parametrize("layout", GRAPHS)
+
+
+def dense(graph):
+    x = graph.features
+    return torch.from_numpy(x.toarray() if sp.issparse(x) else x.copy())
+
+
+def edge_index(adjacency):
+    coo = adjacency.tocoo()
+    return torch.from_numpy(np.stack([coo.row, coo.col]).astype(np.int64))
+
+
+def pyg_gcn(encoder, x, edges):
+    """The encoder's weights in PyG's GCNConv, on an edge_index."""
+    conv = pytest.importorskip("torch_geometric.nn").GCNConv
+    for i, weight in enumerate([encoder.first.weight, *encoder.weights]):
+        own = {"lin.weight": weight.T, "bias": encoder.biases[i]}
+        x = torch.func.functional_call(conv(*weight.shape), own, (x, edges))
+        x = encoder.activations[i](encoder.norms[i](x))
+    return x
+
+
+def dense_gcn(encoder, x, adjacency):
+    looped = torch.from_numpy(adjacency.toarray()) + torch.eye(len(x))
+    scale = looped.sum(dim=1).rsqrt()
+    s = scale[:, None] * looped * scale
+    for i, weight in enumerate([encoder.first.weight, *encoder.weights]):
+        x = encoder.activations[i](encoder.norms[i](s @ x @ weight + encoder.biases[i]))
+    return x
+
+
+def naive_views(task, configs):
+    """Edited copies of X and a new edge list for each view, from the same random numbers."""
+    graph, generator = task.inputs.graph, MOMENT.numpy("mask")
+    for config in configs:
+        adjacency = drop_edges(graph.adjacency, config.edges, generator)
+        keep = torch.from_numpy(drop_feature_columns(graph.num_features, config.features, generator))
+        yield dense(graph) * keep, adjacency
+
+
+def naive_dgi(task):
+    graph, x = task.inputs.graph, dense(task.inputs.graph)
+    edges = edge_index(graph.adjacency)
+    real = pyg_gcn(task.encoder, x, edges)
+    order = shuffle_rows(graph.num_nodes, MOMENT.numpy("mask"))
+    corrupted = pyg_gcn(task.encoder, x[order], edges)
+    summary = task.discriminator @ real.mean(dim=0).sigmoid()
+    logits = torch.cat([real, corrupted]) @ summary
+    labels = torch.cat([torch.ones(len(x)), torch.zeros(len(x))])
+    return functional.binary_cross_entropy_with_logits(logits, labels)
+
+
+def naive_bgrl(task):
+    views = list(naive_views(task, (task.config.view_1, task.config.view_2)))
+    q1, q2 = (task.predictor(pyg_gcn(task.encoder, x, edge_index(a))) for x, a in views)
+    y1, y2 = (pyg_gcn(task.target_encoder, x, edge_index(a)).detach() for x, a in views)
+    return 2 - functional.cosine_similarity(q1, y2).mean() - functional.cosine_similarity(q2, y1).mean()
+
+
+def naive_cca(task):
+    views = naive_views(task, (task.config.view, task.config.view))
+    z1, z2 = (pyg_gcn(task.encoder, x, edge_index(a)) for x, a in views)
+    z1, z2 = ((z - z.mean(dim=0)) / z.std(dim=0, correction=0) for z in (z1, z2))
+    size, eye = len(z1), torch.eye(z1.shape[1])
+    decorrelation = sum((eye - z.T @ z / size).norm() ** 2 for z in (z1, z2))
+    return -torch.trace(z1.T @ z2) / size + task.config.loss.decorrelation * decorrelation
+
+
+def naive_graphmae(task):
+    """Masked rows of X are overwritten, embeddings of masked nodes overwritten again, all decoded."""
+    graph = task.inputs.graph
+    x, masked = dense(graph), torch.from_numpy(task._mask(MOMENT.numpy("mask")))
+    h = dense_gcn(task.encoder, torch.where(masked[:, None], task.token, x), graph.adjacency)
+    h = torch.where(masked[:, None], torch.zeros(()), task.decoder.bridge(h))
+    weight, bias = task.decoder.weight[:-1], task.decoder.weight[-1]
+    if task.decoder.attention is None:
+        gathered = torch.from_numpy(graph.normalized_adjacency.toarray()) @ h
+    else:
+        layer = task.decoder.attention
+        score = functional.leaky_relu((h @ layer.target[0])[:, None] + (h @ layer.source[0])[None, :], 0.2)
+        seen = torch.from_numpy(graph.adjacency.toarray()) + torch.eye(len(x)) > 0
+        gathered = score.masked_fill(~seen, -torch.inf).softmax(dim=1) @ h + layer.bias
+    guess = gathered @ weight + bias
+    rows = [
+        (1 - functional.cosine_similarity(x[i], guess[i], dim=0)) ** task.config.alpha
+        for i in masked.nonzero().ravel()
+    ]
+    return torch.stack(rows).mean()
+
+
+TWINS = {DGI: naive_dgi, GraphMAE: naive_graphmae, BGRL: naive_bgrl, CCASSG: naive_cca}
+
+
+def assert_equal_steps(task, naive):
+    mine, wanted = task.losses(MOMENT)["loss"], naive(task)
+    torch.testing.assert_close(mine, wanted, atol=1e-5, rtol=1e-4)
+    leaves = [p for p in task.parameters() if p.requires_grad]
+    one, two = (torch.autograd.grad(loss, leaves) for loss in (mine, wanted))
+    for a, b in zip(one, two, strict=True):
+        torch.testing.assert_close(a, b, atol=5e-5, rtol=2e-3)
+
+
+@LAYOUTS
+@EVERY
+def test_a_step_equals_the_naive_one_with_gradients(method, layout):
+    task = make_task(method, GRAPHS[layout])
+    with torch.no_grad():
+        for p in task.parameters():  # nothing may hide behind a zero: biases, tokens, equal twins
+            p += 0.1 * torch.randn(p.shape, generator=torch.Generator().manual_seed(p.numel()))
+    assert_equal_steps(task, TWINS[method])
+
+
+@LAYOUTS
+def test_a_step_of_graphmae_with_attention_equals_the_naive_one(layout):
+    task = make_task(GraphMAE, GRAPHS[layout], decoder="gat", alpha=3.0)
+    with torch.no_grad():
+        task.decoder.weight += 0.1
+    assert_equal_steps(task, naive_graphmae)
+
+
+def test_graphmae_decodes_on_all_edges_what_it_encoded_on_some():
+    graph = GRAPHS["wide"]
+    task = make_task(GraphMAE, graph, **{"masking.edges": 0.5})
+    generator = MOMENT.numpy("mask")
+    masked = task._mask(generator)
+    dropped = drop_edges(graph.adjacency, 0.5, generator)
+    x = torch.where(torch.from_numpy(masked)[:, None], task.token, dense(graph))
+    h = task.decoder.bridge(dense_gcn(task.encoder, x, dropped)) * torch.from_numpy(~masked)[:, None]
+    guess = torch.from_numpy(graph.normalized_adjacency.toarray()) @ h @ task.decoder.weight[:-1]
+    cosine = functional.cosine_similarity(dense(graph)[masked], guess[masked])
+    torch.testing.assert_close(task.losses(MOMENT)["loss"], (1 - cosine).square().mean())
+
+
+def test_subsampled_rows_are_those_of_the_whole():
+    graph = GRAPHS["wide"]
+    task = make_task(CCASSG, graph, **{"loss.subsample": 20})
+    views = list(naive_views(task, (task.config.view, task.config.view)))
+    generator = MOMENT.numpy("mask")
+    for _ in range(2):
+        drop_edges(graph.adjacency, 0.2, generator)
+        drop_feature_columns(graph.num_features, 0.2, generator)
+    rows = task._sample(generator)
+    assert rows.sum() == 20
+    z1, z2 = (dense_gcn(task.encoder, x, a)[rows] for x, a in views)
+    z1, z2 = ((z - z.mean(dim=0)) / z.std(dim=0, correction=0) for z in (z1, z2))
+    torch.testing.assert_close(task.losses(MOMENT)["invariance"], -torch.trace(z1.T @ z2) / 20)
+
+
+@EVERY
+def test_a_gradient_step_lowers_the_loss(method, toy_graph):
+    task = make_task(method, toy_graph)
+    before = task.losses(MOMENT)["loss"]
+    before.backward()
+    with torch.no_grad():
+        for p in task.parameters():
+            if p.grad is not None:
+                p -= 0.01 * p.grad / max(p.grad.norm(), 1)
+    assert task.losses(MOMENT)["loss"].item() < before.item()
+
+
+def test_the_target_of_bgrl_never_receives_gradient_and_follows_along_a_cosine(toy_graph):
+    task = make_task(BGRL, toy_graph, **{"ema.start": 0.99, "ema.end": 1.0})
+    task.losses(MOMENT)["loss"].backward()
+    assert all(p.grad is None for p in task.target_encoder.parameters())
+    assert all(p.grad is not None for p in task.encoder.parameters())
+    with torch.no_grad():
+        for p in task.encoder.parameters():
+            p += 1
+    for progress, share in ((0.0, 0.01), (0.5, 0.005), (1.0, 0.0)):
+        before = [p.clone() for p in task.target_encoder.parameters()]
+        task.after_step(progress)
+        for old, new, online in zip(
+            before, task.target_encoder.parameters(), task.encoder.parameters(), strict=True
+        ):
+            torch.testing.assert_close(new, old + share * (online - old))
+
+
+@EVERY
+def test_training_lowers_the_loss(method, toy_graph):
+    model = method(seed=0, epochs=60, **{"encoder.hidden": 16}).fit(toy_graph)
+    losses = [record["loss"] for record in model.history_]
+    assert np.mean(losses[-5:]) < np.mean(losses[:5])
+
+
+KNOBS = [
+    (DGI, {"encoder.row_normalise": True}),
+    (DGI, {"encoder.activate_last": True, "encoder.activation": "prelu"}),
+    (DGI, {"encoder.norm_last": False}),
+    (DGI, {"encoder.out_dim": 5}),
+    (DGI, {"training.clip": None, "training.lr": 0.01}),
+    (GraphMAE, {"masking.ratio": 0.8}),
+    (GraphMAE, {"masking.edges": 0.5}),
+    (GraphMAE, {"decoder": "gat"}),
+    (GraphMAE, {"alpha": 3}),
+    (GraphMAE, {"encoder.kind": "gat", "encoder.attention_dropout": 0.5}),
+    (GraphMAE, {"encoder.dropout": 0.5}),
+    (GraphMAE, {"encoder.row_normalise": True}),
+    (BGRL, {"view_1.edges": 0.6}),
+    (BGRL, {"view_2.features": 0.6}),
+    (BGRL, {"predictor.hidden": 8}),
+    (BGRL, {"ema.start": 0.5, "ema.end": 0.5}),
+    (BGRL, {"encoder.norm": "batch", "encoder.row_normalise": True}),
+    (CCASSG, {"view.edges": 0.6}),
+    (CCASSG, {"view.features": 0.0}),
+    (CCASSG, {"loss.decorrelation": 0.1}),
+    (CCASSG, {"loss.subsample": 20}),
+    (CCASSG, {"encoder.kind": "mlp"}),
+]
+
+
+@pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")  # three epochs say nothing
+@pytest.mark.parametrize(("method", "changes"), KNOBS, ids=lambda value: getattr(value, "name", str(value)))
+def test_every_knob_trains_and_changes_the_result(toy_graph, method, changes):
+    small = {"encoder.hidden": 16, "training.epochs": 3}
+    base = method(seed=0, **small).fit(toy_graph).transform(toy_graph)
+    model = method(seed=0, **(small | changes)).fit(toy_graph)
+    assert all(math.isfinite(value) for record in model.history_ for value in record.values())
+    assert not np.array_equal(base, model.transform(toy_graph))
+
+
+def odd_graph(kind, columns=5):
+    source, target, size = {
+        "isolated nodes": ([0, 1], [1, 2], 30),
+        "no edges": ([], [], 12),
+        "star": ([0] * 19, [*range(1, 20)], 20),
+        "two nodes": ([0], [1], 2),
+        "clique": (*np.triu_indices(10, 1), 10),
+    }[kind]
+    features = np.random.default_rng(0).random((size, columns))
+    features[:, 0] = 1
+    return Graph.from_edges(source, target, features=features, num_nodes=size)
+
+
+@pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")  # a clique has one embedding
+@pytest.mark.parametrize("preset", ["paper", "official"])
+@pytest.mark.parametrize("kind", ["isolated nodes", "no edges", "star", "two nodes", "clique"])
+@EVERY
+def test_odd_graphs_train(method, kind, preset):
+    graph = odd_graph(kind)
+    model = method(preset=preset, seed=0, epochs=3, **{"encoder.hidden": 16}).fit(graph)
+    assert all(math.isfinite(value) for record in model.history_ for value in record.values())
+    assert np.isfinite(model.transform(graph)).all()
+
+
+@pytest.mark.parametrize("dataset", ["photo", "cs", "arxiv"])
+@EVERY
+def test_transform_sees_what_training_saw(method, dataset):
+    """Official presets: input scaling and normalisation are the encoder's own, also after a round trip."""
+    graph = GRAPHS["sparse"]
+    model = method(preset="official", dataset=dataset, seed=0, epochs=1, **{"encoder.hidden": 16})
+    seen = []
+    original = model.trained_encoder
+    model.trained_encoder = lambda task: seen.append(task) or original(task)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nodejepa.training.loop._RANK_FLOOR", 0)
+        patch.setattr("nodejepa.training.loop._STD_FLOOR", 0)
+        model.fit(graph)
+    with torch.no_grad():
+        wanted = seen[0].embed().numpy()
+    np.testing.assert_array_equal(model.transform(graph), wanted)
+
+
+def test_one_node_cannot_be_reconstructed_from_nothing():
+    with pytest.raises(GraphError, match="one node"):
+        GraphMAE(epochs=1).fit(Graph.from_edges([], [], features=[[1.0]], num_nodes=1))
+
+
+@pytest.mark.parametrize(
+    ("method", "changes"),
+    [
+        (DGI, {"encoder.dropout": 1.0}),
+        (DGI, {"encoder.out_dim": 0}),
+        (GraphMAE, {"masking.ratio": 1.0}),
+        (GraphMAE, {"alpha": 0.5}),
+        (GraphMAE, {"decoder": "mlp"}),
+        (BGRL, {"view_1.edges": 1.1}),
+        (BGRL, {"predictor.hidden": 0}),
+        (CCASSG, {"loss.subsample": 0}),
+        (CCASSG, {"loss.subsample": 1}),
+        (CCASSG, {"loss.decorrelation": -1}),
+        (CCASSG, {"training.patience": 0}),
+    ],
+    ids=lambda value: getattr(value, "name", str(value)),
+)
+def test_settings_out_of_range_are_refused(method, changes):
+    with pytest.raises(ConfigError):
+        method(**changes)
+
+
+# ------------------------------------------------------------------ presets are the tables
+
+
+@EVERY
+def test_paper_presets_are_the_matched_comparison(method):
+    for dataset, epochs in (("photo", 300), ("physics", 300), ("arxiv", 200)):
+        config = method.preset("paper", dataset)
+        assert config == method.preset("default", dataset)
+        encoder, training = config.encoder, config.training
+        assert (encoder.kind, encoder.layers, encoder.hidden, encoder.norm) == ("gcn", 3, 256, "layer")
+        assert (encoder.out_dim, encoder.row_normalise, encoder.dropout) == (None, False, 0)
+        assert training.epochs == epochs
+        assert (training.lr, training.lr_end, training.weight_decay, training.clip) == (1e-3, 1e-6, 1e-4, 1.0)
+
+
+def test_paper_presets_are_the_method_table():
+    mae, bgrl, cca = (kind.preset("paper") for kind in (GraphMAE, BGRL, CCASSG))
+    assert (mae.masking.ratio, mae.masking.edges, mae.alpha) == (0.5, 0, 2.0)
+    assert dataclasses.astuple(bgrl.view_1) == dataclasses.astuple(bgrl.view_2) == (0.2, 0.2)
+    assert (bgrl.ema.start, bgrl.ema.end) == (0.996, 0.996)
+    assert dataclasses.astuple(cca.view) == (0.2, 0.2)
+    assert (cca.loss.decorrelation, cca.loss.subsample) == (1e-3, 8192)
+
+
+def test_official_presets_are_the_authors():
+    dgi = DGI.preset("official", "photo")
+    assert (dgi.encoder.layers, dgi.encoder.hidden, dgi.encoder.activation) == (1, 512, "prelu")
+    assert dgi.encoder.row_normalise
+    assert (dgi.training.epochs, dgi.training.patience) == (10_000, 20)
+    assert (dgi.training.lr, dgi.training.lr_end) == (1e-3, 1e-3)
+    mae, large = (GraphMAE.preset("official", name) for name in ("photo", "arxiv"))
+    assert (mae.encoder.kind, mae.encoder.layers, mae.decoder, mae.training.epochs) == ("gat", 2, "gat", 1000)
+    assert (large.encoder.hidden, large.encoder.layers, large.encoder.heads) == (1024, 3, 4)
+    assert (large.encoder.norm, large.masking.edges) == ("layer", 0.5)
+    rows = {
+        "computers": (0.5, 0.2, 0.4, 0.1, 5e-4, 256, 128),
+        "photo": (0.4, 0.1, 0.1, 0.2, 1e-4, 256, 128),
+        "cs": (0.3, 0.3, 0.2, 0.4, 1e-5, 512, 256),
+        "physics": (0.4, 0.1, 0.1, 0.4, 1e-5, 256, 128),
+    }
+    for dataset, row in rows.items():
+        c = BGRL.preset("official", dataset)
+        drops = (*dataclasses.astuple(c.view_1), *dataclasses.astuple(c.view_2))
+        assert (*drops, c.training.lr, c.encoder.hidden, c.encoder.out_dim) == row
+        assert (c.encoder.layers, c.encoder.norm, c.encoder.activation) == (2, "batch", "prelu")
+        assert (c.training.epochs, c.training.warmup, c.training.weight_decay) == (10_000, 0.1, 1e-5)
+        assert (c.ema.start, c.ema.end, c.encoder.row_normalise) == (0.99, 1.0, True)
+    rows = {  # features, edges, weight of decorrelation, epochs
+        "computers": (0.1, 0.3, 5e-4, 50, "gcn"),
+        "photo": (0.2, 0.3, 1e-3, 50, "gcn"),
+        "cs": (0.2, 0.2, 1e-3, 50, "mlp"),
+        "physics": (0.5, 0.5, 1e-3, 100, "gcn"),
+    }
+    for dataset, row in rows.items():
+        c = CCASSG.preset("official", dataset)
+        got = (c.view.features, c.view.edges, c.loss.decorrelation, c.training.epochs, c.encoder.kind)
+        assert got == row
+        assert (c.encoder.hidden, c.encoder.layers, c.encoder.row_normalise) == (512, 2, False)
