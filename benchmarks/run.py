@@ -20,6 +20,10 @@ TABLE = [
     "gcn_layer",
     "khop_mask",
     "nodejepa_epoch",
+    "dgi_epoch",
+    "graphmae_epoch",
+    "bgrl_epoch",
+    "cca_ssg_epoch",
     "sigreg",
 ]
 
