@@ -12,9 +12,8 @@ from nodejepa.config import require
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.masking.curriculum import Curriculum
 from nodejepa.masking.khop import khop_mask
-from nodejepa.methods.blocks import EMAConfig, EncoderConfig, build_encoder
-from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.ema import ema_update, frozen_copy
+from nodejepa.methods.blocks import EMAConfig, EncoderConfig
+from nodejepa.methods.teacher import Keep, TeacherEstimator, TeacherTask
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
 from nodejepa.objectives.laplacian import laplacian_energy
@@ -22,8 +21,7 @@ from nodejepa.objectives.prediction import cosine_distance, l2_distance
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
-from nodejepa.training.schedules import linear
-from nodejepa.training.task import Moment, Task, TrainingConfig
+from nodejepa.training.task import Moment, TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -114,26 +112,21 @@ class NodeJEPAConfig:
     loss: LossConfig = field(default_factory=LossConfig)
     ema: EMAConfig = field(default_factory=EMAConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
-    # Whose embeddings are kept. The paper says only "the encoder"; I-JEPA keeps its target encoder, and so
-    # does this: it scores higher on validation and nearer to the paper's Table 1 (docs/log.md).
-    keep: Literal["target", "context"] = "target"
+    keep: Keep = "target"
 
 
-class NodeJEPATask(Task):
+class NodeJEPATask(TeacherTask):
     """Algorithm 1 on one graph."""
 
     collapse_advice = "Raise loss.variance or loss.sigreg, or lower training.lr."
 
     def __init__(self, inputs: GraphInputs, config: NodeJEPAConfig) -> None:
-        super().__init__()
+        super().__init__(inputs, config)
         if inputs.graph.num_nodes < 2:
             raise GraphError(
                 "the graph has one node", fix="At least two are needed: one to see, one to predict."
             )
-        self.inputs, self.config = inputs, config
-        self.curriculum = config.masking.schedule()
-        self.encoder = build_encoder(config.encoder, inputs.graph.num_features)
-        self.target_encoder = frozen_copy(self.encoder)
+        self.config, self.curriculum = config, config.masking.schedule()
         self.token = nn.Parameter(torch.zeros(inputs.graph.num_features))
         structure = descriptors(inputs.graph, config.predictor.descriptors, config.predictor.spectral_dim)
         self.descriptors = torch.from_numpy(structure).to(inputs.device)
@@ -195,24 +188,8 @@ class NodeJEPATask(Task):
             terms["laplacian"] = laplacian_energy(h, self.inputs.propagation)
         return terms
 
-    def after_step(self, progress: float) -> None:
-        """Move the target encoder (Algorithm 1, line 6)."""
-        ema_update(
-            self.target_encoder, self.encoder, linear(progress, self.config.ema.start, self.config.ema.end)
-        )
 
-    def embed(self) -> Tensor:
-        """Embeddings of the whole graph, nothing hidden."""
-        z: Tensor = self.kept_encoder(self.inputs)
-        return z
-
-    @property
-    def kept_encoder(self) -> nn.Module:
-        """The encoder whose embeddings are kept."""
-        return self.target_encoder if self.config.keep == "target" else self.encoder
-
-
-class NodeJEPA(Estimator):
+class NodeJEPA(TeacherEstimator):
     """Node embeddings by predicting, in latent space, neighbourhoods hidden from the encoder.
 
     >>> from nodejepa.data import load_dataset
@@ -227,19 +204,8 @@ class NodeJEPA(Estimator):
     @classmethod
     def preset(cls, name: str, dataset: str | None = None) -> NodeJEPAConfig:
         """``paper``: the paper's settings (200 epochs on arxiv, else 300); ``default``: the same for now."""
-        if name not in ("paper", "default"):
-            raise ConfigError(f"nodejepa has no preset {name!r}", fix="Use paper or default.")
-        epochs = 200 if dataset in ("arxiv", "synthetic-arxiv") else 300
-        return NodeJEPAConfig(training=TrainingConfig(epochs=epochs))
+        return NodeJEPAConfig(training=cls.paper_training(name, dataset))
 
-    def make_encoder(self, in_dim: int) -> nn.Module:
-        """The paper's GCN, or what the settings say."""
-        return build_encoder(self.config.encoder, in_dim)
-
-    def make_task(self, inputs: GraphInputs) -> Task:
+    def make_task(self, inputs: GraphInputs) -> NodeJEPATask:
         """Algorithm 1."""
         return NodeJEPATask(inputs, self.config)
-
-    def trained_encoder(self, task: NodeJEPATask) -> nn.Module:
-        """The target or the context encoder, as ``keep`` says."""
-        return task.kept_encoder

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from nodejepa.config import require
-from nodejepa.errors import ConfigError
 from nodejepa.masking.patches import Patches, patch_descriptors
-from nodejepa.methods.blocks import EMAConfig, EncoderConfig, build_encoder
-from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.ema import ema_update, frozen_copy
+from nodejepa.methods.blocks import EMAConfig, EncoderConfig
+from nodejepa.methods.teacher import Keep, TeacherEstimator, TeacherTask
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.predictors import PatchPredictor
 from nodejepa.objectives.hyperbola import hyperbola_distance
 from nodejepa.objectives.prediction import cosine_distance
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.structure.partition import partition, recommended_parts
-from nodejepa.training.schedules import linear
-from nodejepa.training.task import Moment, Task, TrainingConfig
+from nodejepa.training.task import Moment, TrainingConfig
 
 _PAPER_PATCHES = {
     "computers": 64,
@@ -92,23 +88,21 @@ class PatchJEPAConfig:
     loss: PatchLossConfig = field(default_factory=PatchLossConfig)
     ema: EMAConfig = field(default_factory=lambda: EMAConfig(start=0.996, end=0.996))
     training: TrainingConfig = field(default_factory=TrainingConfig)
-    keep: Literal["target", "context"] = "target"  # whose embeddings are kept, as in NodeJEPA
+    keep: Keep = "target"
 
 
-class PatchJEPATask(Task):
+class PatchJEPATask(TeacherTask):
     """Algorithm 2 on one graph."""
 
     collapse_advice = "Raise loss.sigreg, or lower training.lr."
 
     def __init__(self, inputs: GraphInputs, config: PatchJEPAConfig) -> None:
-        super().__init__()
-        self.inputs, self.config = inputs, config
+        super().__init__(inputs, config)
+        self.config = config
         count = config.patches.count or recommended_parts(inputs.graph.num_nodes)
         self.patches = Patches.from_partition(inputs.graph, partition(inputs.graph, count))
         self.steps_per_epoch = config.patches.steps_per_epoch
         self.descriptors = torch.from_numpy(patch_descriptors(inputs.graph, self.patches)).to(inputs.device)
-        self.encoder = build_encoder(config.encoder, inputs.graph.num_features)
-        self.target_encoder = frozen_copy(self.encoder)
         self.predictor = PatchPredictor(
             config.encoder.hidden,
             self.descriptors.shape[1],
@@ -154,24 +148,8 @@ class PatchJEPATask(Task):
         parts = torch.split(h, [len(part) for part in lists])
         return h, torch.stack([part.mean(dim=0) for part in parts])
 
-    def after_step(self, progress: float) -> None:
-        """Move the target encoder (Algorithm 2, line 4)."""
-        ema_update(
-            self.target_encoder, self.encoder, linear(progress, self.config.ema.start, self.config.ema.end)
-        )
 
-    def embed(self) -> Tensor:
-        """Node embeddings of the whole graph."""
-        z: Tensor = self.kept_encoder(self.inputs)
-        return z
-
-    @property
-    def kept_encoder(self) -> nn.Module:
-        """The encoder whose embeddings are kept."""
-        return self.target_encoder if self.config.keep == "target" else self.encoder
-
-
-class PatchJEPA(Estimator):
+class PatchJEPA(TeacherEstimator):
     """Node embeddings by predicting pooled embeddings of graph patches from one another.
 
     >>> from nodejepa.data import load_dataset
@@ -186,21 +164,11 @@ class PatchJEPA(Estimator):
     @classmethod
     def preset(cls, name: str, dataset: str | None = None) -> PatchJEPAConfig:
         """``paper``: the paper's patches and epochs for its data sets; ``default``: the same for now."""
-        if name not in ("paper", "default"):
-            raise ConfigError(f"patchjepa has no preset {name!r}", fix="Use paper or default.")
         return PatchJEPAConfig(
             patches=PatchesConfig(count=_PAPER_PATCHES.get(dataset or "")),
-            training=TrainingConfig(epochs=200 if dataset in ("arxiv", "synthetic-arxiv") else 300),
+            training=cls.paper_training(name, dataset),
         )
 
-    def make_encoder(self, in_dim: int) -> nn.Module:
-        """The paper's GCN, or what the settings say."""
-        return build_encoder(self.config.encoder, in_dim)
-
-    def make_task(self, inputs: GraphInputs) -> Task:
+    def make_task(self, inputs: GraphInputs) -> PatchJEPATask:
         """Algorithm 2."""
         return PatchJEPATask(inputs, self.config)
-
-    def trained_encoder(self, task: PatchJEPATask) -> nn.Module:
-        """The target or the context encoder, as ``keep`` says; probing uses its node embeddings."""
-        return task.kept_encoder
