@@ -302,7 +302,7 @@ def test_transform_sees_what_training_saw(method, dataset):
     model.trained_encoder = lambda task: seen.append(task) or original(task)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("nodejepa.training.loop._RANK_FLOOR", 0)
-        patch.setattr("nodejepa.training.loop._STD_FLOOR", 0)
+        patch.setattr("nodejepa.training.loop._SPREAD_FLOOR", 0)
         model.fit(graph)
     with torch.no_grad():
         wanted = seen[0].embed().numpy()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -75,6 +76,16 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_good_checkpoint(tmp_
 def test_collapse_is_told_with_the_knob_to_turn():
     with pytest.warns(CollapseWarning, match=r"effective rank .* Lower training.lr"):
         train(Quadratic(constant=True), TrainingConfig(epochs=1), seed=0)
+
+
+@pytest.mark.parametrize(("scale", "shift", "warns"), [(1e-5, 0, False), (1e-3, 1, True), (1, 0, False)])
+def test_small_embeddings_are_no_collapse_but_equal_ones_are(scale, shift, warns):
+    task = Quadratic()
+    task.embed = lambda: task.z * scale + shift
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        train(task, TrainingConfig(epochs=1), seed=0)
+    assert [w.category for w in caught] == [CollapseWarning] * warns
 
 
 class Listed(Quadratic):

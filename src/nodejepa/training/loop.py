@@ -24,7 +24,8 @@ from nodejepa.training.task import Moment, Task, TrainingConfig
 
 _WATCH_EVERY = 10  # epochs between two looks at the embeddings' geometry
 _WATCH_NODES = 4096  # evenly spaced sample: enough for a 256 x 256 covariance, cheap at any size
-_RANK_FLOOR, _STD_FLOOR = 2.0, 0.02  # a rank of 2 cannot tell three classes apart
+_RANK_FLOOR = 2.0  # a rank of 2 cannot tell three classes apart
+_SPREAD_FLOOR = 0.005  # batch norm that has not seen its statistics yet comes near 0.02
 
 
 class CollapseWarning(UserWarning):
@@ -77,9 +78,9 @@ def train(
                 task.after_step((done + 1) / total)
             record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate}
             if (epoch + 1) % _WATCH_EVERY == 0 or epoch + 1 == config.epochs:
-                geometry = _geometry(task)
+                geometry, spread = _geometry(task)
                 if not warned:
-                    warned = _warn_of_collapse(task, epoch + 1, **geometry)
+                    warned = _warn_of_collapse(task, epoch + 1, geometry, spread)
                 record |= geometry
             record |= {"seconds": time.perf_counter() - started, "peak_memory_mb": peak_memory_mb()}
             history.append(record)
@@ -136,22 +137,28 @@ def _step(
 
 
 @torch.no_grad()
-def _geometry(task: Task) -> dict[str, float]:
-    """Effective rank and mean std of a sample of the embeddings as they are now."""
+def _geometry(task: Task) -> tuple[dict[str, float], float]:
+    """Effective rank and mean std of a sample of the embeddings as they are now, and std by root mean square.
+
+    The last is 1 for centred embeddings of any scale: small weights or inputs alone are no collapse.
+    """
     task.eval()
     z = task.embed()
     task.train()
-    found = diagnose(z[:: max(z.shape[0] // _WATCH_NODES, 1)].cpu().numpy())
-    return {"effective_rank": found.effective_rank or 0.0, "mean_std": found.mean_std or 0.0}
+    sample = z[:: max(z.shape[0] // _WATCH_NODES, 1)].cpu()
+    found = diagnose(sample.numpy())
+    rank, std = found.effective_rank or 0.0, found.mean_std or 0.0
+    spread = std / max(sample.square().mean().sqrt().item(), 1e-30)
+    return {"effective_rank": rank, "mean_std": std}, spread
 
 
-def _warn_of_collapse(task: Task, epoch: int, *, effective_rank: float, mean_std: float) -> bool:
+def _warn_of_collapse(task: Task, epoch: int, geometry: dict[str, float], spread: float) -> bool:
     """Warn when the embeddings have fallen through the floor; True if they have."""
-    if effective_rank >= _RANK_FLOOR and mean_std >= _STD_FLOOR:
+    if geometry["effective_rank"] >= _RANK_FLOOR and spread >= _SPREAD_FLOOR:
         return False
     warnings.warn(
-        f"epoch {epoch}: the embeddings collapse (effective rank {effective_rank:.1f}, mean std "
-        f"{mean_std:.3f}). {task.collapse_advice}",
+        f"epoch {epoch}: the embeddings collapse (effective rank {geometry['effective_rank']:.1f}, mean std "
+        f"{geometry['mean_std']:.3g}, {spread:.3f} of their root mean square). {task.collapse_advice}",
         CollapseWarning,
         stacklevel=3,
     )
