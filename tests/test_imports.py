@@ -24,7 +24,8 @@ ORDER = [
     {"masking"},
     {"nn"},
     {"objectives"},
-    {"training", "methods"},
+    {"training"},
+    {"methods"},
     {"evaluation"},
     {"study"},
     {"nodejepa"},  # the package's own __init__: the public API

@@ -99,7 +99,12 @@ class LossConfig:
         for name in ("variance", "covariance", "sigreg", "laplacian"):
             require(getattr(self, name) >= 0, f"loss.{name}", getattr(self, name), "0 or more")
         require(self.sigreg_slices > 0, "loss.sigreg_slices", self.sigreg_slices, "at least 1")
-        require((self.sigreg_nodes or 1) > 0, "loss.sigreg_nodes", self.sigreg_nodes, "at least 1 or none")
+        require(
+            self.sigreg_nodes is None or self.sigreg_nodes > 0,
+            "loss.sigreg_nodes",
+            self.sigreg_nodes,
+            "at least 1 or none",
+        )
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class PatchesConfig:
     steps_per_epoch: int = 1
 
     def __post_init__(self) -> None:
-        require((self.count or 2) >= 2, "patches.count", self.count, "at least 2")
+        require(self.count is None or self.count >= 2, "patches.count", self.count, "at least 2")
         require(self.contexts >= 1, "patches.contexts", self.contexts, "at least 1")
         require(self.targets >= 1, "patches.targets", self.targets, "at least 1")
         require(self.steps_per_epoch >= 1, "patches.steps_per_epoch", self.steps_per_epoch, "at least 1")
@@ -75,7 +75,12 @@ class PatchLossConfig:
         require(self.hyperbola >= 0, "loss.hyperbola", self.hyperbola, "0 or more")
         require(self.sigreg >= 0, "loss.sigreg", self.sigreg, "0 or more")
         require(self.sigreg_slices > 0, "loss.sigreg_slices", self.sigreg_slices, "at least 1")
-        require((self.sigreg_nodes or 1) > 0, "loss.sigreg_nodes", self.sigreg_nodes, "at least 1 or none")
+        require(
+            self.sigreg_nodes is None or self.sigreg_nodes > 0,
+            "loss.sigreg_nodes",
+            self.sigreg_nodes,
+            "at least 1 or none",
+        )
 
 
 @dataclass(frozen=True)
