@@ -7,6 +7,15 @@ from dataclasses import dataclass
 
 from nodejepa.errors import ConfigError
 
+# Errors name the setting that the user typed: a curriculum is only ever made of the settings masking.*
+_SETTINGS = {
+    "ratio_start": "masking.ratio_start",
+    "ratio_end": "masking.ratio",
+    "hops_start": "masking.hops_start",
+    "hops_end": "masking.hops",
+    "epochs": "masking.curriculum_epochs",
+}
+
 
 @dataclass(frozen=True)
 class Curriculum:
@@ -31,11 +40,11 @@ class Curriculum:
         for name in ("ratio_start", "ratio_end"):
             ratio = getattr(self, name)
             if not 0 < ratio < 1:
-                raise _refuse(name, ratio, "Use a number between 0 and 1, both left out.")
-        for name, least in (("hops_start", 0), ("hops_end", 0), ("epochs", 0)):
+                raise _refuse(_SETTINGS[name], ratio, "Use a number between 0 and 1, both left out.")
+        for name in ("hops_start", "hops_end", "epochs"):
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise _refuse(name, value, f"Use a whole number, {least} or more.")
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise _refuse(_SETTINGS[name], value, "Use a whole number, 0 or more.")
 
     def at(self, epoch: int) -> tuple[float, int]:
         """Mask ratio and hops of an epoch, counted from 0."""
@@ -48,4 +57,4 @@ class Curriculum:
 
 
 def _refuse(name: str, value: object, fix: str) -> ConfigError:
-    return ConfigError(f"{name} is {value!r}", where="curriculum", fix=fix)
+    return ConfigError(f"{name} is {value!r}", fix=fix)
