@@ -17,9 +17,10 @@ from nodejepa.config import flatten
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.io import to_pyg
-from nodejepa.methods import METHODS, load_method, make_method
+from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_method
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.estimator import Estimator
+from nodejepa.training.loop import Logging
 
 # two epochs on a toy graph may well look like a collapse
 pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")
@@ -134,6 +135,46 @@ def test_keyword_settings_are_checked_too(name):
         kind(epochs=-1)
 
 
+@EVERY
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", None])
+def test_bad_seeds_are_refused(name, seed):
+    with pytest.raises(ConfigError, match=r"^seed is .*0 or more"):
+        METHODS[name].method(seed=seed)
+
+
+@EVERY
+def test_numpy_seeds_become_plain_ones(name):
+    assert type(METHODS[name].method(seed=np.int64(3)).seed) is int
+
+
+@EVERY
+@pytest.mark.parametrize("config", [{"epochs": 3}, {}, "paper", EncoderConfig()])
+def test_only_its_own_config_is_taken(name, config):
+    with pytest.raises(ConfigError, match=rf"config is .*{METHODS[name].method.config_class.__name__}"):
+        METHODS[name].method(config)
+
+
+@TRAINED
+def test_data_set_names_may_be_in_capitals(name):
+    kind = METHODS[name].method
+    for known in ("photo", "arxiv"):
+        config = kind.preset("paper", known)
+        assert kind(preset="paper", dataset=known.title()).config == config
+        assert make_method(name, preset="paper", dataset=known.upper()).config == config
+    with pytest.raises(ConfigError, match="dataset is a int"):
+        kind(dataset=3)
+
+
+def test_patches_of_a_data_set_in_capitals():
+    assert PatchJEPA(preset="paper", dataset="Photo").config != PatchJEPA(preset="paper").config
+
+
+@pytest.mark.parametrize("name", [None, 3, [], "sgx"])
+def test_unknown_names_are_refused(name):
+    with pytest.raises(ConfigError, match=r"is unknown.*Known methods"):
+        make_method(name)
+
+
 # ------------------------------------------------------------------ fit and transform
 
 
@@ -236,7 +277,28 @@ def test_mistakes_are_explained(name):
         tiny(name).fit("photo")
 
 
+def test_the_random_encoder_explains_mistakes_too():
+    with pytest.raises(GraphError, match=r"7 feature columns.*expects 12"):
+        fitted("random-gcn").transform(graph_of(columns=7))
+
+
 # ------------------------------------------------------------------ trained methods
+
+
+@TRAINED
+def test_what_needs_a_run_folder_says_so(name):
+    for arguments in ({"resume": True}, {"logging": Logging(tensorboard=True)}):
+        with pytest.raises(ConfigError, match=r"needs a run folder.*out="):
+            tiny(name).fit(graph_of(), **arguments)
+
+
+@pytest.mark.parametrize("folder", [None, "", 3])
+def test_what_is_no_folder_is_refused(folder):
+    for call in (NodeJEPA.load, load_method, fitted("nodejepa").save):
+        with pytest.raises(ConfigError, match="is no folder"):
+            call(folder)
+    with pytest.raises(ConfigError, match="is no folder"):
+        tiny("nodejepa").fit(graph_of(), out=folder or "")
 
 
 @TRAINED

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from nodejepa.config import override
 from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.graph_checks import Features
+from nodejepa.methods.arguments import check_folder, dataset_key
 from nodejepa.methods.baseline_blocks import PRESETS
 from nodejepa.methods.bgrl import BGRL
 from nodejepa.methods.ccassg import CCASSG
@@ -116,9 +117,9 @@ METHODS: dict[str, MethodEntry] = {
 
 def find_method(name: str) -> MethodEntry:
     """The entry called ``name``."""
-    if name in METHODS:
+    if isinstance(name, str) and name in METHODS:
         return METHODS[name]
-    near = difflib.get_close_matches(name, METHODS, n=1)
+    near = difflib.get_close_matches(str(name), METHODS, n=1)
     hint = f"Did you mean {near[0]}? " if near else ""
     raise ConfigError(f"method {name!r} is unknown", fix=f"{hint}Known methods: {', '.join(METHODS)}.")
 
@@ -148,7 +149,7 @@ def make_method(
             f"method {name} has no preset {preset!r}", fix=f"Use one of {', '.join(entry.presets)}."
         )
     make_config = getattr(entry.method, "preset", None)
-    config = make_config(preset, dataset) if make_config else entry.method.config_class()
+    config = make_config(preset, dataset_key(dataset)) if make_config else entry.method.config_class()
     method: Method = entry.method(override(config, overrides or {}), seed=seed, device=device)
     return method
 
@@ -164,7 +165,7 @@ def make_estimator(name: str, **arguments: Any) -> Estimator:
 
 def load_method(folder: str | Path, *, device: str = "auto") -> Estimator:
     """The trained method saved in a folder, whichever it is."""
-    path = Run(folder).model
+    path = Run(check_folder(folder)).model
     name = load_tensors(path)[1].get("method")
     entry = METHODS.get(str(name))
     if entry is None or not entry.trained:

@@ -15,9 +15,10 @@ import torch
 from torch import nn
 
 from nodejepa.config import from_dict, override, to_dict
-from nodejepa.errors import CheckpointError, ConfigError, GraphError
+from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.graph import Graph
 from nodejepa.io import as_graph
+from nodejepa.methods.arguments import check_columns, check_config, check_folder, check_seed, dataset_key
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
 from nodejepa.training.loop import Logging, train
@@ -55,8 +56,10 @@ class Estimator(ABC):
         device: str = "auto",
         **settings: Any,
     ) -> None:
-        self.config = override(config or self.preset(preset, dataset), settings)
-        self.seed, self.device = seed, device
+        if config is None:
+            config = self.preset(preset, dataset_key(dataset))
+        self.config = override(check_config(config, self.config_class, self.name), settings)
+        self.seed, self.device = check_seed(seed), device
 
     @classmethod
     @abstractmethod
@@ -94,9 +97,12 @@ class Estimator(ABC):
         graph = as_graph(graph)
         logging = logging or Logging(description=f"Pretraining {self.name}")
         if out is None:
+            for asked, what in ((resume, "resume=True"), (logging.tensorboard, "tensorboard=True")):
+                if asked:
+                    raise ConfigError(f"{what} needs a run folder", fix="Name one with out=...")
             self._train(graph, None, logging)
             return self
-        run = Run(out)
+        run = Run(check_folder(out))
         with run.owned():
             run.start(self._facts(graph), resume=resume)
             if run.model.exists():
@@ -111,12 +117,7 @@ class Estimator(ABC):
         if not hasattr(self, "encoder_"):
             raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
         graph = as_graph(graph)
-        if graph.num_features != self.in_dim_:
-            raise GraphError(
-                f"the graph has {graph.num_features} feature columns, the encoder expects {self.in_dim_}",
-                where="features",
-                fix="Give the same columns in the same order.",
-            )
+        check_columns(graph, self.in_dim_)
         device = pick_device(self.device)
         self.encoder_.eval().to(device)
         with torch.no_grad():
@@ -135,7 +136,7 @@ class Estimator(ABC):
             "history": self.history_,
             "versions": versions(),
         }
-        save_tensors(Run(folder).model, self.encoder_.state_dict(), facts)
+        save_tensors(Run(check_folder(folder)).model, self.encoder_.state_dict(), facts)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto") -> Self:
@@ -143,7 +144,7 @@ class Estimator(ABC):
         return cls(device=device)._restore(folder)
 
     def _restore(self, folder: str | Path) -> Self:
-        path = Run(folder).model
+        path = Run(check_folder(folder)).model
         tensors, facts = load_tensors(path)
         if facts.get("method") != self.name:
             raise CheckpointError(f"the model is a {facts.get('method')}, not a {self.name}", where=str(path))

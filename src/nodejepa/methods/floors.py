@@ -12,6 +12,7 @@ from nodejepa.config import require
 from nodejepa.errors import ConfigError
 from nodejepa.graph_checks import Features
 from nodejepa.io import as_graph
+from nodejepa.methods.arguments import check_columns, check_config, check_seed
 from nodejepa.methods.estimator import pick_device
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.inputs import GraphInputs
@@ -30,7 +31,8 @@ class RawFeatures:
     config_class = RawConfig
 
     def __init__(self, config: RawConfig | None = None, *, seed: int = 0, device: str = "auto") -> None:
-        self.config, self.seed, self.device = config or RawConfig(), seed, device
+        self.config = check_config(RawConfig() if config is None else config, RawConfig, "raw")
+        self.seed, self.device = check_seed(seed), device
 
     def fit(self, graph: Any) -> RawFeatures:
         """Nothing to learn."""
@@ -58,7 +60,8 @@ class SGC:
     config_class = SGCConfig
 
     def __init__(self, config: SGCConfig | None = None, *, seed: int = 0, device: str = "auto") -> None:
-        self.config, self.seed, self.device = config or SGCConfig(), seed, device
+        self.config = check_config(SGCConfig() if config is None else config, SGCConfig, "sgc")
+        self.seed, self.device = check_seed(seed), device
 
     def fit(self, graph: Any) -> SGC:
         """Nothing to learn."""
@@ -95,13 +98,17 @@ class RandomGCN:
     config_class = RandomGCNConfig
 
     def __init__(self, config: RandomGCNConfig | None = None, *, seed: int = 0, device: str = "auto") -> None:
-        self.config, self.seed, self.device = config or RandomGCNConfig(), seed, device
+        self.config = check_config(
+            RandomGCNConfig() if config is None else config, RandomGCNConfig, "random-gcn"
+        )
+        self.seed, self.device = check_seed(seed), device
 
     def fit(self, graph: Any) -> RandomGCN:
         """Draw the weights for this graph's number of features."""
+        self.in_dim_ = as_graph(graph).num_features
         with seeded(self.seed, "init"):
             self.encoder_ = GCN(
-                as_graph(graph).num_features,
+                self.in_dim_,
                 hidden=self.config.hidden,
                 layers=self.config.layers,
                 activation=self.config.activation,
@@ -113,6 +120,8 @@ class RandomGCN:
         """Embeddings ``[N, hidden]``."""
         if not hasattr(self, "encoder_"):
             raise ConfigError("the method has not been fitted", fix="Call fit first.")
+        graph = as_graph(graph)
+        check_columns(graph, self.in_dim_)
         device = pick_device(self.device)
-        z: Features = self.encoder_.to(device)(GraphInputs(as_graph(graph), device)).cpu().numpy()
+        z: Features = self.encoder_.to(device)(GraphInputs(graph, device)).cpu().numpy()
         return z

@@ -1,0 +1,60 @@
+"""Checks of what users hand to a method, the same for trained methods and floors."""
+
+from __future__ import annotations
+
+import operator
+import os
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nodejepa.errors import ConfigError, GraphError
+from nodejepa.graph import Graph
+
+C = TypeVar("C")
+
+
+def check_seed(seed: Any) -> int:
+    """A seed as a plain ``int`` (JSON knows no NumPy integers), 0 or more."""
+    try:
+        number = int(operator.index(seed))
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ConfigError(f"seed is {seed!r}", fix="Use a whole number, 0 or more.")
+    return number
+
+
+def check_config(config: Any, kind: type[C], method: str) -> C:
+    """``config`` itself if it is the method's own kind of settings."""
+    if isinstance(config, kind):
+        return config
+    raise ConfigError(
+        f"config is {config!r}",
+        where=method,
+        fix=f"Give a {kind.__name__}; presets and single settings have names of their own, as in "
+        f"make_method({method!r}, preset=..., overrides={{...}}).",
+    )
+
+
+def dataset_key(name: Any) -> str | None:
+    """The name under which presets know a data set: ``Photo`` is ``photo``; any name may be given."""
+    if name is None or isinstance(name, str):
+        return name.lower() if name else None
+    raise ConfigError(f"dataset is a {type(name).__name__}", fix="Give the data set's name, or leave it out.")
+
+
+def check_folder(folder: Any) -> Path:
+    """A folder's path; no path and the empty one (which would mean the current folder) are refused."""
+    if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
+        raise ConfigError(f"{folder!r} is no folder", fix='Give its path; "." is the current one.')
+    return Path(folder)
+
+
+def check_columns(graph: Graph, in_dim: int) -> None:
+    """Refuse a graph whose number of feature columns is not the one an encoder was made for."""
+    if graph.num_features != in_dim:
+        raise GraphError(
+            f"the graph has {graph.num_features} feature columns, the encoder expects {in_dim}",
+            where="features",
+            fix="Give the same columns in the same order.",
+        )
