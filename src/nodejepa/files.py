@@ -12,6 +12,8 @@ from typing import Any
 
 import platformdirs
 
+from nodejepa.errors import NodeJEPAError
+
 
 def cache_root() -> Path:
     """``NODEJEPA_CACHE`` if set, else the user's cache directory."""
@@ -22,24 +24,33 @@ def cache_root() -> Path:
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path beside ``path``; what was written there takes its place only if all went well.
 
+    What the system refuses (no permission, no space, a folder in the way) is a :class:`NodeJEPAError`.
+
     >>> with atomic_path("z.npy") as temporary:  # doctest: +SKIP
     ...     np.save(temporary, z)
     """
     final = Path(path)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    # the ending is kept: some writers add their own when it is missing
-    handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.", suffix=final.suffix)
-    os.close(handle)
-    temporary = Path(name)
     try:
-        yield temporary
-        with temporary.open("rb+") as written:
-            os.fsync(written.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        os.replace(temporary, final)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        final.parent.mkdir(parents=True, exist_ok=True)
+        # the ending is kept: some writers add their own when it is missing
+        handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.", suffix=final.suffix)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            with temporary.open("rb+") as written:
+                os.fsync(written.fileno())
+            temporary.chmod(0o666 & ~_umask())
+            os.replace(temporary, final)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise NodeJEPAError(
+            error.strerror or str(error) or type(error).__name__,
+            where=str(final),
+            fix="Check the path, its permissions and the free space.",
+        ) from error
 
 
 def write_text(path: str | Path, text: str) -> None:

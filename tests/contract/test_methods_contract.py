@@ -14,7 +14,7 @@ import torch
 
 import nodejepa.methods
 from nodejepa.config import flatten
-from nodejepa.errors import ConfigError, GraphError
+from nodejepa.errors import ConfigError, GraphError, NodeJEPAError
 from nodejepa.graph import Graph
 from nodejepa.io import to_pyg
 from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_method
@@ -311,6 +311,12 @@ def test_saved_and_loaded_it_gives_the_same_bits(name, tmp_path):
         assert loaded.config == method.config
         assert loaded.seed == method.seed
         np.testing.assert_array_equal(loaded.transform(graph_of()), wanted)
+
+
+def test_saving_where_nothing_can_be_written_is_explained(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(NodeJEPAError, match="Check the path"):
+        fitted("nodejepa").save(tmp_path / "file" / "model")
 
 
 @TRAINED

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from nodejepa.errors import GraphError
+from nodejepa.errors import GraphError, NodeJEPAError
 from nodejepa.graph import Graph
 from nodejepa.io import write_embeddings
 
@@ -28,6 +28,35 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path):
     mixed = Graph.from_edges([0], [1], node_ids=[1, "one", (2,)])
     with pytest.raises(GraphError, match="parquet cannot hold"):
         write_embeddings(tmp_path / "z.parquet", mixed, Z)
-    with pytest.raises(GraphError, match="for 3 nodes"):
-        write_embeddings(tmp_path / "z.parquet", mixed, Z[:2])
+    with pytest.raises(GraphError, match=r"parquet cannot hold.*below 2\^63"):
+        write_embeddings(tmp_path / "z.parquet", Graph.from_edges([0], [1], node_ids=[2**64, 1, 2]), Z)
+    for bad in (Z[:2], Z[0], np.full((3, 1), "text")):
+        with pytest.raises(GraphError, match="for 3 nodes"):
+            write_embeddings(tmp_path / "z.parquet", mixed, bad)
+    with pytest.raises(GraphError, match="embeddings are a list"):
+        write_embeddings(tmp_path / "z.parquet", mixed, Z.tolist())
+    for name in ("z.csv", "z", ""):
+        with pytest.raises(GraphError, match=r"\.parquet .* or \.npy"):
+            write_embeddings(tmp_path / name, mixed, Z)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("embeddings", [Z.astype(np.float64), sp.csr_array(Z)])
+@pytest.mark.parametrize("name", ["z.npy", "z.NPY"])
+def test_npy_is_the_array_in_the_order_of_nodes(tmp_path, embeddings, name):
+    write_embeddings(tmp_path / name, Graph.from_edges([0], [1], num_nodes=3), embeddings)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    found = np.load(tmp_path / name)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, Z)
+
+
+def test_paths_that_cannot_be_written_are_explained(tmp_path):
+    (tmp_path / "folder.parquet").mkdir()
+    (tmp_path / "file").touch()
+    graph = Graph.from_edges([0], [1], num_nodes=3)
+    for path in (tmp_path / "folder.parquet", tmp_path / "file" / "z.npy"):
+        with pytest.raises(NodeJEPAError, match="Check the path") as caught:
+            write_embeddings(path, graph, Z)
+        assert caught.value.where == str(path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.parquet"]

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nodejepa.errors import DataError
+from nodejepa.errors import DataError, NodeJEPAError
 from nodejepa.files import atomic_path
 from nodejepa.progress import progress_bar
 
@@ -53,7 +53,7 @@ def ensure_files(root: Path, files: Sequence[RemoteFile]) -> None:
         try:
             with atomic_path(root / file.path) as temporary:
                 fetch(file.url, temporary, file.sha256)
-        except (OSError, http.client.HTTPException, ValueError, DataError) as error:
+        except (NodeJEPAError, http.client.HTTPException, ValueError) as error:
             lacking = [other for other in files[number:] if not (root / other.path).is_file()]
             wanted = "; ".join(f"{other.path} (from {other.url})" for other in lacking)
             raise _missing(root, wanted, error) from error
@@ -81,7 +81,7 @@ def ensure_archive(root: Path, archive: RemoteArchive) -> None:
         http.client.HTTPException,
         ValueError,
         KeyError,
-        DataError,
+        NodeJEPAError,
         zipfile.BadZipFile,
         zlib.error,
     ) as error:
@@ -141,7 +141,7 @@ def _kilobytes(size: int | None) -> float | None:
 
 
 def _missing(root: Path, wanted: str, error: Exception) -> DataError:
-    reason = error.what if isinstance(error, DataError) else (str(error) or type(error).__name__)
+    reason = error.what if isinstance(error, NodeJEPAError) else (str(error) or type(error).__name__)
     return DataError(
         f"a needed file is missing and could not be downloaded ({reason})",
         where=f"data root {root}",

@@ -1,47 +1,84 @@
-"""Embeddings out: one parquet file, a row a node, keyed by the caller's own ids."""
+"""Embeddings out, a row a node: parquet with the caller's own ids, or a plain npy array."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+import scipy.sparse as sp
 
 from nodejepa.errors import GraphError
 from nodejepa.files import atomic_path
 from nodejepa.graph import Graph
-from nodejepa.graph_checks import Features
+from nodejepa.graph_checks import Features, FloatArray
+
+_ENDINGS = (".parquet", ".npy")
 
 
 def write_embeddings(path: str | Path, graph: Graph, embeddings: Features) -> None:
-    """Write columns ``id``, ``z0``, ``z1``, ... in the graph's order, atomically.
+    """Write the embeddings in the graph's order, atomically; the ending of ``path`` says how.
 
     Args:
-        path: of the parquet file; its folder is made if needed.
+        path: ``.parquet`` has columns ``id``, ``z0``, ``z1``, ...; ``.npy`` is the float32 array
+            ``[nodes, D]`` without ids. The folder is made if needed.
         graph: whose ``node_ids`` (or positions, if it has none) become the column ``id``.
         embeddings: ``[nodes, D]``, dense or sparse.
     """
-    if embeddings.ndim != 2 or embeddings.shape[0] != graph.num_nodes:
-        raise GraphError(
-            f"embeddings have shape {embeddings.shape} for {graph.num_nodes} nodes",
-            where=str(path),
-            fix="Give one row a node, in the graph's order.",
-        )
-    names = np.arange(graph.num_nodes) if graph.node_ids is None else graph.node_ids
-    try:
-        ids = pa.array(names.tolist() if names.dtype.kind in "OU" else names)
-    except (pa.ArrowException, UnicodeError) as error:
-        raise GraphError(
-            f"parquet cannot hold these node ids: {error}",
-            where=str(path),
-            fix="Give the graph ids of one kind: all text or all whole numbers.",
-        ) from None
-    dense = embeddings if isinstance(embeddings, np.ndarray) else embeddings.toarray()
-    columns = np.asfortranarray(
-        dense, dtype=np.float32
-    )  # parquet stores columns; a view of each is free then
-    names_of_columns = ["id", *(f"z{j}" for j in range(columns.shape[1]))]
-    table = pa.table([ids, *(pa.array(column) for column in columns.T)], names=names_of_columns)
+    ending = check_ending(path)
+    z = _dense(embeddings, graph, str(path))
+    if ending == ".npy":
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            np.save(file, np.ascontiguousarray(z), allow_pickle=False)
+        return
+    ids = _ids(graph, str(path))
+    columns = np.asfortranarray(z)  # parquet stores columns; a view of each is free then
+    names = ["id", *(f"z{j}" for j in range(columns.shape[1]))]
+    table = pa.table([ids, *(pa.array(column) for column in columns.T)], names=names)
     with atomic_path(path) as temporary:
         pq.write_table(table, temporary)
+
+
+def check_ending(path: str | Path) -> str:
+    """``.parquet`` or ``.npy``, the two kinds of files that :func:`write_embeddings` writes."""
+    ending = Path(path).suffix.lower()
+    if ending not in _ENDINGS:
+        raise GraphError(
+            f"embeddings cannot be written as {ending or 'a file without ending'}",
+            where=str(path),
+            fix="End the name in .parquet (a table with node ids) or .npy (an array, rows in node order).",
+        )
+    return ending
+
+
+def _dense(embeddings: object, graph: Graph, where: str) -> FloatArray:
+    if not (isinstance(embeddings, np.ndarray) or sp.issparse(embeddings)):
+        raise GraphError(
+            f"embeddings are a {type(embeddings).__name__}",
+            where=where,
+            fix="Give a NumPy array or a SciPy sparse matrix.",
+        )
+    array: npt.NDArray[np.generic] = (
+        embeddings if isinstance(embeddings, np.ndarray) else embeddings.toarray()  # type: ignore[attr-defined]
+    )
+    if array.ndim != 2 or array.shape[0] != graph.num_nodes or array.dtype.kind not in "fiub":
+        raise GraphError(
+            f"embeddings are {array.dtype} of shape {array.shape} for {graph.num_nodes} nodes",
+            where=where,
+            fix="Give one row of numbers a node, in the graph's order.",
+        )
+    return array.astype(np.float32, copy=False)
+
+
+def _ids(graph: Graph, where: str) -> pa.Array:
+    names = np.arange(graph.num_nodes) if graph.node_ids is None else graph.node_ids
+    try:
+        return pa.array(names.tolist() if names.dtype.kind in "OU" else names)
+    except (pa.ArrowException, UnicodeError, OverflowError) as error:
+        raise GraphError(
+            f"parquet cannot hold these node ids: {error}",
+            where=where,
+            fix="Give the graph ids of one kind: all text or all whole numbers below 2^63.",
+        ) from None

@@ -17,6 +17,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from nodejepa.errors import NodeJEPAError
 from nodejepa.files import atomic_path, cache_root
 from nodejepa.graph import Graph
 
@@ -81,9 +82,10 @@ def _write(path: Path, array: npt.NDArray[_Scalar]) -> None:
     try:
         with atomic_path(path) as temporary:
             temporary.write_bytes(payload + hashlib.sha256(payload).digest())
-    except OSError as error:
+    except NodeJEPAError as error:
         warnings.warn(
-            f"{path.stem} could not be kept in the cache and will be computed again next time: {error}. "
+            f"{path.stem} could not be kept in the cache and will be computed again next time: "
+            f"{error.what} ({path}). "
             "Set NODEJEPA_CACHE to a folder that can be written.",
             stacklevel=4,
         )
