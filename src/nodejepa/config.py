@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import hashlib
 import json
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -42,12 +42,6 @@ def to_dict(config: Any) -> dict[str, Any]:
 def from_dict(kind: type[C], values: Mapping[str, Any]) -> C:
     """The config written by :func:`to_dict`; missing settings take defaults, unknown ones are refused."""
     return override(kind(), _dotted(values))
-
-
-def config_hash(config: Any) -> str:
-    """Short hash of all settings."""
-    text = json.dumps(to_dict(config), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def override(config: C, changes: Mapping[str, Any]) -> C:
@@ -116,9 +110,11 @@ def _convert(value: Any, kind: Any, name: str) -> Any:
             return None
         return _convert(value, next(a for a in arguments if a is not types.NoneType), name)
     if origin is tuple:
-        parts = [p.strip() for p in value.split(",") if p.strip()] if isinstance(value, str) else list(value)
+        parts = [p.strip() for p in value.split(",") if p.strip()] if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple):
+            raise ConfigError(f"{name} is {value!r}", fix="Give names, separated by commas.")
         return tuple(_convert(part, arguments[0], name) for part in parts if part != "none")
-    wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[kind]
+    wanted = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}[kind]
     try:
         if kind is bool:
             return {"true": True, "false": False}[str(value).lower()]
@@ -126,7 +122,10 @@ def _convert(value: Any, kind: Any, name: str) -> Any:
             raise ValueError
         if kind is float and isinstance(value, bool):
             raise ValueError
-        return kind(value)
+        converted = kind(value)
+        if kind is float and not math.isfinite(converted):
+            raise ValueError
+        return converted
     except (KeyError, ValueError, TypeError, OverflowError):
         raise ConfigError(f"{name} is {value!r}", fix=f"It must be {wanted}.") from None
 

@@ -40,6 +40,7 @@ class Diagnostics:
     effective_rank: float | None
     participation_ratio_centred: float | None
     participation_ratio_uncentred: float | None
+    collapsed: bool  # fully, or onto few directions; false where it was not judged
     verdict: str
 
     def to_dict(self) -> dict[str, int | float | str | None]:
@@ -60,9 +61,9 @@ def diagnose(embeddings: Embeddings) -> Diagnostics:
     nodes, dimensions = matrix.shape
     mean, std = column_statistics(matrix)
     spread, size = float(np.sqrt(np.sum(std**2))), float(np.sqrt(np.sum(mean**2) + np.sum(std**2)))
-    collapsed = spread <= _CONSTANT * size
+    constant = spread <= _CONSTANT * size
     ranks: tuple[float, float, float] | None = None
-    if collapsed:
+    if constant:
         ranks = (1.0, 1.0, 1.0)
     elif dimensions <= MAX_DIMENSIONS:
         covariance = centred_second_moment(matrix, mean) / nodes
@@ -76,7 +77,8 @@ def diagnose(embeddings: Embeddings) -> Diagnostics:
         effective_rank=ranks and ranks[0],
         participation_ratio_centred=ranks and ranks[1],
         participation_ratio_uncentred=ranks and ranks[2],
-        verdict=_verdict(nodes, dimensions, collapsed, float(std.mean()), ranks and ranks[0]),
+        collapsed=constant or (ranks is not None and _few_directions(ranks[0], nodes, dimensions)),
+        verdict=_verdict(nodes, dimensions, constant, float(std.mean()), ranks and ranks[0]),
     )
 
 
@@ -164,8 +166,13 @@ def _participation(eigenvalues: Moments) -> float:
     return float(eigenvalues.sum() ** 2 / np.sum(eigenvalues**2))
 
 
-def _verdict(nodes: int, dimensions: int, collapsed: bool, mean_std: float, rank: float | None) -> str:
-    if collapsed:
+def _few_directions(rank: float, nodes: int, dimensions: int) -> bool:
+    possible = min(dimensions, nodes - 1)
+    return rank < max(_FEW_DIRECTIONS * possible, min(2.0, possible / 2))
+
+
+def _verdict(nodes: int, dimensions: int, constant: bool, mean_std: float, rank: float | None) -> str:
+    if constant:
         return (
             f"full collapse: all {nodes} nodes have practically the same embedding "
             f"(mean std {mean_std:.2g}); nothing can be read from it."
@@ -177,7 +184,7 @@ def _verdict(nodes: int, dimensions: int, collapsed: bool, mean_std: float, rank
         )
     possible = min(dimensions, nodes - 1)
     used = f"effective rank {rank:.1f} of {possible} possible, mean std {mean_std:.2g}"
-    if rank < max(_FEW_DIRECTIONS * possible, min(2.0, possible / 2)):
+    if _few_directions(rank, nodes, dimensions):
         return (
             f"dimensional collapse: {used}; the nodes differ along few directions only, most dimensions "
             "repeat what others say."

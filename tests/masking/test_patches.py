@@ -24,17 +24,20 @@ def random_case(size: int, parts: int, degree: float, seed: int, direction: str)
     degree=st.sampled_from([0.0, 1.0, 3.0]),
     seed=st.integers(0, 500),
     direction=st.sampled_from(["symmetrize", "keep"]),
+    hops=st.integers(0, 3),
 )
-def test_equals_sets_made_one_by_one(size: int, parts: int, degree: float, seed: int, direction: str) -> None:
+def test_equals_sets_made_one_by_one(
+    size: int, parts: int, degree: float, seed: int, direction: str, hops: int
+) -> None:
     graph, part = random_case(size, parts, degree, seed, direction)
     twin = nx.from_scipy_sparse_array(graph.adjacency)  # undirected: either direction makes a neighbour
-    patches = Patches.from_partition(graph, part)
+    patches = Patches.from_partition(graph, part, hops=hops)
     assert len(patches) == parts
     embeddings = np.random.default_rng(seed).normal(size=(size, 3))
     pooled = patches.pooling @ embeddings
     for patch in range(parts):
         core = np.flatnonzero(part == patch).tolist()
-        around = sorted(set(core).union(*(twin.neighbors(node) for node in core)))
+        around = sorted({near for node in core for near in nx.ego_graph(twin, node, radius=hops)})
         assert patches.core(patch).tolist() == core
         assert patches.expanded(patch).tolist() == around
         assert patches.sizes[patch] == len(around)

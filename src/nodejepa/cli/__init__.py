@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, NoReturn
 
@@ -15,7 +16,7 @@ import typer
 import nodejepa
 from nodejepa.cli.catalogue import datasets, methods
 from nodejepa.cli.demo import demo
-from nodejepa.cli.failures import INTERRUPTED, report_bug, report_error, report_os_error
+from nodejepa.cli.failures import INTERRUPTED, report_bug, report_error, report_os_error, show_warning
 from nodejepa.cli.pretrain import EMBED_EXAMPLES, PRETRAIN_EXAMPLES, embed, pretrain
 from nodejepa.cli.probe import PROBE_EXAMPLES, probe
 from nodejepa.errors import NodeJEPAError
@@ -62,6 +63,7 @@ def start(
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and leave with an exit code that scripts can trust."""
+    warnings.showwarning = show_warning
     try:
         app(args=None if arguments is None else list(arguments), prog_name="nodejepa")
     except KeyboardInterrupt:

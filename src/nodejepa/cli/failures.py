@@ -43,6 +43,11 @@ def report_bug(error: Exception) -> int:
     return BUG
 
 
+def show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning in one sentence, without file and line of the code that gave it."""
+    stderr.print(Text.assemble(("Warning: ", "yellow"), str(message)), soft_wrap=True)
+
+
 def _show(title: str, lines: list[tuple[str, str]], error: Exception) -> None:
     if os.environ.get("NODEJEPA_DEBUG"):
         stderr.print(Text("".join(traceback.format_exception(error))), soft_wrap=True)

@@ -14,6 +14,7 @@ from rich.text import Text
 from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings
 from nodejepa.cli.screen import stderr, stdout
 from nodejepa.cli.seeds import parse_seeds
+from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
     from nodejepa.study.scoring import MethodScore
@@ -65,6 +66,12 @@ def probe(
             Text(f"Embedding {dataset} with {run or method}, then probing {len(chosen)} splits"), style="dim"
         )
     overrides = parse_assignments(settings or [])
+    if run is not None and (overrides or preset != "default" or method != "sgc"):
+        raise ConfigError(
+            "a trained run keeps the method and the settings it was trained with",
+            where=f"--run {run}",
+            fix="Leave out --method, --preset and --set, or leave out --run.",
+        )
     data = load_dataset(dataset, data_root)
     if run is not None:
         score = score_run(data, run, chosen, split=split, probe=mode.value)

@@ -1,9 +1,10 @@
-"""Patches of PatchJEPA: the parts of a partition, each expanded by one hop."""
+"""Patches of PatchJEPA: the parts of a partition, each expanded by one hop (or more)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numba
 import numpy as np
@@ -22,7 +23,7 @@ Int32Array = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Patches:
-    """P node lists and their one-hop expansions, as flat arrays.
+    """P node lists and their expansions, as flat arrays.
 
     Patch p consists of ``core_nodes[core_starts[p]:core_starts[p + 1]]`` (disjoint, together all nodes);
     with its neighbours in either direction it is ``nodes[starts[p]:starts[p + 1]]``. All lists ascend.
@@ -35,13 +36,20 @@ class Patches:
     nodes: Int32Array
 
     @classmethod
-    def from_partition(cls, graph: Graph, part: npt.ArrayLike) -> Patches:
-        """Patches from the part of every node, ``[N]`` with values 0 .. P-1, each present."""
+    def from_partition(cls, graph: Graph, part: npt.ArrayLike, *, hops: int = 1) -> Patches:
+        """Patches from the part of every node, ``[N]`` with values 0 .. P-1, each present.
+
+        ``hops`` is how far each patch is expanded; the paper takes 1.
+        """
         parts = _check_part(part, graph.num_nodes)
         core_starts = np.concatenate([[0], np.cumsum(np.bincount(parts))]).astype(np.int64)
         core_nodes = np.argsort(parts, kind="stable").astype(np.int32)
-        adjacency = undirected_adjacency(graph)
-        starts, nodes = _expand(adjacency.indptr, adjacency.indices, parts, core_starts.size - 1)
+        starts, nodes = core_starts, core_nodes
+        if hops == 1:
+            adjacency = undirected_adjacency(graph)
+            starts, nodes = _expand(adjacency.indptr, adjacency.indices, parts, core_starts.size - 1)
+        elif hops > 1:
+            starts, nodes = _expand_far(undirected_adjacency(graph), core_starts, core_nodes, hops)
         return cls(graph.num_nodes, core_starts, core_nodes, starts, nodes)
 
     def __len__(self) -> int:
@@ -117,6 +125,24 @@ def _check_part(part: npt.ArrayLike, size: int) -> Int32Array:
             fix="Number the parts 0, 1, 2, ... and leave none empty.",
         )
     return array.astype(np.int32)
+
+
+def _expand_far(
+    adjacency: SparseMatrix, core_starts: npt.NDArray[np.int64], core_nodes: Int32Array, hops: int
+) -> tuple[npt.NDArray[np.int64], Int32Array]:
+    """Node lists after several hops, patch by patch: a breadth-first search with a set of seen nodes."""
+    lists = []
+    for first, last in pairwise(core_starts):
+        seen = np.zeros(adjacency.shape[0], dtype=bool)
+        frontier = core_nodes[first:last]
+        seen[frontier] = True
+        for _ in range(hops):
+            neighbours = np.unique(adjacency[frontier].indices)
+            frontier = neighbours[~seen[neighbours]]
+            seen[frontier] = True
+        lists.append(np.flatnonzero(seen).astype(np.int32))
+    starts = np.concatenate([[0], np.cumsum([len(nodes) for nodes in lists])]).astype(np.int64)
+    return starts, np.concatenate(lists)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

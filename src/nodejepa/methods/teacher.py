@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
 
 from torch import Tensor, nn
 
@@ -50,6 +50,12 @@ class TeacherTask(Task, ABC):
     def kept_encoder(self) -> nn.Module:
         """The encoder whose embeddings are kept."""
         return self.target_encoder if self.keep == "target" else self.encoder
+
+    def train(self, mode: bool = True) -> Self:
+        """The target encoder always evaluates: its buffers follow the context's, never its own batches."""
+        super().train(mode)
+        self.target_encoder.eval()
+        return self
 
     def after_step(self, progress: float) -> None:
         """Move the target encoder (the last line of both algorithms)."""

@@ -6,7 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import torch
+
+from nodejepa.config import to_dict
 from nodejepa.data import Dataset
 from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.errors import EvaluationError
@@ -28,6 +32,9 @@ class MethodScore:
     split: str
     seeds: tuple[int, ...]
     result: ProbeResult
+    config: dict[str, Any]
+    training_seed: int | None  # of all rows, where they share one trained run; none: each row's own seed
+    graph_hash: str
     diagnostics: Diagnostics  # of the first seed's embeddings
     embed_seconds: float
     probe_seconds: float
@@ -40,9 +47,13 @@ class MethodScore:
             "preset": self.preset,
             "split": self.split,
             "seeds": list(self.seeds),
+            "config": self.config,
+            "training_seed": self.training_seed,
+            "graph_hash": self.graph_hash,
             **self.result.to_dict(),
             "diagnostics": {"seed": self.seeds[0], **self.diagnostics.to_dict()},
             "seconds": {"embed": round(self.embed_seconds, 3), "probe": round(self.probe_seconds, 3)},
+            "threads": torch.get_num_threads(),
             "versions": versions(),
         }
 
@@ -94,7 +105,9 @@ def score_method(
         dataset.graph, method, seeds, preset=preset, dataset=dataset.name, overrides=overrides
     )
     seconds = time.perf_counter() - started
-    return _score(dataset, method, preset, embeddings, seconds, seeds, split, probe)
+    made: Any = make_method(method, preset=preset, dataset=dataset.name, overrides=overrides)
+    identity = {"method": method, "preset": preset, "config": to_dict(made.config), "training_seed": None}
+    return _score(dataset, identity, embeddings, seconds, seeds, split, probe)
 
 
 def score_run(
@@ -110,15 +123,18 @@ def score_run(
     estimator = load_method(folder)
     embeddings = estimator.transform(dataset.graph)
     seconds = time.perf_counter() - started
-    return _score(
-        dataset, estimator.name, "as trained", [embeddings] * len(seeds), seconds, seeds, split, probe
-    )
+    identity = {
+        "method": estimator.name,
+        "preset": "as trained",
+        "config": to_dict(estimator.config),
+        "training_seed": estimator.seed,
+    }
+    return _score(dataset, identity, [embeddings] * len(seeds), seconds, seeds, split, probe)
 
 
 def _score(
     dataset: Dataset,
-    method: str,
-    preset: str,
+    identity: dict[str, Any],
     embeddings: list[Features],
     embed_seconds: float,
     seeds: Sequence[int],
@@ -131,13 +147,13 @@ def _score(
     started = time.perf_counter()
     result = linear_probe(embeddings, dataset.labels, splits, mode=probe)
     return MethodScore(
-        dataset.name,
-        method,
-        preset,
-        splits[0].name,
-        tuple(seeds),
-        result,
-        diagnose(embeddings[0]),
-        embed_seconds,
-        time.perf_counter() - started,
+        dataset=dataset.name,
+        split=splits[0].name,
+        seeds=tuple(seeds),
+        result=result,
+        graph_hash=dataset.graph.content_hash,
+        diagnostics=diagnose(embeddings[0]),
+        embed_seconds=embed_seconds,
+        probe_seconds=time.perf_counter() - started,
+        **identity,
     )

@@ -39,7 +39,9 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except FileNotFoundError:
-        raise CheckpointError("there is no such file", where=where) from None
+        raise CheckpointError(
+            "there is no such file", where=where, fix="Give the folder of a run that has ended."
+        ) from None
     except (safetensors.SafetensorError, OSError, ValueError, RuntimeError) as error:
         raise CheckpointError(
             f"the file is damaged or not in safetensors format: {error}",
@@ -47,7 +49,9 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             fix="Delete it and train again, or restore it from a copy.",
         ) from None
     if header.get("format") != _FORMAT:
-        raise CheckpointError("the file was not written by nodejepa", where=where)
+        raise CheckpointError(
+            "the file was not written by nodejepa", where=where, fix="Give a folder that nodejepa wrote."
+        )
     if header.get("digest") != _digest(tensors, header.get("facts", "")):
         raise CheckpointError(
             "the file is damaged: its digest does not match",
@@ -64,7 +68,11 @@ def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], where: str
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if wanted != found:
         differing = sorted(set(wanted.items()) ^ set(found.items()))[:3]
-        raise CheckpointError(f"the network in the file is another one: {differing}", where=where)
+        raise CheckpointError(
+            f"the network in the file is another one: {differing}",
+            where=where,
+            fix="Load it with the method and settings that saved it.",
+        )
     module.load_state_dict(dict(tensors))
 
 

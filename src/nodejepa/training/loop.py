@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nodejepa.diagnostics import diagnose
+from nodejepa.config import require
+from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.errors import TrainingError
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.training.checkpoint import load_into
@@ -24,8 +25,6 @@ from nodejepa.training.task import Moment, Task, TrainingConfig
 
 _WATCH_EVERY = 10  # epochs between two looks at the embeddings' geometry
 _WATCH_NODES = 4096  # evenly spaced sample: enough for a 256 x 256 covariance, cheap at any size
-_RANK_FLOOR = 2.0  # a rank of 2 cannot tell three classes apart
-_SPREAD_FLOOR = 0.005  # batch norm that has not seen its statistics yet comes near 0.02
 
 
 class CollapseWarning(UserWarning):
@@ -40,6 +39,10 @@ class Logging:
     checkpoint_minutes: float = 2.0
     tensorboard: bool = False
     description: str = "Pretraining"
+
+    def __post_init__(self) -> None:
+        require(self.checkpoint_epochs >= 1, "checkpoint_epochs", self.checkpoint_epochs, "at least 1")
+        require(self.checkpoint_minutes >= 0, "checkpoint_minutes", self.checkpoint_minutes, "0 or more")
 
 
 def train(
@@ -60,6 +63,7 @@ def train(
     total = config.epochs * task.steps_per_epoch
     writer = _tensorboard(run) if logging.tensorboard and run is not None else None
     saved_at, warned, resumed = time.monotonic(), False, len(history)
+    unproven = False  # a checkpoint is due; it is written once a further step has shown that its weights work
     best = min(range(resumed), key=lambda i: history[i]["loss"], default=0)
     task.train()
     with progress_bar(logging.description, total=config.epochs) as advance:
@@ -73,30 +77,36 @@ def train(
                 done = epoch * task.steps_per_epoch + step
                 moment = Moment(seed, epoch, step, done / total)
                 rate = cosine_rate(moment.progress, config.lr, config.lr_end, config.warmup)
-                for name, value in _step(task, moment, optimiser, parameters, rate, config.clip, run).items():
+                for name, value in _gradients(task, moment, optimiser, parameters, config.clip, run).items():
                     sums[name] = sums.get(name, 0.0) + value / task.steps_per_epoch
+                if unproven and run is not None:
+                    _save(run, task, optimiser, history)
+                    saved_at, unproven = time.monotonic(), False
+                for group in optimiser.param_groups:
+                    group["lr"] = rate
+                optimiser.step()
                 task.after_step((done + 1) / total)
             record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate}
             if (epoch + 1) % _WATCH_EVERY == 0 or epoch + 1 == config.epochs:
-                geometry, spread = _geometry(task)
-                if not warned:
-                    warned = _warn_of_collapse(task, epoch + 1, geometry, spread)
-                record |= geometry
+                found = _watch(task, epoch + 1)
+                if found.collapsed and not warned:
+                    _warn_of_collapse(task, epoch + 1, found)
+                    warned = True
+                rank = found.effective_rank
+                record |= {"mean_std": found.mean_std} | ({} if rank is None else {"effective_rank": rank})
             record |= {"seconds": time.perf_counter() - started, "peak_memory_mb": peak_memory_mb()}
             history.append(record)
             best = epoch if record["loss"] < history[best]["loss"] else best
             if run is not None:
                 run.append(record)
                 due = time.monotonic() - saved_at > 60 * logging.checkpoint_minutes
-                if due or (epoch + 1) % logging.checkpoint_epochs == 0:
-                    _save(run, task, optimiser, history)
-                    saved_at = time.monotonic()
+                unproven = unproven or due or (epoch + 1) % logging.checkpoint_epochs == 0
             if writer is not None:
                 for name, value in record.items():
                     writer.add_scalar(name, value, epoch + 1)
             if epoch == resumed + 1:  # the second epoch: the first one also compiled and warmed up
                 announce_duration(logging.description, record["seconds"] * (config.epochs - epoch))
-            advance(1, note=_note(record))
+            advance(1, note=_note(record, history))
     if writer is not None:
         writer.close()
     if run is not None:
@@ -105,18 +115,15 @@ def train(
     return history
 
 
-def _step(
+def _gradients(
     task: Task,
     moment: Moment,
     optimiser: torch.optim.Optimizer,
     parameters: list[torch.nn.Parameter],
-    rate: float,
     clip: float | None,
     run: Run | None,
 ) -> dict[str, float]:
-    """One gradient step; a loss or gradient that is not finite stops training before it does harm."""
-    for group in optimiser.param_groups:
-        group["lr"] = rate
+    """Loss terms and gradients of a step; what is not finite stops training before it does harm."""
     with seeded(moment.seed, "dropout", moment.epoch, moment.step):
         terms = task.losses(moment)
     optimiser.zero_grad(set_to_none=True)
@@ -132,37 +139,27 @@ def _step(
             fix="Lower training.lr, or check the features for extreme values."
             + (" The last good checkpoint is kept." if kept else ""),
         )
-    optimiser.step()
     return values
 
 
 @torch.no_grad()
-def _geometry(task: Task) -> tuple[dict[str, float], float]:
-    """Effective rank and mean std of a sample of the embeddings as they are now, and std by root mean square.
-
-    The last is 1 for centred embeddings of any scale: small weights or inputs alone are no collapse.
-    """
+def _watch(task: Task, epoch: int) -> Diagnostics:
+    """The geometry of a sample of the embeddings as they are now."""
     task.eval()
     z = task.embed()
     task.train()
     sample = z[:: max(z.shape[0] // _WATCH_NODES, 1)].cpu()
-    found = diagnose(sample.numpy())
-    rank, std = found.effective_rank or 0.0, found.mean_std or 0.0
-    spread = std / max(sample.square().mean().sqrt().item(), 1e-30)
-    return {"effective_rank": rank, "mean_std": std}, spread
+    if not torch.isfinite(sample).all():
+        raise TrainingError(
+            f"the embeddings became infinite or not a number in epoch {epoch}",
+            where="training",
+            fix="Lower training.lr, or check the features for extreme values.",
+        )
+    return diagnose(sample.numpy())
 
 
-def _warn_of_collapse(task: Task, epoch: int, geometry: dict[str, float], spread: float) -> bool:
-    """Warn when the embeddings have fallen through the floor; True if they have."""
-    if geometry["effective_rank"] >= _RANK_FLOOR and spread >= _SPREAD_FLOOR:
-        return False
-    warnings.warn(
-        f"epoch {epoch}: the embeddings collapse (effective rank {geometry['effective_rank']:.1f}, mean std "
-        f"{geometry['mean_std']:.3g}, {spread:.3f} of their root mean square). {task.collapse_advice}",
-        CollapseWarning,
-        stacklevel=3,
-    )
-    return True
+def _warn_of_collapse(task: Task, epoch: int, found: Diagnostics) -> None:
+    warnings.warn(f"epoch {epoch}: {found.verdict} {task.collapse_advice}", CollapseWarning, stacklevel=3)
 
 
 def _save(run: Run, task: Task, optimiser: torch.optim.Optimizer, history: History) -> None:
@@ -174,22 +171,34 @@ def _save(run: Run, task: Task, optimiser: torch.optim.Optimizer, history: Histo
 
 def _restore(run: Run, task: Task, optimiser: torch.optim.Optimizer) -> History:
     tensors, history = run.load_checkpoint()
-    parts: dict[str, dict[str, Tensor]] = {"task": {}, "optimiser": {}}
-    for name, tensor in tensors.items():
-        owner, _, rest = name.partition(".")
-        parts[owner][rest] = tensor
-    load_into(task, parts["task"], str(run.checkpoint))
+    prefix = "task."
+    weights = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+    load_into(task, weights, str(run.checkpoint))
     state: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in parts["optimiser"].items():
-        i, _, key = name.partition(".")
-        state.setdefault(int(i), {})[key] = tensor
+    for name, tensor in tensors.items():
+        if name.startswith("optimiser."):
+            _, i, key = name.split(".")
+            state.setdefault(int(i), {})[key] = tensor
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
     return history
 
 
-def _note(record: dict[str, Any]) -> str:
-    shown = {k: v for k, v in record.items() if k not in ("epoch", "lr", "seconds", "peak_memory_mb")}
-    return " ".join(f"{name} {value:.3g}" for name, value in shown.items())
+def _note(record: dict[str, Any], history: History) -> str:
+    """Loss and last known rank first: the line may be cut at the right."""
+    ranks = (r["effective_rank"] for r in reversed(history) if "effective_rank" in r)
+    hidden = (
+        "epoch",
+        "lr",
+        "seconds",
+        "peak_memory_mb",
+        "mean_std",
+        "effective_rank",
+        "gradient_norm",
+        "loss",
+    )
+    shown = {"loss": record["loss"], "rank": next(ranks, None)}
+    shown |= {name: value for name, value in record.items() if name not in hidden}
+    return " ".join(f"{name} {value:.3g}" for name, value in shown.items() if value is not None)
 
 
 def _tensorboard(run: Run) -> Any:

@@ -12,11 +12,13 @@ import csv
 import fcntl
 import io
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from nodejepa.errors import CheckpointError, TrainingError
@@ -24,6 +26,8 @@ from nodejepa.files import write_json, write_text
 from nodejepa.training.checkpoint import load_tensors, save_tensors
 
 History = list[dict[str, Any]]
+
+_IDENTITY = ("method", "config", "seed", "graph")  # what makes two runs the same run
 
 
 class Run:
@@ -33,6 +37,7 @@ class Run:
         self.folder = Path(folder)
         self.checkpoint = self.folder / "checkpoint.safetensors"
         self.model = self.folder / "model.safetensors"
+        self._identity: dict[str, Any] = {}
 
     @contextmanager
     def owned(self) -> Iterator[None]:
@@ -42,7 +47,9 @@ class Run:
             lock = (self.folder / ".lock").open("w")
         except OSError as error:
             raise TrainingError(
-                f"cannot write to the run folder: {error.strerror}", where=str(self.folder)
+                f"cannot write to the run folder: {error.strerror}",
+                where=str(self.folder),
+                fix="Check the path, its permissions and the free space, or choose another folder.",
             ) from None
         with lock:
             try:
@@ -57,6 +64,7 @@ class Run:
 
     def start(self, facts: Mapping[str, Any], *, resume: bool) -> bool:
         """Write config.json, or check that a run begun before was the same; True if there was one."""
+        self._identity = {key: facts.get(key) for key in _IDENTITY}
         begun = self.checkpoint.exists() or self.model.exists()
         if begun and not resume:
             raise TrainingError(
@@ -66,16 +74,16 @@ class Run:
             )
         if begun:
             before = self.read_config()
-            for key in ("method", "config", "seed", "graph"):
-                if before.get(key) != facts.get(key):
-                    difference = _difference(before.get(key), facts.get(key))
-                    raise CheckpointError(
-                        f"the run in the folder has another {key}: {difference}",
-                        where=str(self.folder),
-                        fix="Resume with the same settings and graph, or choose another folder.",
-                    )
+            self._compare(before, self.folder)
+            threads = before.get("threads")
+            if threads != torch.get_num_threads():
+                warnings.warn(
+                    f"the run was begun with {threads} threads and goes on with {torch.get_num_threads()}: "
+                    "sums are taken in another order, so its last bits differ from an uninterrupted run's",
+                    stacklevel=2,
+                )
         else:
-            write_json(self.folder / "config.json", facts)
+            write_json(self.folder / "config.json", {**facts, "threads": torch.get_num_threads()})
             (self.folder / "history.jsonl").unlink(missing_ok=True)
         return begun
 
@@ -86,13 +94,28 @@ class Run:
             config = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise CheckpointError(
-                "the folder holds no run: config.json is missing", where=str(self.folder)
+                "config.json is missing", where=str(self.folder), fix="Train again in an empty folder."
             ) from None
         except (OSError, ValueError) as error:
-            raise CheckpointError(f"config.json is damaged: {error}", where=str(path)) from None
+            raise CheckpointError(
+                f"config.json is damaged: {error}", where=str(path), fix="Train again in an empty folder."
+            ) from None
         if not isinstance(config, dict):
-            raise CheckpointError("config.json is damaged: not an object", where=str(path))
+            raise CheckpointError(
+                "config.json is damaged: not an object",
+                where=str(path),
+                fix="Train again in an empty folder.",
+            )
         return config
+
+    def _compare(self, before: Mapping[str, Any], where: Path) -> None:
+        for key, now in self._identity.items():
+            if before.get(key) != now:
+                raise CheckpointError(
+                    f"the run in the folder has another {key}: {_difference(before.get(key), now)}",
+                    where=str(where),
+                    fix="Resume with the same settings and graph, or choose another folder.",
+                )
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add one epoch to history.jsonl."""
@@ -101,11 +124,18 @@ class Run:
 
     def save_checkpoint(self, tensors: Mapping[str, Tensor], history: History) -> None:
         """Everything needed to go on, in one atomic file."""
-        save_tensors(self.checkpoint, tensors, {"history": history})
+        save_tensors(self.checkpoint, tensors, {"kind": "checkpoint", **self._identity, "history": history})
 
     def load_checkpoint(self) -> tuple[dict[str, Tensor], History]:
         """What :meth:`save_checkpoint` wrote. history.jsonl is cut back to it: later epochs run again."""
         tensors, facts = load_tensors(self.checkpoint)
+        if facts.get("kind") != "checkpoint":
+            raise CheckpointError(
+                "the file is no checkpoint",
+                where=str(self.checkpoint),
+                fix="Delete it and train again, or restore it from a copy.",
+            )
+        self._compare(facts, self.checkpoint)
         history: History = facts.get("history", [])
         write_text(self.folder / "history.jsonl", "".join(json.dumps(r) + "\n" for r in history))
         return tensors, history

@@ -27,7 +27,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         require(self.epochs >= 0, "training.epochs", self.epochs, "0 or more")
-        require(self.lr > 0, "training.lr", self.lr, "positive")
+        require(0 < self.lr <= 100, "training.lr", self.lr, "above 0 and at most 100")
         require(0 <= self.lr_end <= self.lr, "training.lr_end", self.lr_end, "between 0 and training.lr")
         require(self.weight_decay >= 0, "training.weight_decay", self.weight_decay, "0 or more")
         require(self.clip is None or self.clip > 0, "training.clip", self.clip, "positive or none")

@@ -1,0 +1,92 @@
+"""Settings by name: parsed by type, refused when unknown, checked together."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nodejepa.config import flatten, from_dict, override, parse_assignments, to_dict
+from nodejepa.errors import ConfigError
+from nodejepa.methods.nodejepa import NodeJEPAConfig
+from nodejepa.methods.patchjepa import PatchJEPAConfig
+
+
+def test_text_is_parsed_by_the_type_of_the_setting():
+    changed = override(
+        NodeJEPAConfig(),
+        {
+            "training.lr": "2e-4",
+            "masking.hops": "1",
+            "masking.isolation": "false",
+            "loss.sigreg_nodes": "none",
+        },
+    )
+    assert (changed.training.lr, changed.masking.hops, changed.masking.isolation) == (2e-4, 1, False)
+    assert changed.loss.sigreg_nodes is None
+    assert override(changed, {"predictor.descriptors": "degree, spectral"}).predictor.descriptors == (
+        "degree",
+        "spectral",
+    )
+
+
+def test_a_short_name_works_where_it_is_the_only_one():
+    assert override(NodeJEPAConfig(), {"epochs": 7}).training.epochs == 7
+    with pytest.raises(ConfigError, match=r"'hidden' could be encoder.hidden or predictor.hidden"):
+        override(NodeJEPAConfig(), {"hidden": 7})
+
+
+def test_changes_that_only_fit_together_are_checked_together():
+    changes = {"predictor.heads": 3, "predictor.hidden": 6, "predictor.kind": "attention"}
+    for order in (list(changes), list(changes)[::-1]):
+        config = override(NodeJEPAConfig(), {name: changes[name] for name in order})
+        assert from_dict(NodeJEPAConfig, to_dict(config)) == config
+    assert override(NodeJEPAConfig(), {"predictor.hidden": 30}).predictor.hidden == 30  # heads are not in use
+
+
+@pytest.mark.parametrize("kind", [NodeJEPAConfig, PatchJEPAConfig])
+def test_json_round_trip(kind):
+    assert from_dict(kind, json.loads(json.dumps(to_dict(kind())))) == kind()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("masking.hopps", "2", "Did you mean masking.hops"),
+        ("maskng.hops", "2", "Did you mean masking.hops"),
+        ("zzz", "2", "Known settings"),
+        ("masking.hops", "2.5", "a whole number"),
+        ("masking.hops", True, "a whole number"),
+        ("masking.hops", None, "a whole number"),
+        ("masking.isolation", "maybe", "true or false"),
+        ("training.lr", "inf", "a finite number"),
+        ("training.lr", "nan", "a finite number"),
+        ("training.lr", "1e39", "at most 100"),
+        ("training.clip", float("inf"), "a finite number"),
+        ("loss.variance", "-1", "0 or more"),
+        ("loss.prediction", "l1", "Use one of cosine, l2"),
+        ("encoder.kind", "transformer", "Use one of"),
+        ("encoder.hidden", "0", "at least 1"),
+        ("loss.sigreg_nodes", "0", "at least 1 or none"),
+        ("predictor.descriptors", 5, "separated by commas"),
+        ("predictor.descriptors", "age", "some of"),
+        ("training.epochs", "-1", "0 or more"),
+    ],
+)
+def test_nonsense_is_refused_with_advice(name, value, says):
+    with pytest.raises(ConfigError) as refused:
+        override(NodeJEPAConfig(), {name: value})
+    assert says in str(refused.value)
+
+
+def test_assignments():
+    assert parse_assignments(["a.b = 1", "c=x=y"]) == {"a.b": "1", "c": "x=y"}
+    for text in ("a.b", "=1", ""):
+        with pytest.raises(ConfigError, match="name=value"):
+            parse_assignments([text])
+
+
+def test_every_setting_has_one_dotted_name():
+    names = list(flatten(PatchJEPAConfig()))
+    assert len(names) == len(set(names))
+    assert {"patches.count", "patches.hops", "loss.hyperbola", "training.lr", "keep"} <= set(names)
