@@ -271,8 +271,11 @@ def test_mistakes_are_explained(name):
         tiny(name).transform(graph_of())
     with pytest.raises(GraphError, match=r"7 feature columns.*expects 12"):
         fitted(name).transform(graph_of(columns=7))
-    with pytest.raises(GraphError, match="no node features"):
-        tiny(name).fit(Graph.from_edges([0, 1], [1, 2]))
+    bare = Graph.from_edges([0, 1, 2], [1, 2, 0])
+    with pytest.raises(GraphError, match="no node features") as caught:
+        tiny(name).fit(bare)
+    assert "graph.with_features(nodejepa.descriptors(graph))" in caught.value.fix
+    assert bare.with_features(nodejepa.descriptors(bare)).num_features > 0
     with pytest.raises(GraphError, match="not a graph"):
         tiny(name).fit("photo")
 

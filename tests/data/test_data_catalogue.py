@@ -118,9 +118,10 @@ def test_unknown_name_suggests_the_nearest(typo, meant):
         load_dataset(typo)
 
 
-def test_name_like_nothing_gets_the_list_only():
+@pytest.mark.parametrize("name", ["zzzzzz", None, 3])
+def test_name_like_nothing_gets_the_list_only(name):
     with pytest.raises(DataError, match="Known are") as caught:
-        load_dataset("zzzzzz")
+        load_dataset(name)
     assert "Did you mean" not in str(caught.value)
 
 

@@ -108,7 +108,9 @@ def test_official_split_is_returned_or_asked_for():
         make_split("official", [0, 1, 0], 7)
 
 
-@pytest.mark.parametrize("name", ["", "20", "twenty-thirty", "random", "20-30-50", "-1-3", "random-a-b-c"])
+@pytest.mark.parametrize(
+    "name", ["", "20", "twenty-thirty", "random", "20-30-50", "-1-3", "random-a-b-c", None, 20]
+)
 def test_unknown_names_are_answered_with_the_choices(name):
     with pytest.raises(EvaluationError, match="random-10-10-80"):
         make_split(name, [0, 1], 0)
@@ -128,8 +130,9 @@ def test_bad_labels_are_refused(labels):
 
 
 def test_bad_seeds_and_parts_are_refused():
-    with pytest.raises(EvaluationError, match="negative"):
-        per_class_split([0, 1], seed=-1)
+    for seed in (-1, 1.5, "a", None):
+        with pytest.raises(EvaluationError, match=r"seed is .*0 or more"):
+            make_split("20-30", [0, 1, 0, 1], seed)
     with pytest.raises(EvaluationError, match="listed twice"):
         Split("a", 0, [0, 1], [1], [2])
     with pytest.raises(EvaluationError, match="positions"):

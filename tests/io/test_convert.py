@@ -112,12 +112,22 @@ def test_networkx_names_weights_and_multi_edges():
 
 def test_directed_input_is_not_taken_for_undirected():
     directed = nx.DiGraph([(0, 1)])
-    with pytest.raises(GraphError, match="directed"):
-        as_graph(directed)
-    with pytest.raises(GraphError, match="directed"):
-        from_pyg(Data(edge_index=torch.tensor([[0], [1]])))
-    with pytest.raises(GraphError, match="directed"):
-        as_graph(sp.coo_array(([1.0], ([0], [1])), shape=(2, 2)))
+    data = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)
+    matrix = sp.coo_array(([1.0], ([0], [1])), shape=(2, 2))
+    for source, convert in (
+        (directed, "from_networkx"),
+        (data, "from_pyg"),
+        (matrix, r"Graph\.from_scipy"),
+    ):
+        # as_graph, and so fit, has no argument direction: the advice names the function that does
+        with pytest.raises(
+            GraphError, match=rf'directed.*nodejepa\.{convert}\(graph, direction="symmetrize"'
+        ):
+            as_graph(source)
+    with pytest.raises(GraphError, match=r'directed.*Pass direction="symmetrize"'):
+        from_pyg(data)
+    assert from_pyg(data, direction="symmetrize").num_edges == 2
+    assert Graph.from_scipy(matrix, direction="symmetrize").num_edges == 2
     assert from_networkx(directed, direction="symmetrize").num_edges == 2
     assert from_networkx(directed, direction="keep").directed
 

@@ -60,7 +60,7 @@ def load_dataset(name: str, root: str | Path | None = None) -> Dataset:
     >>> load_dataset("digits")
     Dataset('digits', Graph(nodes=1797, edges=24678, features=64), classes=10)
     """
-    head, colon, settings = name.partition(":")
+    head, colon, settings = str(name).partition(":")
     if head not in CATALOGUE:
         near = difflib.get_close_matches(head.lower(), CATALOGUE, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""

@@ -6,6 +6,7 @@ Unlabelled nodes carry the label -1 and are in no part of any split.
 from __future__ import annotations
 
 import hashlib
+import operator
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -131,6 +132,7 @@ def make_split(name: str, labels: npt.ArrayLike, seed: int, official: Split | No
                 "this graph has no official split", where="split", fix='Use "20-30" or "random-10-10-80".'
             )
         return official
+    name = str(name)
     if match := re.fullmatch(r"(\d{1,9})-(\d{1,9})", name):
         return per_class_split(labels, train=int(match[1]), val=int(match[2]), seed=seed)
     if match := re.fullmatch(r"random-(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", name):
@@ -146,9 +148,13 @@ def _share(share: float, count: int) -> int:
 
 
 def _generator(seed: int) -> np.random.Generator:
-    if seed < 0:
-        raise EvaluationError(f"seed {seed} is negative", where="split", fix="Use a seed from 0 on.")
-    return np.random.default_rng(seed)
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise EvaluationError(f"seed is {seed!r}", where="split", fix="Use a whole number, 0 or more.")
+    return np.random.default_rng(number)
 
 
 def _labelled(labels: npt.ArrayLike) -> tuple[Indices, Indices]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,15 +23,28 @@ def as_graph(source: Any) -> Graph:
     if isinstance(source, Graph):
         return source
     if sp.issparse(source):
-        return Graph.from_scipy(source)
+        return _undirected(source, Graph.from_scipy, "nodejepa.Graph.from_scipy")
     if hasattr(source, "edge_index"):
-        return from_pyg(source)
+        return _undirected(source, from_pyg, "nodejepa.from_pyg")
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
-        return from_networkx(source)
+        return _undirected(source, from_networkx, "nodejepa.from_networkx")
     raise GraphError(
         f"a {type(source).__name__} is not a graph",
         fix="Give a nodejepa.Graph, a PyG Data, a NetworkX graph or a SciPy sparse matrix.",
     )
+
+
+def _undirected(source: Any, convert: Callable[[Any], Graph], name: str) -> Graph:
+    """``convert(source)``; callers of :func:`as_graph` have no ``direction`` to pass, the converter has."""
+    try:
+        return convert(source)
+    except GraphError as error:
+        if "direction=" not in error.fix:
+            raise
+        advice = (
+            f'Convert it first: {name}(graph, direction="symmetrize") forgets directions, "keep" keeps them.'
+        )
+        raise GraphError(error.what, where=error.where, fix=advice) from None
 
 
 def from_pyg(data: Any, *, direction: Direction = "check") -> Graph:

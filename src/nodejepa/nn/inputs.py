@@ -48,7 +48,7 @@ class GraphInputs:
             raise GraphError(
                 "the graph has no node features",
                 where="features",
-                fix="Add some; structural ones: graph.with_features(nodejepa.structure.descriptors(graph)).",
+                fix="Add some; structural ones: graph.with_features(nodejepa.descriptors(graph)).",
             )
         self.graph, self.device, self._part_of = graph, torch.device(device), part_of
         self._view_of = view_of
