@@ -32,9 +32,9 @@ SCALINGS: tuple[Scaling, ...] = ("standardise", "l2")
 
 # What C means depends on how far rows lie apart: standardised rows of 256 dimensions have squared length 256,
 # unit rows at most 1. The grid is therefore laid out for rows of mean squared distance 1 from their mean,
-# C = c / spread. Range and step were set after sweeps of raw and S^2 X on Photo, Computers, CS (seeds 42-46),
-# in which validation and test curves were both in view: the best c lay between 0.1 (CS raw, standardised) and
-# 1000 (Photo raw), mostly 3 to 300. Half steps gave Photo S^2 X 90.4 instead of 90.5. Physics was not swept.
+# C = c / spread, in whole decades wide enough that the best c of the floors lies inside. Range and step were
+# set after sweeps of raw and S^2 X on Photo, Computers and CS in which test curves were in view beside the
+# validation curves (docs/log.md); Physics was not swept.
 RELATIVE_STRENGTHS: tuple[float, ...] = tuple(10.0**power for power in range(-2, 5))
 
 

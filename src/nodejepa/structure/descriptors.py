@@ -58,8 +58,8 @@ def descriptors(
         columns.append(standardize(node_clustering(graph, cache=cache)))
     if "spectral" in names:
         coordinates = node_spectral(graph, spectral_dim, cache=cache)
-        # leading eigenvectors of sparse graphs pile up on small dangling pieces (entries up to 97 on
-        # Physics where the root mean square is 1); the logarithm keeps those from dominating a network
+        # leading eigenvectors of sparse graphs pile up on small dangling pieces, as outliers far beyond their
+        # root mean square of 1; the logarithm keeps those from dominating a network
         columns.append(np.sign(coordinates) * np.log1p(np.abs(coordinates)))
     return np.column_stack(columns).astype(np.float32)
 

@@ -41,8 +41,8 @@ def leading_eigenpairs(
         eigenvalue is a repeated one, its other eigenvectors come along.
     """
     size = matrix.shape[0]
-    # These are hundreds of small BLAS calls: on a busy machine a second thread made them 8x slower, and
-    # one thread adds up in the same order everywhere.
+    # These are hundreds of small BLAS calls: on a busy machine a second thread only slows them down,
+    # and one thread adds up in the same order everywhere.
     with threadpool_limits(1, user_api="blas"):
         if size <= max(DENSE_UP_TO, 8 * (count + 4)):
             return _dense(matrix, known, count)
