@@ -26,7 +26,7 @@ from nodejepa.progress import progress_bar
 _LARGE = 2**21  # elements of a training set above which it is not stacked with others
 _MANY_ROWS = 16_384  # from here on rows are kept in float32; sums are float64 all the same
 _STACK = 2**25  # elements of a stack: 256 MB of float64
-_WORTH_THREADS = 2**28  # multiplications of all rows with all weights, some 20 ms of one core
+_WORTH_THREADS = 2**28  # multiplications of all rows with all weights, some a moment of one core
 _TOLERANCE = 1e-10
 _TOLERANCE_SINGLE = 1e-6  # near what float32 products can tell apart; moves accuracy by less than 1e-3
 _MAX_ITERATIONS = 2000
