@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -17,7 +20,7 @@ from nodejepa.cli import main
 from nodejepa.cli.seeds import parse_seeds
 from nodejepa.data import load_dataset
 from nodejepa.data.catalogue import CATALOGUE
-from nodejepa.errors import ConfigError, DataError
+from nodejepa.errors import ConfigError
 from nodejepa.methods import METHODS, make_method
 from nodejepa.study import scoring
 
@@ -129,6 +132,28 @@ def test_pretrain_refuses_what_it_cannot_do(run, tmp_path):
     assert not (tmp_path / "z.parquet").exists()
 
 
+def test_an_empty_out_is_not_the_current_folder(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run("pretrain", "digits", "--out", "", *TINY)
+    assert code == 2
+    assert "path is empty" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_embeddings_come_as_the_ending_says(run, tmp_path):
+    folder = tmp_path / "run"
+    code, out, _ = run("pretrain", "digits", "--out", str(folder), *TINY, "--set", "epochs=0")
+    assert code == 0
+    assert "history.csv" not in out  # nothing was trained, so there is none
+    assert not (folder / "history.csv").exists()
+    assert run("embed", str(folder), "digits", "--out", str(tmp_path / "z.npy"))[0] == 0
+    assert np.load(tmp_path / "z.npy").shape == (1797, 16)
+    code, _, err = run("embed", str(folder), "digits", "--out", str(tmp_path / "z.csv"))
+    assert code == 2
+    assert ".parquet" in err
+    assert not (tmp_path / "z.csv").exists()
+
+
 def test_a_resumed_run_that_is_finished_changes_nothing(run, tmp_path):
     folder = tmp_path / "run"
     assert run("pretrain", "digits", "--out", str(folder), *TINY)[0] == 0
@@ -186,13 +211,18 @@ def test_mistakes_end_in_two_and_advice(run, arguments, says):
 
 def test_missing_data_says_which_file_to_put_where(run, tmp_path, monkeypatch):
     def offline(*_: object, **__: object) -> None:
-        raise DataError("photo.npz is missing", where=str(tmp_path), fix="Put it there.")
+        raise urllib.error.URLError("no route to host")
 
-    monkeypatch.setattr("nodejepa.data.load_dataset", offline)
+    monkeypatch.setattr(urllib.request, "urlopen", offline)
     code, out, err = run("probe", "photo", "--data-root", str(tmp_path))
     assert code == 2
     assert out == ""
-    assert err == f"Error: photo.npz is missing\nwhere: {tmp_path}\nfix: Put it there.\n"
+    assert "no route to host" in err
+    assert f"where: data root {tmp_path}\n" in err
+    (file,) = CATALOGUE["photo"].files
+    assert f"Put into that folder: {file} (from https://" in err
+    assert "Traceback" not in err
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def broken(error: BaseException):
@@ -245,12 +275,22 @@ def test_module_and_script_are_the_same_command():
     assert done.stdout.strip() == nodejepa.__version__
 
 
-def test_shell_completion_knows_datasets():
+@pytest.mark.parametrize(
+    ("line", "offers"),
+    [
+        ("nodejepa probe ph", ["photo", "physics"]),
+        ("nodejepa probe pho", ["photo"]),
+        ("nodejepa pretrain digits --method node", ["nodejepa"]),
+        ("nodejepa pre", ["pretrain"]),
+    ],
+)
+def test_shell_completion_knows_commands_datasets_and_methods(line, offers):
+    """What bash asks when the tabulator key is pressed."""
+    asked = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")), "_NODEJEPA_COMPLETE": "complete_bash"}
     done = subprocess.run(
-        [sys.executable, "-m", "nodejepa", "--show-completion", "bash"], capture_output=True, text=True
+        [sys.executable, "-m", "nodejepa"], capture_output=True, text=True, env=os.environ | asked
     )
-    assert done.returncode == 0
-    assert "COMPLETE" in done.stdout
+    assert done.stdout.split() == offers
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,25 @@ PRETRAIN_EXAMPLES = (
 )
 EMBED_EXAMPLES = "Example:\n\nnodejepa embed runs/digits digits --out z.parquet"
 
+
+def _folder(text: str | Path) -> Path:
+    """A path that was written out: ``Path("")`` would silently be the current folder."""
+    if not str(text):
+        raise typer.BadParameter('The path is empty; "." is the current folder.')
+    return Path(text)
+
+
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 
 
 def pretrain(
     dataset: DatasetName,
-    out: Annotated[Path, typer.Option(help="Run folder: model, history and checkpoints go here.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Run folder: model, history and checkpoints go here.", parser=_folder, metavar="PATH"
+        ),
+    ],
     method: MethodName = "nodejepa",
     preset: Annotated[str, typer.Option(help="Settings to start from.")] = "default",
     seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
@@ -69,22 +82,24 @@ def pretrain(
     stdout.print(table)
     stdout.print(Text(f"Embeddings: {diagnose(estimator.transform(graph)).verdict}"))
     stdout.print(Text(f"model    {out / 'model.safetensors'}"), soft_wrap=True)
-    stdout.print(Text(f"history  {out / 'history.csv'}"), soft_wrap=True)
+    if history:
+        stdout.print(Text(f"history  {out / 'history.csv'}"), soft_wrap=True)
 
 
 def embed(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `nodejepa pretrain` wrote.")],
     dataset: DatasetName,
-    out: Annotated[Path, typer.Option(help="Parquet file for the embeddings.")],
+    out: Annotated[Path, typer.Option(help="File for the embeddings: .parquet (with node ids) or .npy.")],
     device: Device = "auto",
     data_root: DataRoot = None,
 ) -> None:
     """Apply a trained encoder to a named graph and write the embeddings, keyed by node id."""
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
-    from nodejepa.io.embeddings import write_embeddings
+    from nodejepa.io.embeddings import check_ending, write_embeddings
     from nodejepa.methods import load_method
 
+    check_ending(out)  # before the work
     estimator = load_method(run, device=device)
     graph = load_dataset(dataset, data_root).graph
     embeddings = estimator.transform(graph)
