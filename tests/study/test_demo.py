@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from sklearn.decomposition import PCA
 
 from nodejepa.data import Dataset
+from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
 from nodejepa.graph import Graph
-from nodejepa.study.demo import SHOTS, run_demo
+from nodejepa.study.demo import SHOTS, compare_with_floors, run_demo
 from nodejepa.study.page import Section, demo_page
 from nodejepa.study.scatter import principal_plane, scatter_svg
 from nodejepa.study.scoring import embed_seeds, score_method
@@ -45,11 +46,43 @@ def test_demo_scores_every_method_and_writes_its_files(tmp_path):
     assert Tags(page).links == []  # nothing is fetched
 
 
+def scores(mean: float, spread: float) -> ProbeResult:
+    """Two draws with this mean and standard deviation."""
+    half = spread / 2**0.5
+    rows = (SplitScore("5-0", 0, "", None, value, "none", 1.0, True) for value in (mean - half, mean + half))
+    return ProbeResult("fair", tuple(rows))
+
+
+@pytest.mark.parametrize(
+    ("gains", "says", "shows"),
+    [
+        (
+            (-0.7, 0.2),
+            "0.7 points below random-gcn with 5 labels per class (within one standard deviation) and "
+            "0.2 points above sgc with 20 labels per class (within one standard deviation)",
+            False,
+        ),
+        ((3.0, 0.2), "3.0 points above random-gcn with 5 labels per class (more than one", True),
+        ((-3.0, -0.2), "3.0 points below random-gcn with 5 labels per class (more than one", False),
+    ],
+)
+def test_the_demo_says_whether_training_beat_the_floors(gains, says, shows):
+    results = {
+        "nodejepa": {5: scores(90 + gains[0], 1), 20: scores(95 + gains[1], 1)},
+        "sgc": {5: scores(89, 1), 20: scores(95, 1)},
+        "random-gcn": {5: scores(90, 1), 20: scores(94, 1)},
+    }
+    text = compare_with_floors(results)
+    assert says in text
+    assert ("does not show that training helps" in text) == (not shows)
+    assert compare_with_floors({"sgc": results["sgc"]}) == ""
+
+
 def test_everything_from_data_is_escaped():
     graph = Graph.from_edges([0], [1], features=np.eye(2), node_ids=[HOSTILE, "b"])
     dataset = Dataset(HOSTILE, graph, np.array([0, 1]), class_names=(HOSTILE, "two"))
     section = Section(HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, HOSTILE, HOSTILE, np.eye(2, dtype=np.float32))
-    page = demo_page(dataset, [section], draws=1)
+    page = demo_page(dataset, [section], draws=1, comparison=HOSTILE)
     assert "script" not in Tags(page).names
     assert Tags(page).names.count("svg") == page.count("</svg>") == 1
 

@@ -1,4 +1,4 @@
-"""``nodejepa demo``: the whole path on the built-in graph, in seconds."""
+"""``nodejepa demo``: the whole path on the built-in graph, in about a minute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the embeddings and the report.")] = Path("demo"),
 ) -> None:
     """Embed the built-in graph `digits`, score it with few labels, write embeddings and a report."""
-    stderr.print("Embedding 1,797 handwritten digits and probing with few labels: a minute or less")
+    stderr.print("Embedding 1,797 handwritten digits and probing with few labels: about a minute")
     from nodejepa.study.demo import SHOTS, accuracy, run_demo
 
     found = run_demo(out)
@@ -27,6 +27,7 @@ def demo(
     for row in found.rows:
         table.add_row(row.method, *(accuracy(row.few_shot[shots]) for shots in SHOTS))
     stdout.print(table)
+    stdout.print(Text(found.comparison))
     for row in found.rows:
         stdout.print(Text(f"embeddings  {row.path}"), soft_wrap=True)
     stdout.print(Text(f"report      {found.report}"), soft_wrap=True)

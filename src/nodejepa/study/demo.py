@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,7 @@ class Demo:
 
     dataset: Dataset
     rows: tuple[DemoRow, ...]
+    comparison: str
     report: Path
 
 
@@ -46,9 +47,40 @@ def run_demo(
     Path(out).mkdir(parents=True, exist_ok=True)  # a folder that cannot be written fails before the work
     dataset = load_dataset("digits")
     rows = tuple(_row(dataset, method, Path(out), draws, seed) for method in methods)
+    comparison = compare_with_floors({row.method: row.few_shot for row in rows})
     report = Path(out) / "report.html"
-    write_text(report, demo_page(dataset, [_section(row) for row in rows], draws=draws))
-    return Demo(dataset, rows, report)
+    page = demo_page(dataset, [_section(row) for row in rows], draws=draws, comparison=comparison)
+    write_text(report, page)
+    return Demo(dataset, rows, comparison, report)
+
+
+def compare_with_floors(results: Mapping[str, Mapping[int, ProbeResult]]) -> str:
+    """What the scores of each trained method mean beside the best method without training, in words.
+
+    Args:
+        results: method -> labels per class -> score. A difference counts once it exceeds the larger of the
+            two standard deviations over draws of the labels.
+    """
+    floors = [name for name in results if not METHODS[name].trained]
+    trained = [name for name in results if METHODS[name].trained]
+    return " ".join(_compare(name, floors, results) for name in trained) if floors else ""
+
+
+def _compare(name: str, floors: Sequence[str], results: Mapping[str, Mapping[int, ProbeResult]]) -> str:
+    parts, gains = [], 0
+    for shots, result in results[name].items():
+        best = max(floors, key=lambda floor: results[floor][shots].test_accuracy_mean)
+        floor = results[best][shots]
+        gain = result.test_accuracy_mean - floor.test_accuracy_mean
+        spread = max(result.test_accuracy_std or 0.0, floor.test_accuracy_std or 0.0)
+        size = f" ({'within' if abs(gain) <= spread else 'more than'} one standard deviation)"
+        if floor.test_accuracy_std is None:  # a single draw
+            size = ""
+        side = "above" if gain > 0 else "below"
+        parts.append(f"{abs(gain):.1f} points {side} {best} with {shots} labels per class{size}")
+        gains += gain > spread
+    verdict = "" if gains else " So this small graph does not show that training helps."
+    return f"Beside the best floor, {name} is {' and '.join(parts)}.{verdict}"
 
 
 def accuracy(result: ProbeResult) -> str:

@@ -38,8 +38,8 @@ class Section:
     embeddings: Features
 
 
-def demo_page(dataset: Dataset, sections: Sequence[Section], *, draws: int) -> str:
-    """A self-contained page: the table of scores, then a 2-D map and a verdict for every method."""
+def demo_page(dataset: Dataset, sections: Sequence[Section], *, draws: int, comparison: str = "") -> str:
+    """A self-contained page: the table of scores and what they mean, then a map and a verdict a method."""
     graph = dataset.graph
     columns = list(dict.fromkeys(title for section in sections for title in section.scores))
     rows = [[s.method, s.summary, *(s.scores.get(title, "") for title in columns)] for s in sections]
@@ -60,6 +60,7 @@ def demo_page(dataset: Dataset, sections: Sequence[Section], *, draws: int) -> s
 class; the figures are its accuracy (percent, mean ± standard deviation over {draws} draws) on labels it had
 not seen.</p>
 {_table(["method", "what it is", *columns], rows)}
+<p>{escape(comparison)}</p>
 <div class="maps">
 {maps}
 </div>
