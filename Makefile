@@ -4,7 +4,8 @@
 # make lint    format check, lint and types only
 # make clean   remove the virtual environment, caches and the demo's output
 #
-# Needs Python 3.11 or newer, make and pip; everything else goes into .venv at the versions of constraints.txt.
+# Needs Python 3.11 or newer (tested: 3.11), make and pip; everything else goes into .venv at the versions
+# of constraints.txt.
 
 PYTHON ?= python3
 PIP_ARGS ?=
@@ -49,7 +50,7 @@ $(BIN)/python:
 $(RUNTIME): $(PINS) | $(BIN)/python
 	@echo "Installing nodejepa and PyTorch into $(VENV): a few minutes the first time"
 	@$(PIP) torch
-	@$(PIP) -e '.[plots]'
+	@$(PIP) -e .
 	@touch $@
 
 $(DEV): $(PINS) | $(BIN)/python

@@ -42,7 +42,7 @@ _DIRECTIONS = ("check", "symmetrize", "keep")
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """An immutable graph. Build it with :meth:`from_edges` or :meth:`from_scipy` (``nodejepa.io`` converts
-    PyG and NetworkX objects and reads files); the constructor itself takes a matrix that is already clean.
+    PyG and NetworkX objects); the constructor itself takes a matrix that is already clean.
 
     >>> graph = Graph.from_edges([0, 1], [1, 2], features=np.eye(3))
     >>> graph
