@@ -150,7 +150,9 @@ def test_numpy_seeds_become_plain_ones(name):
 @EVERY
 @pytest.mark.parametrize("config", [{"epochs": 3}, {}, "paper", EncoderConfig()])
 def test_only_its_own_config_is_taken(name, config):
-    with pytest.raises(ConfigError, match=rf"config is .*{METHODS[name].method.config_class.__name__}"):
+    with pytest.raises(
+        ConfigError, match=rf"config is of type .*{METHODS[name].method.config_class.__name__}"
+    ):
         METHODS[name].method(config)
 
 

@@ -29,9 +29,9 @@ def check_config(config: Any, kind: type[C], method: str) -> C:
     if isinstance(config, kind):
         return config
     raise ConfigError(
-        f"config is {config!r}",
+        f"config is of type {type(config).__name__}",
         where=method,
-        fix=f"Give a {kind.__name__}; presets and single settings have names of their own, as in "
+        fix=f"Give a {kind.__name__}, or name a preset and single settings: "
         f"make_method({method!r}, preset=..., overrides={{...}}).",
     )
 

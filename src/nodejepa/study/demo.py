@@ -71,7 +71,8 @@ def _compare(name: str, floors: Sequence[str], results: Mapping[str, Mapping[int
     for shots, result in results[name].items():
         best = max(floors, key=lambda floor: results[floor][shots].test_accuracy_mean)
         floor = results[best][shots]
-        gain = result.test_accuracy_mean - floor.test_accuracy_mean
+        # as rounded in the table, so that a reader who subtracts finds the same
+        gain = round(result.test_accuracy_mean, 1) - round(floor.test_accuracy_mean, 1)
         spread = max(result.test_accuracy_std or 0.0, floor.test_accuracy_std or 0.0)
         size = f" ({'within' if abs(gain) <= spread else 'more than'} one standard deviation)"
         if floor.test_accuracy_std is None:  # a single draw
