@@ -13,7 +13,6 @@ from nodejepa.masking.views import drop_edges, drop_feature_columns
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.training.task import TrainingConfig
 
 PRESETS = ("default", "paper", "official")
 
@@ -85,11 +84,6 @@ def draw_view(inputs: GraphInputs, config: ViewConfig, generator: np.random.Gene
     adjacency = drop_edges(inputs.graph.adjacency, config.edges, generator) if config.edges else None
     columns = drop_feature_columns(inputs.graph.num_features, config.features, generator)
     return inputs.view(adjacency=adjacency, keep_columns=columns if config.features else None)
-
-
-def matched_training(dataset: str | None) -> TrainingConfig:
-    """The paper's shared settings: 200 epochs on arxiv, else 300."""
-    return TrainingConfig(epochs=200 if dataset in ("arxiv", "synthetic-arxiv") else 300)
 
 
 def check_preset(method: str, name: str) -> None:

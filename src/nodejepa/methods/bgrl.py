@@ -15,9 +15,8 @@ from nodejepa.methods.baseline_blocks import (
     check_preset,
     draw_view,
     encoder_inputs,
-    matched_training,
 )
-from nodejepa.methods.blocks import EMAConfig
+from nodejepa.methods.blocks import EMAConfig, matched_training
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs

@@ -10,6 +10,7 @@ from torch import nn
 from nodejepa.config import require
 from nodejepa.nn.encoders import EncoderKind, make_encoder
 from nodejepa.nn.stack import ACTIVATIONS
+from nodejepa.training.task import TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -55,3 +56,8 @@ class EMAConfig:
     def __post_init__(self) -> None:
         require(0 <= self.start <= 1, "ema.start", self.start, "between 0 and 1")
         require(0 <= self.end <= 1, "ema.end", self.end, "between 0 and 1")
+
+
+def matched_training(dataset: str | None) -> TrainingConfig:
+    """The paper's shared settings: 200 epochs on arxiv, else 300."""
+    return TrainingConfig(epochs=200 if dataset in ("arxiv", "synthetic-arxiv") else 300)

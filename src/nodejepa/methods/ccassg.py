@@ -16,8 +16,8 @@ from nodejepa.methods.baseline_blocks import (
     check_preset,
     draw_view,
     encoder_inputs,
-    matched_training,
 )
+from nodejepa.methods.blocks import matched_training
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.objectives.cca import cca_terms

@@ -13,8 +13,8 @@ from nodejepa.methods.baseline_blocks import (
     build_baseline_encoder,
     check_preset,
     encoder_inputs,
-    matched_training,
 )
+from nodejepa.methods.blocks import matched_training
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.objectives.infomax import infomax_loss

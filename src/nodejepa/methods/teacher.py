@@ -8,7 +8,7 @@ from typing import Literal, Protocol, Self
 from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError
-from nodejepa.methods.blocks import EMAConfig, EncoderConfig, build_encoder
+from nodejepa.methods.blocks import EMAConfig, EncoderConfig, build_encoder, matched_training
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs
@@ -83,4 +83,4 @@ class TeacherEstimator(Estimator, ABC):
         """The paper's training settings: 200 epochs on arxiv, else 300. ``default`` is the same for now."""
         if preset not in ("paper", "default"):
             raise ConfigError(f"{cls.name} has no preset {preset!r}", fix="Use paper or default.")
-        return TrainingConfig(epochs=200 if dataset in ("arxiv", "synthetic-arxiv") else 300)
+        return matched_training(dataset)

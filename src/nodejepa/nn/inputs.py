@@ -21,8 +21,8 @@ from nodejepa.nn.restrict import diagonal_blocks, restrict
 from nodejepa.nn.sparse import SparseOperator, density, to_dense
 from nodejepa.nn.views import View, normalised_operator, row_normalise
 
-# Above this share of non-zeros a dense product is faster than a sparse one: Photo's features (0.35) are better
-# off dense, those of CS and Physics (below 0.01) sparse.
+# Above this share of non-zeros a dense product is faster than a sparse one: Photo's features (0.35) are
+# better off dense, those of CS and Physics (below 0.01) sparse.
 _DENSE_ABOVE = 0.15
 
 
