@@ -1,3 +1,5 @@
+import importlib
+import itertools
 from collections import deque
 
 import networkx as nx
@@ -11,12 +13,18 @@ from nodejepa.graph import Graph
 from nodejepa.masking import khop_mask
 
 
-def naive_mask(graph: Graph, ratio: float, hops: int, generator: np.random.Generator) -> np.ndarray:
-    """One full breadth-first search a seed, nothing remembered between them."""
+def naive_mask(
+    graph: Graph, ratio: float, hops: int, generator: np.random.Generator, first: int = 0
+) -> np.ndarray:
+    """One full breadth-first search a seed, nothing remembered between them.
+
+    ``first`` seeds are drawn before the rest is put in order, as is done for large graphs.
+    """
     adjacency, size = graph.adjacency, graph.num_nodes
     budget = round(ratio * size)
     masked: set[int] = set()
-    for seed in generator.permutation(np.arange(size, dtype=np.int32)).tolist():
+    drawn = generator.integers(size, size=first, dtype=np.int32).tolist()
+    for seed in itertools.chain(drawn, generator.permutation(np.arange(size, dtype=np.int32)).tolist()):
         distance, queue = {seed: 0}, deque([seed])
         while queue:
             i = queue.popleft()
@@ -54,6 +62,22 @@ def test_equals_the_naive_twin(
     mask = khop_mask(graph, ratio, hops, np.random.default_rng(seed))
     np.testing.assert_array_equal(mask, naive_mask(graph, ratio, hops, np.random.default_rng(seed)))
     assert mask.sum() == round(ratio * size)
+
+
+@pytest.mark.parametrize("ratio", [0.01, 0.5, 1.0])
+@pytest.mark.parametrize("hops", [0, 1, 2])
+def test_the_way_of_large_graphs_equals_the_naive_twin(
+    hops: int, ratio: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("nodejepa.masking.khop")
+    monkeypatch.setattr(module, "WHOLE_ORDER_UP_TO", 10)
+    monkeypatch.setattr(module, "_FIRST_SEEDS", 8)
+    graph = random_graph(80, 2.0, 0)
+    for seed in range(5):
+        fast = khop_mask(graph, ratio, hops, np.random.default_rng(seed))
+        twin = naive_mask(graph, ratio, hops, np.random.default_rng(seed), first=8)
+        np.testing.assert_array_equal(fast, twin)
+        assert fast.sum() == round(ratio * 80)
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])

@@ -12,6 +12,9 @@ from nodejepa.graph import Graph
 IntArray = npt.NDArray[np.integer]
 BoolArray = npt.NDArray[np.bool_]
 
+WHOLE_ORDER_UP_TO = 50_000  # nodes; up to here a random order of all of them costs next to nothing
+_FIRST_SEEDS = 1024
+
 
 def khop_mask(graph: Graph, ratio: float, hops: int, generator: np.random.Generator) -> BoolArray:
     """Which nodes to hide, ``[N]``: exactly round(ratio N) of them.
@@ -30,11 +33,19 @@ def khop_mask(graph: Graph, ratio: float, hops: int, generator: np.random.Genera
         raise ConfigError(f"the mask ratio is {ratio}", where="masking", fix="Use a number in [0, 1].")
     if hops < 0:
         raise ConfigError(f"hops is {hops}", where="masking", fix="Use 0 or more hops.")
-    size = graph.num_nodes
-    seeds = generator.permutation(np.arange(size, dtype=np.int32))
+    size, budget = graph.num_nodes, round(ratio * graph.num_nodes)
     adjacency = graph.adjacency
-    budget = round(ratio * size)
-    mask: BoolArray = _grow(adjacency.indptr, adjacency.indices, seeds, budget, min(hops, size))
+    mask: BoolArray
+    seeds = np.zeros(0, dtype=np.int32)
+    if size > WHOLE_ORDER_UP_TO:
+        # A few balls fill the budget of a large graph: to put all of its nodes in order would take longer
+        # than the search. A node drawn twice adds nothing the second time, so the law is the same.
+        seeds = generator.integers(size, size=_FIRST_SEEDS, dtype=np.int32)
+        mask = _grow(adjacency.indptr, adjacency.indices, seeds, budget, min(hops, size))
+        if np.count_nonzero(mask) == budget:
+            return mask
+    seeds = np.concatenate([seeds, generator.permutation(np.arange(size, dtype=np.int32))])
+    mask = _grow(adjacency.indptr, adjacency.indices, seeds, budget, min(hops, size))
     return mask
 
 

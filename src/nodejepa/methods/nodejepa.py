@@ -89,7 +89,7 @@ class LossConfig:
     sigreg: float = 0.02
     sigreg_slices: int = 256
     sigreg_nodes: int | None = 4096  # random subset at each step; none takes all
-    sigreg_times_n: bool = True  # LeJEPA's factor; with it Table 1 is met more closely (docs/log.md)
+    sigreg_times_n: bool = True  # LeJEPA's factor; validation prefers it, Table 1 does not tell (docs/log.md)
     laplacian: float = 0.0  # promised in the abstract, absent from the loss
 
     def __post_init__(self) -> None:

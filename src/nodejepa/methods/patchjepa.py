@@ -71,7 +71,7 @@ class PatchLossConfig:
     sigreg: float = 0.02
     sigreg_slices: int = 256
     sigreg_nodes: int | None = 4096
-    sigreg_times_n: bool = False  # LeJEPA's factor; without it Table 1 is met more closely (docs/log.md)
+    sigreg_times_n: bool = False  # LeJEPA's factor; validation prefers none (docs/log.md)
 
     def __post_init__(self) -> None:
         require(self.hyperbola >= 0, "loss.hyperbola", self.hyperbola, "0 or more")
