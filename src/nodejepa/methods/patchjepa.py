@@ -39,7 +39,7 @@ class PatchesConfig:
     targets: int = 4
     hops: int = 1  # how far a patch is expanded; 0 keeps it as METIS made it
     # The paper does not say. One step an epoch gives every method as many updates and comes closest to its
-    # Table 1; ceil(count / (contexts + targets)) would draw every patch once an epoch, and collapses
+    # Table 1; ceil(count / (contexts + targets)) would draw every patch once an epoch, and scores less
     # (docs/log.md).
     steps_per_epoch: int = 1
 
