@@ -13,12 +13,11 @@ from nodejepa.errors import ConfigError, GraphError
 from nodejepa.masking.curriculum import Curriculum
 from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
-from nodejepa.methods.teacher import Keep, TeacherEstimator, TeacherTask
+from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherEstimator, TeacherTask
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
 from nodejepa.objectives.laplacian import laplacian_energy
 from nodejepa.objectives.prediction import cosine_distance, l2_distance
-from nodejepa.objectives.sigreg import sigreg
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.training.task import Moment, TrainingConfig
@@ -80,28 +79,19 @@ class PredictorConfig:
 
 
 @dataclass(frozen=True)
-class LossConfig:
+class LossConfig(SIGRegConfig):
     """Weights of the loss terms (the paper, Eq. 2)."""
 
     prediction: Literal["cosine", "l2"] = "cosine"  # l2: ablation F
     variance: float = 0.2  # 0 with covariance 0: ablation D
     covariance: float = 0.2
-    sigreg: float = 0.02
-    sigreg_slices: int = 256
-    sigreg_nodes: int | None = 4096  # random subset at each step; none takes all
     sigreg_times_n: bool = True  # LeJEPA's factor; validation prefers it, Table 1 does not tell (docs/log.md)
     laplacian: float = 0.0  # promised in the abstract, absent from the loss
 
     def __post_init__(self) -> None:
-        for name in ("variance", "covariance", "sigreg", "laplacian"):
+        super().__post_init__()
+        for name in ("variance", "covariance", "laplacian"):
             require(getattr(self, name) >= 0, f"loss.{name}", getattr(self, name), "0 or more")
-        require(self.sigreg_slices > 0, "loss.sigreg_slices", self.sigreg_slices, "at least 1")
-        require(
-            self.sigreg_nodes is None or self.sigreg_nodes > 0,
-            "loss.sigreg_nodes",
-            self.sigreg_nodes,
-            "at least 1 or none",
-        )
 
 
 @dataclass(frozen=True)
@@ -179,13 +169,7 @@ class NodeJEPATask(TeacherTask):
             terms["variance"] = variance_loss(covariance)
             terms["covariance"] = covariance_loss(covariance)
         if loss.sigreg:
-            terms["sigreg"] = sigreg(
-                h,
-                moment.torch("noise"),
-                slices=loss.sigreg_slices,
-                max_nodes=loss.sigreg_nodes,
-                times_n=loss.sigreg_times_n,
-            )
+            terms["sigreg"] = loss.sigreg_term(h, moment)
         if loss.laplacian:
             terms["laplacian"] = laplacian_energy(h, self.inputs.propagation)
         return terms

@@ -11,12 +11,11 @@ from torch import Tensor, nn
 from nodejepa.config import require
 from nodejepa.masking.patches import Patches, patch_descriptors
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
-from nodejepa.methods.teacher import Keep, TeacherEstimator, TeacherTask
+from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherEstimator, TeacherTask
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.predictors import PatchPredictor
 from nodejepa.objectives.hyperbola import hyperbola_distance
 from nodejepa.objectives.prediction import cosine_distance
-from nodejepa.objectives.sigreg import sigreg
 from nodejepa.structure.partition import partition, recommended_parts
 from nodejepa.training.task import Moment, TrainingConfig
 
@@ -64,25 +63,15 @@ class PatchPredictorConfig:
 
 
 @dataclass(frozen=True)
-class PatchLossConfig:
+class PatchLossConfig(SIGRegConfig):
     """Weights of the loss terms; SIGReg, on the nodes of the context patch, is the only collapse guard."""
 
     hyperbola: float = 1.0  # the paper gives no weight
-    sigreg: float = 0.02
-    sigreg_slices: int = 256
-    sigreg_nodes: int | None = 4096
-    sigreg_times_n: bool = False  # LeJEPA's factor; validation prefers none (docs/log.md)
+    sigreg_times_n: bool = False  # validation prefers none (docs/log.md)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.hyperbola >= 0, "loss.hyperbola", self.hyperbola, "0 or more")
-        require(self.sigreg >= 0, "loss.sigreg", self.sigreg, "0 or more")
-        require(self.sigreg_slices > 0, "loss.sigreg_slices", self.sigreg_slices, "at least 1")
-        require(
-            self.sigreg_nodes is None or self.sigreg_nodes > 0,
-            "loss.sigreg_nodes",
-            self.sigreg_nodes,
-            "at least 1 or none",
-        )
 
 
 @dataclass(frozen=True)
@@ -138,13 +127,7 @@ class PatchJEPATask(TeacherTask):
             terms["hyperbola"] = hyperbola_distance(guess, wanted)
             total = total + loss.hyperbola * terms["hyperbola"]
         if loss.sigreg:
-            terms["sigreg"] = sigreg(
-                nodes,
-                moment.torch("noise"),
-                slices=loss.sigreg_slices,
-                max_nodes=loss.sigreg_nodes,
-                times_n=loss.sigreg_times_n,
-            )
+            terms["sigreg"] = loss.sigreg_term(nodes, moment)
             total = total + loss.sigreg * terms["sigreg"]
         return {"loss": total} | terms
 

@@ -3,21 +3,54 @@
 from __future__ import annotations
 
 from abc import ABC
+from dataclasses import dataclass
 from typing import Literal, Protocol, Self
 
 from torch import Tensor, nn
 
+from nodejepa.config import require
 from nodejepa.errors import ConfigError
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig, build_encoder, matched_training
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs
+from nodejepa.objectives.sigreg import sigreg
 from nodejepa.training.schedules import linear
-from nodejepa.training.task import Task, TrainingConfig
+from nodejepa.training.task import Moment, Task, TrainingConfig
 
 # Whose embeddings are kept. The paper says only "the encoder"; I-JEPA keeps its target encoder, and so does
 # this: it scores higher on validation and nearer to the paper's Table 1 (docs/log.md).
 Keep = Literal["target", "context"]
+
+
+@dataclass(frozen=True)
+class SIGRegConfig:
+    """Weight and formula of the sketched isotropic-Gaussian penalty that both methods have."""
+
+    sigreg: float = 0.02
+    sigreg_slices: int = 256
+    sigreg_nodes: int | None = 4096  # random subset at each step; none takes all
+    sigreg_times_n: bool = False  # LeJEPA's factor
+
+    def __post_init__(self) -> None:
+        require(self.sigreg >= 0, "loss.sigreg", self.sigreg, "0 or more")
+        require(self.sigreg_slices > 0, "loss.sigreg_slices", self.sigreg_slices, "at least 1")
+        require(
+            self.sigreg_nodes is None or self.sigreg_nodes > 0,
+            "loss.sigreg_nodes",
+            self.sigreg_nodes,
+            "at least 1 or none",
+        )
+
+    def sigreg_term(self, h: Tensor, moment: Moment) -> Tensor:
+        """The penalty on embeddings ``h``, not yet weighted."""
+        return sigreg(
+            h,
+            moment.torch("noise"),
+            slices=self.sigreg_slices,
+            max_nodes=self.sigreg_nodes,
+            times_n=self.sigreg_times_n,
+        )
 
 
 class TeacherConfig(Protocol):
