@@ -1,0 +1,137 @@
+"""Nearest neighbours: equal to the naive search, ties by row, zero rows defined, bad questions refused."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodejepa import neighbours as module
+from nodejepa.errors import EvaluationError
+from nodejepa.neighbours import nearest_neighbours
+
+METRICS = ("cosine", "euclidean")
+
+
+def unit(row):
+    largest = np.abs(row).max()
+    scaled = row / largest if largest else row
+    length = np.sqrt(np.sum(scaled**2))
+    return scaled / length if length else scaled
+
+
+def naive(z, query, k, metric):
+    """One pair at a time, sorted by score and then by row."""
+    z = np.asarray(z, dtype=np.float64)
+    pairs = []
+    for row in range(len(z)):
+        if row == query:
+            continue
+        if metric == "cosine":
+            pairs.append((-float(np.sum(unit(z[query]) * unit(z[row]))), row))
+        else:
+            pairs.append((float(np.sqrt(np.sum((z[query] - z[row]) ** 2))), row))
+    nearest = sorted(pairs)[:k]
+    sign = -1 if metric == "cosine" else 1
+    return [row for _, row in nearest], [sign * score for score, _ in nearest]
+
+
+def check(z, k, metric, rows=None):
+    found = nearest_neighbours(z, rows, k=k, metric=metric)
+    dense = z.toarray() if sp.issparse(z) else z
+    for i, query in enumerate(range(len(dense)) if rows is None else rows):
+        expected, scores = naive(dense, query, k, metric)
+        assert found.rows[i].tolist() == expected
+        assert found.scores[i] == pytest.approx(scores, abs=0, rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
+@pytest.mark.parametrize("shape", [(2, 1), (40, 3), (150, 33)])
+def test_equals_the_naive_search(metric, dtype, shape):
+    z = (np.random.default_rng(0).normal(size=shape) * 100).astype(dtype)
+    check(z, 5, metric)
+    check(sp.csr_array(z), 5, metric, rows=[1, 0, 1])
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@given(
+    rows=st.lists(
+        st.lists(st.sampled_from([0.0, 1.0, -1.0, 0.1, 1e-30]), min_size=3, max_size=3), min_size=2
+    ),
+    k=st.integers(1, 6),
+    offset=st.sampled_from([0.0, 1e7]),
+)
+def test_ties_and_zero_rows_equal_the_naive_search(metric, rows, k, offset):
+    check(np.array(rows) + offset, k, metric)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_small_blocks_change_nothing(metric, monkeypatch):
+    z = np.random.default_rng(1).integers(-2, 3, size=(60, 4)).astype(np.float32)
+    whole = nearest_neighbours(z, k=7, metric=metric)
+    monkeypatch.setattr(module, "_SCORES", 130)
+    monkeypatch.setattr(module, "_ELEMENTS", 12)
+    pieces = nearest_neighbours(z, k=7, metric=metric)
+    np.testing.assert_array_equal(pieces.rows, whole.rows)
+    np.testing.assert_array_equal(pieces.scores, whole.scores)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_collapsed_embeddings_give_the_first_rows(metric):
+    found = nearest_neighbours(np.full((50, 8), 0.1, dtype=np.float32), [0, 3], k=4, metric=metric)
+    assert found.rows.tolist() == [[1, 2, 3, 4], [0, 1, 2, 4]]
+
+
+def test_zero_rows_have_similarity_zero():
+    z = np.array([[0.0, 0], [0, 0], [-1, 0], [2, 0]])
+    found = nearest_neighbours(z, [0, 3], k=3)
+    assert found.rows.tolist() == [[1, 2, 3], [0, 1, 2]]
+    assert found.scores.tolist() == [[0, 0, 0], [0, 0, -1]]
+
+
+def test_tiny_and_huge_rows_keep_their_direction():
+    z = np.array([[1e-200, 0], [1e140, 1e140], [0, 1e-300]])
+    assert nearest_neighbours(z, [0], k=2).rows.tolist() == [[1, 2]]
+    assert nearest_neighbours(z, [0], k=2).scores[0] == pytest.approx([0.5**0.5, 0])
+
+
+def test_fewer_nodes_than_asked_for():
+    assert nearest_neighbours(np.eye(3), [0], k=10).rows.shape == (1, 2)
+    assert nearest_neighbours(np.eye(1), k=10).rows.shape == (1, 0)
+    assert nearest_neighbours(np.eye(3), [], k=2).rows.shape == (0, 2)
+
+
+def test_memory_stays_small_beside_the_embeddings():
+    z = np.random.default_rng(0).normal(size=(20_000, 512)).astype(np.float32)
+    tracemalloc.start()
+    found = nearest_neighbours(z, [7], k=3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # a float64 copy would be twice the size; blocks are 8 MB
+    assert peak < z.nbytes
+    assert found.rows.shape == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"k": 0}, "k is 0"),
+        ({"k": 1.5}, "k is 1.5"),
+        ({"metric": "dot"}, "metric 'dot' is unknown"),
+        ({"rows": [3]}, "no row 3.*0 to 2"),
+        ({"rows": [0, -1]}, "no row -1"),
+        ({"rows": ["a"]}, "no list of row numbers"),
+        ({"rows": [[0]]}, "no list of row numbers"),
+        ({"embeddings": np.full((3, 2), np.nan)}, "NaN"),
+        ({"embeddings": np.full((3, 2), 1e200)}, "above 1e150"),
+        ({"embeddings": np.empty((0, 2))}, "no table of rows"),
+    ],
+)
+def test_bad_questions_are_refused(arguments, match):
+    with pytest.raises(EvaluationError, match=match):
+        nearest_neighbours(**{"embeddings": np.eye(3), **arguments})
