@@ -17,7 +17,7 @@ import pytest
 
 import nodejepa
 from nodejepa.cli import main
-from nodejepa.cli.seeds import parse_seeds
+from nodejepa.study.seeds import parse_seeds
 from nodejepa.data import load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.errors import ConfigError

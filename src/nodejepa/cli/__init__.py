@@ -19,6 +19,7 @@ from nodejepa.cli.demo import demo
 from nodejepa.cli.failures import INTERRUPTED, report_bug, report_error, report_os_error, show_warning
 from nodejepa.cli.pretrain import EMBED_EXAMPLES, PRETRAIN_EXAMPLES, embed, pretrain
 from nodejepa.cli.probe import PROBE_EXAMPLES, probe
+from nodejepa.cli.study import study
 from nodejepa.errors import NodeJEPAError
 
 __all__ = ["app", "main"]
@@ -35,6 +36,7 @@ app.command()(demo)
 app.command(epilog=PRETRAIN_EXAMPLES)(pretrain)
 app.command(epilog=EMBED_EXAMPLES)(embed)
 app.command(epilog=PROBE_EXAMPLES)(probe)
+app.add_typer(study, name="study")
 app.command()(datasets)
 app.command()(methods)
 

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings
 from nodejepa.cli.screen import stderr, stdout
-from nodejepa.cli.seeds import parse_seeds
 from nodejepa.errors import ConfigError
+from nodejepa.study.seeds import parse_seeds
 
 if TYPE_CHECKING:
     from nodejepa.study.scoring import MethodScore

@@ -1,4 +1,4 @@
-"""Seeds on the command line: ``42-46``, ``1,2,5`` or a mixture."""
+"""Seeds as people write them: ``42-46``, ``1,2,5`` or a mixture."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def _refuse(text: str, why: str) -> NoReturn:
-    raise ConfigError(why, where=f"--seeds {text}", fix='Write "42-46", "1,2,5" or a mixture of both.')
+    raise ConfigError(why, where=f"seeds {text}", fix='Write "42-46", "1,2,5" or a mixture of both.')

@@ -1,0 +1,131 @@
+"""``nodejepa study run`` and ``nodejepa study render``: the evidence, from one command each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from nodejepa.cli.catalogue import DataRoot
+from nodejepa.cli.screen import stderr, stdout
+
+if TYPE_CHECKING:
+    from nodejepa.study.cell import Cell
+    from nodejepa.study.runner import Plan
+
+study = typer.Typer(no_args_is_help=True, help="Run a study cell by cell, and render its tables and figures.")
+
+_RUN_EXAMPLES = (
+    "Examples:\n\n"
+    "nodejepa study run studies/main.toml --quick\n\n"
+    "nodejepa study run studies/main.toml --jobs 2 --dry-run\n\n"
+    "nodejepa study run studies/main.toml --jobs 2 --dataset photo --method nodejepa"
+)
+
+
+@study.command(epilog=_RUN_EXAMPLES)
+def run(
+    specification: Annotated[Path, typer.Argument(metavar="SPEC", help="e.g. studies/main.toml")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the records (default: beside SPEC, without .toml).")
+    ] = None,
+    runs: Annotated[
+        Path | None, typer.Option(help="Folder of trained encoders (default: runs beside SPEC).")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Cells at a time, each in a process of its own.")] = 1,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads of each process (default: cores/jobs).")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The small size, for a first look.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what is left and how long it takes.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Measure cells again that failed before.")
+    ] = False,
+    method: Annotated[list[str] | None, typer.Option(help="Only these methods; repeatable.")] = None,
+    dataset: Annotated[list[str] | None, typer.Option(help="Only these graphs; repeatable.")] = None,
+    seeds: Annotated[str | None, typer.Option(help='Only these seeds, e.g. "42-43".')] = None,
+    data_root: DataRoot = None,
+) -> None:
+    """Measure every cell of a study that has no record yet. Stop it any time; the same command goes on."""
+    from nodejepa.study.runner import Folders, make_plan, run_study
+    from nodejepa.study.seeds import parse_seeds
+    from nodejepa.study.spec import load_spec
+
+    spec = load_spec(specification, quick=quick)
+    beside = specification.with_suffix("")
+    folders = Folders(
+        out or (beside.with_name(f"{beside.name}-quick") if quick else beside),
+        runs or specification.parent / "runs",
+        data_root,
+    )
+    chosen = set(parse_seeds(seeds)) if seeds else None
+
+    def wanted(cell: Cell) -> bool:
+        return (
+            (not method or cell.method in method)
+            and (not dataset or cell.dataset in dataset)
+            and (chosen is None or cell.seed in chosen)
+        )
+
+    plan = make_plan(spec, folders, retry_failed=retry_failed, wanted=wanted)
+    stderr.print(Text(f"{spec.name}: {spec.summary}"), soft_wrap=True)
+    if dry_run:
+        _show(plan, jobs)
+        return
+    outcome = run_study(
+        plan,
+        folders,
+        jobs=jobs,
+        threads=threads,
+        retry_failed=retry_failed,
+        say=lambda line: stderr.print(Text(line), soft_wrap=True),
+    )
+    stderr.print(
+        Text(
+            f"{outcome.measured} cells measured, {plan.measured} were there before, {outcome.failed} failed, "
+            f"{outcome.not_run} without data, {outcome.elsewhere} taken by another runner. "
+            f"Records: {folders.out / 'records.jsonl'}"
+        ),
+        soft_wrap=True,
+    )
+    if outcome.failed:
+        stderr.print(
+            Text(f"What went wrong is in {folders.runs / 'failures'}; --retry-failed tries again."),
+            soft_wrap=True,
+        )
+        raise typer.Exit(2)
+
+
+@study.command()
+def render(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="e.g. studies/main")],
+) -> None:
+    """Rebuild every table and figure of a study from its records."""
+    from nodejepa.study.render import render_study
+
+    for path in render_study(folder):
+        stdout.print(Text(str(path)), soft_wrap=True)
+
+
+def _show(plan: Plan, jobs: int) -> None:
+    from nodejepa.study.estimate import in_words
+
+    groups: dict[tuple[str, str, str], tuple[int, float]] = {}
+    for cell, seconds in zip(plan.cells, plan.seconds, strict=True):
+        name = f"{cell.method} ({cell.variant})" if cell.variant else cell.method
+        count, total = groups.get((name, cell.dataset, cell.split), (0, 0.0))
+        groups[name, cell.dataset, cell.split] = (count + 1, total + seconds)
+    table = Table("method", "graph", "split", "cells", "about")
+    for (name, graph, split), (count, total) in groups.items():
+        table.add_row(Text(name), graph, split, str(count), in_words(total))
+    stdout.print(table)
+    stdout.print(
+        f"{len(plan.cells)} cells left, {plan.measured} measured: "
+        f"about {in_words(plan.total_seconds / jobs)} with {jobs} job(s). "
+        "A rough figure until some cells of each method are measured."
+    )

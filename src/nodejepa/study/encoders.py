@@ -1,0 +1,49 @@
+"""Trained encoders, kept by what made them: any study that asks for the same one gets it without training."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from nodejepa.data import Dataset, Split
+from nodejepa.methods import Estimator, find_method, make_estimator
+from nodejepa.study.cell import Cell
+from nodejepa.training.loop import Logging
+
+
+def trained_encoder(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> Estimator:
+    """The cell's method, fitted: restored from ``runs`` if it is there, resumed if it was begun.
+
+    A method without labels does not depend on the split, so all splits of a seed share one encoder.
+    """
+    supervised = find_method(cell.method).supervised
+    folder = encoder_folder(cell, runs)
+    estimator = make_estimator(
+        cell.method, preset=cell.preset, dataset=cell.dataset, seed=cell.seed, overrides=cell.settings
+    )
+    arguments: dict[str, Any] = {"labels": dataset.labels, "split": split} if supervised else {}
+    with _alone(folder):
+        fitted: Estimator = estimator.fit(
+            dataset.graph, out=folder, resume=True, logging=Logging(description=cell.label), **arguments
+        )
+    return fitted
+
+
+def encoder_folder(cell: Cell, runs: Path) -> Path:
+    """Where the cell's encoder is, or will be: the name tells everything that its weights depend on."""
+    name = f"{cell.method}-{cell.config_hash}-seed{cell.seed}"
+    if find_method(cell.method).supervised:
+        name += f"-{cell.split}"
+    return runs / cell.dataset / name
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait while another process trains the same encoder; afterwards it is there to be restored."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f".{folder.name}.wait").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

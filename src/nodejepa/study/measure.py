@@ -1,0 +1,126 @@
+"""Measuring one cell: from a specification to the record that tables are made of."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nodejepa.data import Dataset, Split, load_dataset
+from nodejepa.diagnostics import diagnose
+from nodejepa.evaluation import linear_probe
+from nodejepa.graph_checks import Features
+from nodejepa.methods import Estimator, find_method, make_estimator, make_method
+from nodejepa.methods.estimator import versions
+from nodejepa.study.cell import Cell
+from nodejepa.study.encoders import trained_encoder
+from nodejepa.study.records import Record
+
+TIMED_EPOCHS = 6  # of an efficiency cell; the first also warms up and is not counted
+
+
+def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:
+    """Do what the cell asks for; accuracies are in percent."""
+    dataset = load_dataset(cell.dataset, data_root)
+    split = dataset.split(cell.split, seed=cell.seed)
+    if cell.kind == "efficiency":
+        found = _efficiency(cell, dataset)
+    else:
+        method, embeddings = _embed(cell, dataset, split, runs)
+        found = _training(method) | _probe(embeddings, dataset, split)
+        if cell.kind == "finetune":
+            if method is None:
+                raise TypeError(f"{cell.method} has no encoder to fine-tune")
+            from nodejepa.evaluation.finetune import finetune
+
+            tuned = finetune(method, dataset.graph, dataset.labels, split, seed=cell.seed).to_dict()
+            found |= {
+                name if name.startswith("scratch") else f"finetune_{name}": v for name, v in tuned.items()
+            }
+        elif find_method(cell.method).supervised:
+            found |= _own_head(method, dataset, split)
+    return {
+        **found,
+        "split_hash": split.hash,
+        "graph_hash": dataset.graph.content_hash,
+        "threads": torch.get_num_threads(),
+        "versions": versions(),
+    }
+
+
+def _embed(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> tuple[Estimator | None, Features]:
+    if find_method(cell.method).trained:
+        estimator = trained_encoder(cell, dataset, split, runs)
+        return estimator, estimator.transform(dataset.graph)
+    floor = make_method(cell.method, dataset=cell.dataset, seed=cell.seed)
+    return None, floor.fit(dataset.graph).transform(dataset.graph)
+
+
+def _probe(embeddings: Features, dataset: Dataset, split: Split) -> Record:
+    fair, paper = (
+        linear_probe(embeddings, dataset.labels, [split], mode=m).scores[0] for m in ("fair", "paper")
+    )
+    geometry = diagnose(embeddings)
+    return {
+        "test_accuracy": fair.test_accuracy,
+        "val_accuracy": fair.val_accuracy,
+        "test_accuracy_paper_probe": paper.test_accuracy,
+        "val_accuracy_paper_probe": paper.val_accuracy,
+        "probe": {"scaling": fair.scaling, "C": fair.C, "converged": fair.converged},
+        "effective_rank": geometry.effective_rank,
+        "mean_std": geometry.mean_std,
+        "participation_ratio": geometry.participation_ratio_centred,
+        "participation_ratio_uncentred": geometry.participation_ratio_uncentred,
+        "collapsed": geometry.collapsed,
+        "verdict": geometry.verdict,
+    }
+
+
+def _training(method: Estimator | None) -> Record:
+    """Time and memory of the training that made the encoder, whenever that was."""
+    history = [] if method is None else method.history_
+    seconds = [epoch["seconds"] for epoch in history]
+    return {
+        "epochs": len(history),
+        "train_seconds": round(sum(seconds), 3),
+        "epoch_seconds": round(statistics.median(seconds), 4) if seconds else None,
+        "peak_memory_mb": round(max(epoch["peak_memory_mb"] for epoch in history), 1) if history else None,
+        "final_loss": history[-1]["loss"] if history else None,
+    }
+
+
+def _own_head(method: Any, dataset: Dataset, split: Split) -> Record:
+    """A supervised method's own classifier beside the probe of its embeddings."""
+    right = method.predict(dataset.graph) == dataset.labels
+    return {
+        "head_test_accuracy": 100 * float(right[split.test].mean()),
+        "head_val_accuracy": 100 * float(right[split.val].mean()),
+    }
+
+
+def _efficiency(cell: Cell, dataset: Dataset) -> Record:
+    """Median seconds of a few epochs, and what the whole training would take at that pace."""
+    whole = cell.epochs
+    few = min(whole, TIMED_EPOCHS)
+    estimator: Any = make_estimator(
+        cell.method,
+        preset=cell.preset,
+        dataset=cell.dataset,
+        seed=cell.seed,
+        overrides={**cell.settings, "training.epochs": few},
+    )
+    if find_method(cell.method).supervised:
+        estimator.fit(dataset.graph, labels=dataset.labels, split=dataset.split(cell.split, seed=cell.seed))
+    else:
+        estimator.fit(dataset.graph)
+    seconds = [epoch["seconds"] for epoch in estimator.history_][1 if few > 1 else 0 :]
+    epoch_seconds = statistics.median(seconds)
+    return {
+        "epochs": whole,
+        "timed_epochs": len(seconds),
+        "epoch_seconds": round(epoch_seconds, 4),
+        "total_seconds": round(epoch_seconds * whole, 1),
+        "peak_memory_mb": round(estimator.history_[-1]["peak_memory_mb"], 1),
+    }

@@ -1,0 +1,209 @@
+"""Running a study: measure what has no record yet, some cells at a time, and lose nothing on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from nodejepa.data.catalogue import CATALOGUE, load_dataset
+from nodejepa.errors import ConfigError, DataError
+from nodejepa.progress import announce_duration, progress_bar
+from nodejepa.study.cell import Cell
+from nodejepa.study.estimate import Estimator, in_words
+from nodejepa.study.records import append_record, finished, read_records
+from nodejepa.study.spec import StudySpec
+from nodejepa.study.worker import FAILED, MEASURED, TAKEN, cell_record
+
+NO_DATA = "not run here: data not available offline"
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where a study reads and writes."""
+
+    out: Path  # records.jsonl, later tables and figures
+    runs: Path  # trained encoders, shared by all studies
+    data_root: Path | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is left to do, and about how long it takes one worker."""
+
+    cells: tuple[Cell, ...]
+    seconds: tuple[float, ...]
+    measured: int  # cells of the study that need nothing
+
+    @property
+    def total_seconds(self) -> float:
+        """Of all cells one after another."""
+        return sum(self.seconds)
+
+
+@dataclass
+class Outcome:
+    """How a run of a study went."""
+
+    measured: int = 0
+    failed: int = 0
+    elsewhere: int = 0  # taken by another runner
+    not_run: int = 0
+
+
+def make_plan(
+    spec: StudySpec,
+    folders: Folders,
+    *,
+    retry_failed: bool = False,
+    wanted: Callable[[Cell], bool] = lambda _: True,
+) -> Plan:
+    """The cells without a record, in the order of the specification."""
+    records = read_records(folders.out)
+    done = finished(records, retry_failed=retry_failed)
+    left = tuple(cell for cell in spec.cells if cell.key not in done and wanted(cell))
+    estimator = Estimator(records, folders.runs)
+    seconds = tuple(estimator.seconds(cell) for cell in left)
+    return Plan(left, seconds, sum(cell.key in done for cell in spec.cells))
+
+
+def run_study(
+    plan: Plan,
+    folders: Folders,
+    *,
+    jobs: int = 1,
+    threads: int | None = None,
+    retry_failed: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> Outcome:
+    """Measure the cells of a plan in ``jobs`` processes; one line of ``records.jsonl`` a cell.
+
+    Args:
+        plan: what to measure.
+        folders: where to.
+        jobs: cells at a time. One thread each is usually faster than one cell with all threads.
+        threads: of each process; all cores shared evenly if not given.
+        retry_failed: as in the plan.
+        say: told about each finished cell.
+    """
+    cores = os.cpu_count() or 1
+    if not 1 <= jobs <= 4 * cores:
+        raise ConfigError(f"jobs is {jobs}", fix=f"Use 1 to {4 * cores}.")
+    outcome = Outcome()
+    cells = _with_data(plan.cells, folders, outcome, say)
+    seconds = dict(zip((cell.key for cell in plan.cells), plan.seconds, strict=True))
+    left = sum(seconds[cell.key] for cell in cells)
+    announce_duration("The study", left / jobs)
+    order = _Orders(folders, threads or max(1, cores // jobs), retry_failed)
+    started = time.monotonic()
+    with progress_bar("Cells", total=len(cells)) as advance, _pool(jobs, order) as pool:
+        futures = {pool.submit(order.measure, cell): cell for cell in cells}
+        for number, future in enumerate(as_completed(futures), start=1):
+            cell, code = futures[future], future.result()
+            left -= seconds[cell.key]
+            _count(outcome, cell, code, folders)
+            advance(1, note=f"about {in_words(left / jobs)} left; last: {cell.label}")
+            spent = in_words(time.monotonic() - started)
+            ended = {MEASURED: "done", FAILED: "FAILED", TAKEN: "elsewhere"}.get(code, "FAILED")
+            say(f"[{number}/{len(cells)}, {spent}] {ended}: {cell.label}")
+    return outcome
+
+
+class _Orders:
+    """Starts the worker processes and stops them with us."""
+
+    def __init__(self, folders: Folders, threads: int, retry_failed: bool) -> None:
+        self.folders, self.retry_failed = folders, retry_failed
+        self.environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+        self.running: set[subprocess.Popen[bytes]] = set()
+        self.stopped = False
+        self.guard = threading.Lock()
+
+    def measure(self, cell: Cell) -> int:
+        """The exit code of the process that measured the cell."""
+        if cell.key in finished(read_records(self.folders.out), retry_failed=self.retry_failed):
+            return TAKEN
+        root = self.folders.data_root
+        text = json.dumps(
+            {
+                "cell": cell.to_json(),
+                "out": str(self.folders.out),
+                "runs": str(self.folders.runs),
+                "data_root": str(root) if root else None,
+                "retry_failed": self.retry_failed,
+            }
+        )
+        with self.guard:
+            if self.stopped:
+                return TAKEN
+            process = subprocess.Popen(
+                [sys.executable, "-m", "nodejepa.study.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=self.environment,
+            )
+            self.running.add(process)
+        process.communicate(text.encode())
+        with self.guard:
+            self.running.discard(process)
+            return TAKEN if self.stopped else process.returncode
+
+    def stop(self) -> None:
+        """End all workers; each has its last checkpoint."""
+        with self.guard:
+            self.stopped = True
+            for process in self.running:
+                process.terminate()
+
+
+@contextmanager
+def _pool(jobs: int, orders: _Orders) -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            yield pool
+        except BaseException:  # Ctrl-C: what waits is dropped, what runs is ended
+            orders.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _with_data(
+    cells: Sequence[Cell], folders: Folders, outcome: Outcome, say: Callable[[str], None]
+) -> list[Cell]:
+    """The cells whose graph is here or can be fetched; the others are recorded as not run."""
+    missing = set()
+    for name in dict.fromkeys(cell.dataset for cell in cells):
+        if not CATALOGUE[name].is_present(folders.data_root):
+            try:
+                load_dataset(name, folders.data_root)
+            except DataError as error:
+                say(f"{name}: {error}")
+                missing.add(name)
+    known = {r["key"] for r in read_records(folders.out) if r.get("status") == "not run"}
+    for cell in cells:
+        if cell.dataset in missing:
+            outcome.not_run += 1
+            if cell.key not in known:
+                append_record(folders.out, cell_record(cell, "not run", reason=NO_DATA))
+    return [cell for cell in cells if cell.dataset not in missing]
+
+
+def _count(outcome: Outcome, cell: Cell, code: int, folders: Folders) -> None:
+    if code == MEASURED:
+        outcome.measured += 1
+    elif code == TAKEN:
+        outcome.elsewhere += 1
+    else:
+        outcome.failed += 1
+        if code != FAILED:  # it did not live to say so itself
+            how = f"signal {-code}: out of memory?" if code < 0 else f"exit code {code}"
+            append_record(folders.out, cell_record(cell, "failed", reason=f"the process ended with {how}"))

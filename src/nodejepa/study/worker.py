@@ -1,0 +1,72 @@
+"""One process measures one cell (``python -m nodejepa.study.worker``, the order on stdin).
+
+A process of its own has its own peak memory, and if the system kills it the study goes on. It claims the cell
+and writes the record itself, so neither a second runner nor the death of the first one does harm.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from nodejepa.errors import NodeJEPAError
+from nodejepa.files import write_text
+from nodejepa.study.cell import Cell
+from nodejepa.study.records import Record, append_record, finished, read_records
+
+MEASURED, FAILED, TAKEN = 0, 3, 4  # exit codes
+
+
+def work(cell: Cell, out: Path, runs: Path, data_root: Path | None, *, retry_failed: bool) -> int:
+    """Measure the cell unless somebody has done it or is doing it; the record says how it ended."""
+    claims = runs / "claims"
+    claims.mkdir(parents=True, exist_ok=True)
+    with (claims / cell.key).open("w") as claim:
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return TAKEN
+        if cell.key in finished(read_records(out), retry_failed=retry_failed):
+            return TAKEN
+        try:
+            from nodejepa.study.measure import measure  # heavy: not before the cell is ours
+
+            found = measure(cell, runs, data_root)
+        except Exception as error:
+            write_text(runs / "failures" / f"{cell.key}.txt", f"{cell.label}\n\n{traceback.format_exc()}")
+            append_record(out, cell_record(cell, "failed", reason=_reason(error)))
+            return FAILED
+        append_record(out, cell_record(cell, "done", **found))
+        return MEASURED
+
+
+def cell_record(cell: Cell, status: str, **found: Any) -> Record:
+    """A line of ``records.jsonl``."""
+    identity = {"config": cell.config, "config_hash": cell.config_hash, "key": cell.key}
+    return {**cell.describe(), "status": status, **found, **identity}
+
+
+def _reason(error: Exception) -> str:
+    """Without ``where``: records are committed, and it may be a path of this machine."""
+    return error.what if isinstance(error, NodeJEPAError) else f"{type(error).__name__}: {error}"
+
+
+def main() -> int:
+    """Read the order, obey."""
+    order = json.loads(sys.stdin.read())
+    root = order["data_root"]
+    return work(
+        Cell.from_json(order["cell"]),
+        Path(order["out"]),
+        Path(order["runs"]),
+        Path(root) if root else None,
+        retry_failed=order["retry_failed"],
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
