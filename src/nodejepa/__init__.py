@@ -31,8 +31,19 @@ if TYPE_CHECKING:
     )
     from nodejepa.evaluation import ProbeResult, fewshot_probe, linear_probe
     from nodejepa.graph import Graph
-    from nodejepa.io import as_graph, from_networkx, from_pyg, to_networkx, to_pyg
+    from nodejepa.io import (
+        as_graph,
+        embeddings_frame,
+        export_embeddings,
+        from_networkx,
+        from_pyg,
+        read_embeddings,
+        to_networkx,
+        to_pyg,
+        write_embeddings,
+    )
     from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_method
+    from nodejepa.neighbours import Neighbours, nearest_neighbours
     from nodejepa.structure import descriptors
 
 __version__ = version("nodejepa")
@@ -45,8 +56,10 @@ __all__ = [
     "Dataset",
     "Diagnostics",
     "EvaluationError",
+    "FeatureSchema",
     "Graph",
     "GraphError",
+    "Neighbours",
     "NodeJEPA",
     "NodeJEPAError",
     "PatchJEPA",
@@ -57,16 +70,22 @@ __all__ = [
     "as_graph",
     "descriptors",
     "diagnose",
+    "embeddings_frame",
+    "export_embeddings",
     "fewshot_probe",
     "from_networkx",
     "from_pyg",
     "linear_probe",
     "load_dataset",
+    "load_graph",
     "load_method",
     "make_method",
     "make_split",
+    "nearest_neighbours",
+    "read_embeddings",
     "to_networkx",
     "to_pyg",
+    "write_embeddings",
 ]
 
 _HOMES = {
@@ -83,8 +102,19 @@ _HOMES = {
     ),
     "evaluation": ("ProbeResult", "fewshot_probe", "linear_probe"),
     "graph": ("Graph",),
-    "io": ("as_graph", "from_networkx", "from_pyg", "to_networkx", "to_pyg"),
+    "io": (
+        "as_graph",
+        "embeddings_frame",
+        "export_embeddings",
+        "from_networkx",
+        "from_pyg",
+        "read_embeddings",
+        "to_networkx",
+        "to_pyg",
+        "write_embeddings",
+    ),
     "methods": ("METHODS", "NodeJEPA", "PatchJEPA", "load_method", "make_method"),
+    "neighbours": ("Neighbours", "nearest_neighbours"),
     "structure": ("descriptors",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

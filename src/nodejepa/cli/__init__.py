@@ -16,9 +16,12 @@ import typer
 import nodejepa
 from nodejepa.cli.catalogue import datasets, methods
 from nodejepa.cli.demo import demo
+from nodejepa.cli.export import EXPORT_EXAMPLES, export
 from nodejepa.cli.failures import INTERRUPTED, report_bug, report_error, report_os_error, show_warning
+from nodejepa.cli.neighbours import NEIGHBOURS_EXAMPLES, neighbours
 from nodejepa.cli.pretrain import EMBED_EXAMPLES, PRETRAIN_EXAMPLES, embed, pretrain
 from nodejepa.cli.probe import PROBE_EXAMPLES, probe
+from nodejepa.cli.report import REPORT_EXAMPLES, report
 from nodejepa.cli.study import study
 from nodejepa.errors import NodeJEPAError
 
@@ -36,7 +39,10 @@ app.command()(demo)
 app.command(epilog=PRETRAIN_EXAMPLES)(pretrain)
 app.command(epilog=EMBED_EXAMPLES)(embed)
 app.command(epilog=PROBE_EXAMPLES)(probe)
+app.command(epilog=REPORT_EXAMPLES)(report)
 app.add_typer(study, name="study")
+app.command(epilog=NEIGHBOURS_EXAMPLES)(neighbours)
+app.command(epilog=EXPORT_EXAMPLES)(export)
 app.command()(datasets)
 app.command()(methods)
 

@@ -38,7 +38,7 @@ def write_embeddings(path: str | Path, graph: Graph, embeddings: Features) -> No
     names = ["id", *(f"z{j}" for j in range(columns.shape[1]))]
     table = pa.table([ids, *(pa.array(column) for column in columns.T)], names=names)
     with atomic_path(path) as temporary:
-        pq.write_table(table, temporary)
+        pq.write_table(table, temporary, write_page_checksum=True)  # a flipped bit is found on reading
 
 
 def check_ending(path: str | Path) -> str:

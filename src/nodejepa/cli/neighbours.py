@@ -1,0 +1,94 @@
+"""``nodejepa neighbours``: the nodes that the embeddings put next to a node."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from nodejepa.cli.screen import stderr, stdout
+
+if TYPE_CHECKING:
+    from nodejepa.io import StoredEmbeddings
+    from nodejepa.neighbours import Neighbours
+
+NEIGHBOURS_EXAMPLES = (
+    "Examples:\n\n"
+    "nodejepa neighbours z.parquet --id user-17\n\n"
+    "nodejepa neighbours z.npy --id 0 -k 5 --metric euclidean --json"
+)
+
+
+class Measure(StrEnum):
+    """How nearness is measured."""
+
+    cosine = "cosine"
+    euclidean = "euclidean"
+
+
+def neighbours(
+    embeddings: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Embeddings: .parquet (with ids) or .npy (row numbers).")
+    ],
+    node: Annotated[str, typer.Option("--id", help="The node, as its id is written in the file.")],
+    k: Annotated[int, typer.Option("-k", "--k", help="How many neighbours.", min=1)] = 10,
+    metric: Annotated[
+        Measure, typer.Option(help="cosine similarity, or euclidean distance.")
+    ] = Measure.cosine,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
+) -> None:
+    """List the nodes nearest to a node in a file of embeddings; the search is exact."""
+    from nodejepa.io import find_row, read_embeddings
+    from nodejepa.neighbours import nearest_neighbours
+
+    stored = read_embeddings(embeddings)
+    row = find_row(stored.ids, node)
+    found = nearest_neighbours(stored.matrix, [row], k=k, metric=metric.value)
+    if metric is Measure.cosine and not stored.matrix[row].any():
+        stderr.print(
+            Text("This node's embedding is all zeros: its similarity to every node counts as 0."), style="dim"
+        )
+    if as_json:
+        typer.echo(json.dumps(_plain(stored, row, found), indent=2, allow_nan=False))
+    else:
+        _show(stored, row, found)
+
+
+def _score_name(found: Neighbours) -> str:
+    return "similarity" if found.metric == "cosine" else "distance"
+
+
+def _plain(stored: StoredEmbeddings, row: int, found: Neighbours) -> dict[str, object]:
+    def name(i: int) -> int | str:
+        value = stored.ids[i].item() if hasattr(stored.ids[i], "item") else stored.ids[i]
+        return value if type(value) in (int, str) else str(value)
+
+    pairs = zip(found.rows[0].tolist(), found.scores[0].tolist(), strict=True)
+    return {
+        "id": name(row),
+        "row": row,
+        "metric": found.metric,
+        "neighbours": [{"id": name(i), "row": i, _score_name(found): score} for i, score in pairs],
+    }
+
+
+def _show(stored: StoredEmbeddings, row: int, found: Neighbours) -> None:
+    table = Table(title=Text(f"Nearest to {_printable(stored.ids[row])}"))
+    table.add_column("", justify="right")
+    table.add_column("id", overflow="fold")
+    table.add_column(_score_name(found), justify="right")
+    for place, (i, score) in enumerate(zip(found.rows[0], found.scores[0], strict=True), start=1):
+        table.add_row(str(place), Text(_printable(stored.ids[i])), f"{score:.4f}")
+    stdout.print(table)
+
+
+def _printable(name: object) -> str:
+    """An id for the screen: control characters, which could drive the terminal, are written out."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(name)
+    )
