@@ -2,19 +2,31 @@
 
 from nodejepa.io.convert import as_graph, from_networkx, from_pyg, to_networkx, to_pyg
 from nodejepa.io.embeddings import write_embeddings
+from nodejepa.io.embeddings_reader import StoredEmbeddings, read_embeddings
+from nodejepa.io.export import EXPORT_FORMATS, Exported, export_embeddings
 from nodejepa.io.feature_schema import FeatureSchema
+from nodejepa.io.frame import embeddings_frame
+from nodejepa.io.id_lookup import find_row, rows_of
 from nodejepa.io.load import LoadedGraph, load_graph, read_graph
 from nodejepa.io.report import ReadReport
 
 __all__ = [
+    "EXPORT_FORMATS",
+    "Exported",
     "FeatureSchema",
     "LoadedGraph",
     "ReadReport",
+    "StoredEmbeddings",
     "as_graph",
+    "embeddings_frame",
+    "export_embeddings",
+    "find_row",
     "from_networkx",
     "from_pyg",
     "load_graph",
+    "read_embeddings",
     "read_graph",
+    "rows_of",
     "to_networkx",
     "to_pyg",
     "write_embeddings",
