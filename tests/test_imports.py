@@ -19,8 +19,8 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 ORDER = [
     {"errors", "files", "progress", "config", "diagnostics", "neighbours"},
     {"graph_checks", "graph_ids", "graph"},
-    {"data", "io"},
     {"structure"},
+    {"data", "io"},
     {"masking"},
     {"nn"},
     {"objectives"},

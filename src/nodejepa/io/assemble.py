@@ -1,0 +1,127 @@
+"""Positions and rows of nodes -> the graph, its edges counted on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from nodejepa.errors import GraphError
+from nodejepa.graph import Graph
+from nodejepa.graph_checks import Features
+from nodejepa.io.feature_schema import FeatureSchema, InfinitePolicy, MissingPolicy, TextPolicy
+from nodejepa.io.join import Joined, Nodes
+from nodejepa.io.report import ReadReport
+from nodejepa.progress import progress_bar
+
+STRUCTURAL_WIDTH = 11  # PageRank, degree, clustering and 8 spectral coordinates
+
+
+def build_graph(joined: Joined, directed: bool, report: ReadReport) -> Graph:
+    """The graph without features; self-loops, repetitions and zero weights are counted and noted."""
+    source, target, weight = joined.source, joined.target, joined.weight
+    if weight is not None:
+        report.zero_weight_rows = int(np.count_nonzero(weight == 0))
+    with progress_bar("Building the graph"):
+        graph = Graph.from_edges(
+            source,
+            target,
+            num_nodes=joined.num_nodes,
+            weights=weight,
+            direction="keep" if directed else "symmetrize",
+        )
+        loops = source == target
+        kept = ~loops if weight is None else ~loops & (weight > 0)
+        report.self_loop_rows = int(loops.sum())
+        pairs = source[kept].astype(np.int64) * joined.num_nodes + target[kept]
+        pairs.sort()
+        distinct = int(np.count_nonzero(np.diff(pairs))) + int(pairs.size > 0)
+    report.duplicate_rows = pairs.size - distinct
+    report.reciprocal_pairs = 0 if directed else distinct - graph.num_edges // 2
+    report.nodes, report.edges = graph.num_nodes, graph.num_edges // (1 if directed else 2)
+    report.isolated_nodes = int(joined.num_nodes - np.union1d(*graph.adjacency.nonzero()).size)
+    _say(report, weighted=weight is not None)
+    # the ids are distinct by construction: the constructor takes them without looking at each again
+    return replace(graph, node_ids=joined.ids)
+
+
+def _say(report: ReadReport, *, weighted: bool) -> None:
+    if report.self_loop_rows:
+        report.note(f"{report.self_loop_rows} edges join a node with itself and are left out.")
+    if report.zero_weight_rows:
+        report.note(f"{report.zero_weight_rows} edges weigh 0 and are left out.")
+    if report.duplicate_rows:
+        merged = "their weights add up" if weighted else "each counts once"
+        report.note(f"{report.duplicate_rows} edges repeat another; {merged}.")
+    if report.reciprocal_pairs:
+        report.note(f"{report.reciprocal_pairs} edges are listed in both directions and count once.")
+    if report.isolated_nodes:
+        report.note(f"{report.isolated_nodes} nodes have no edge; they are kept.")
+
+
+def encode_nodes(
+    graph: Graph,
+    nodes: Nodes,
+    schema: FeatureSchema | None,
+    report: ReadReport,
+    *,
+    text: TextPolicy,
+    missing: MissingPolicy,
+    infinite: InfinitePolicy,
+    structural: bool | None,
+) -> tuple[Graph, FeatureSchema]:
+    """The graph with its features, as ``schema`` says or as fitted here."""
+    features: Features = np.zeros((graph.num_nodes, 0), dtype=np.float32)
+    if schema is not None:
+        if nodes.matrix is not None:
+            schema.check_matrix(nodes.matrix, nodes.where)
+            features = nodes.matrix
+        elif nodes.table is not None:
+            features = schema.apply(nodes.table, typed=nodes.typed, where=nodes.where, report=report)
+        elif schema.columns or schema.matrix_width is not None:
+            raise GraphError(
+                "the features need a node table, but there is none",
+                where="nodes",
+                fix=f"It has columns {', '.join(repr(c.name) for c in schema.columns[:10])}."
+                if schema.columns
+                else f"Give a matrix of {schema.matrix_width} columns.",
+            )
+        fitted = schema
+    else:
+        if nodes.matrix is not None:
+            features = nodes.matrix
+            fitted = FeatureSchema(matrix_width=int(features.shape[1]))
+        elif nodes.table is not None:
+            fitted, features = FeatureSchema.fit(
+                nodes.table,
+                typed=nodes.typed,
+                where=nodes.where,
+                report=report,
+                text=text,
+                missing=missing,
+                infinite=infinite,
+            )
+        else:
+            fitted = FeatureSchema()
+        if structural or (structural is None and fitted.width == 0):
+            fitted = replace(fitted, structural=STRUCTURAL_WIDTH)
+            report.note(
+                "features are structural: PageRank, degree, clustering and spectral coordinates."
+                if fitted.width == STRUCTURAL_WIDTH
+                else "structural descriptors are added to the features."
+            )
+    if fitted.structural:
+        features = _with_structure(graph, features)
+    return graph.with_features(features), fitted
+
+
+def _with_structure(graph: Graph, features: Features) -> Features:
+    from nodejepa.structure import descriptors  # brings the compiler with it: only where it is needed
+
+    places = descriptors(graph)
+    if not features.shape[1]:
+        return places
+    if sp.issparse(features):
+        return sp.csr_array(sp.hstack([features, sp.csr_array(places)], format="csr"))
+    return np.column_stack([features, places])

@@ -1,0 +1,183 @@
+"""What the cells of a column mean: numbers, truth values, moments in time, vectors or words.
+
+Columns of text files arrive as text and are interpreted from all of their cells; typed columns keep their
+type. Numbers come out as float64 ``[rows, width]`` with NaN where a cell is empty, words as Arrow strings.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nodejepa.errors import GraphError
+
+Kind: TypeAlias = Literal["numeric", "boolean", "time", "vector", "words", "empty"]
+Numbers: TypeAlias = npt.NDArray[np.float64]
+
+MISSING = ("", "#N/A", "-nan", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
+_NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
+_MOSTLY = 0.9  # from this share of numbers on, a cell that is none is taken for a mistake
+
+
+class Cells(NamedTuple):
+    """A column and what it holds: ``numbers`` for every kind but words, which have ``words``."""
+
+    kind: Kind
+    numbers: Numbers
+    words: pa.ChunkedArray | None = None
+
+
+_NONE = np.zeros((0, 0))
+
+
+def interpret(values: pa.ChunkedArray, typed: bool, where: str) -> Cells:
+    """What a column holds, decided from all of it."""
+    if not typed:
+        return _interpret_text(untyped_words(values), where)
+    values = _undecorated(values)
+    kind = values.type
+    if pa.types.is_null(kind) or values.null_count == len(values):
+        return Cells("empty", _NONE)
+    if pa.types.is_boolean(kind):
+        return Cells("boolean", _column(values.cast(pa.int8())))
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return Cells("numeric", _column(values))
+    if pa.types.is_decimal(kind):
+        return Cells("numeric", _column(values.cast(pa.float64())))
+    if pa.types.is_temporal(kind):
+        return Cells("time", _moments(values, where))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return Cells("vector", _vectors(values, where))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
+        return Cells("words", _NONE, values.cast(pa.large_string()))
+    raise GraphError(
+        f"{kind} values cannot become features",
+        where=where,
+        fix="Leave the column out with ignore=, or store numbers, words, dates or lists of numbers.",
+    )
+
+
+def expect(kind: Kind, values: pa.ChunkedArray, typed: bool, where: str) -> Cells:
+    """The column as the kind it must be, or an error that says what it is instead."""
+    if not typed and kind == "words":
+        return Cells("words", _NONE, untyped_words(values))
+    cells = interpret(values, typed, where)
+    if cells.kind == "empty" or (cells.kind == kind):
+        return cells
+    raise GraphError(
+        f"the column holds {_SHOWN[cells.kind]} where {_SHOWN[kind]} are expected",
+        where=where,
+        fix="Store it as in the table the features were fitted on.",
+    )
+
+
+_SHOWN: dict[Kind, str] = {
+    "numeric": "numbers",
+    "boolean": "truth values",
+    "time": "moments in time",
+    "vector": "lists of numbers",
+    "words": "text",
+    "empty": "nothing",
+}
+
+
+def untyped_words(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Cells of a text file without the spaces around them; what says "missing" is missing."""
+    words = pc.utf8_trim(values.cast(pa.large_string()), " \t")
+    empty = pc.is_in(words, value_set=pa.array(MISSING, type=pa.large_string()))
+    return pc.if_else(empty, pa.scalar(None, type=pa.large_string()), words)
+
+
+def _interpret_text(words: pa.ChunkedArray, where: str) -> Cells:
+    if words.null_count == len(words):
+        return Cells("empty", _NONE)
+    try:
+        return Cells("numeric", _column(words.cast(pa.float64())))
+    except pa.ArrowInvalid:
+        pass
+    lower = pc.utf8_lower(words)
+    truth = pa.array(["true", "false", None], type=pa.large_string())
+    if pc.all(pc.is_in(lower, value_set=truth)).as_py():
+        return Cells("boolean", _column(pc.equal(lower, "true").cast(pa.int8())))
+    numeric = pc.fill_null(pc.match_substring_regex(words, _NUMBER), True)
+    bad = len(words) - int(pc.sum(numeric).as_py())
+    if bad == 0:
+        return Cells("numeric", _column(pc.utf8_ltrim(words, "+").cast(pa.float64())))
+    if bad <= (1 - _MOSTLY) * (len(words) - words.null_count):
+        row = int(pc.index(numeric, False).as_py())
+        raise GraphError(
+            f"row {row + 1} is {words[row].as_py()[:60]!r} in a column of numbers ({bad} such)",
+            where=where,
+            fix="Correct or empty the cell, or leave the column out with ignore=; rows are counted from 1.",
+        )
+    for zone in (None, "UTC"):
+        try:
+            return Cells("time", _moments(words.cast(pa.timestamp("us", tz=zone)), where))
+        except pa.ArrowInvalid:
+            continue
+    return Cells("words", _NONE, words)
+
+
+def _undecorated(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without extension types and dictionaries, which only say how values are stored."""
+    kind = values.type
+    if isinstance(kind, pa.BaseExtensionType):
+        values = pa.chunked_array([chunk.storage for chunk in values.chunks], type=kind.storage_type)
+        kind = kind.storage_type
+    if pa.types.is_dictionary(kind):
+        values = values.cast(kind.value_type)
+    return values
+
+
+def _column(values: pa.ChunkedArray) -> Numbers:
+    numbers = values.cast(pa.float64(), safe=False).to_numpy()  # missing becomes NaN
+    return np.array(numbers, dtype=np.float64).reshape(-1, 1)
+
+
+def _moments(values: pa.ChunkedArray, where: str) -> Numbers:
+    """Seconds, since 1970 for dates."""
+    kind = values.type
+    try:
+        if pa.types.is_date(kind):
+            return _column(values.cast(pa.date32()).cast(pa.int32())) * 86400.0
+        if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind):
+            ticks = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
+            bits = pa.int32() if pa.types.is_time32(kind) else pa.int64()
+            return _column(values.cast(bits)) / ticks
+    except pa.ArrowInvalid:
+        pass
+    raise GraphError(
+        f"{kind} values cannot become numbers",
+        where=where,
+        fix="Store seconds, or leave it out with ignore=.",
+    )
+
+
+def _vectors(values: pa.ChunkedArray, where: str) -> Numbers:
+    """Lists of one length as rows; a missing list is a row of NaN."""
+    inner: Any = values.type.value_type
+    if not (pa.types.is_integer(inner) or pa.types.is_floating(inner) or pa.types.is_boolean(inner)):
+        raise GraphError(
+            f"lists of {inner} cannot become features", where=where, fix="Leave the column out with ignore=."
+        )
+    lengths = pc.list_value_length(values)
+    width = pc.max(lengths).as_py() or 0
+    odd = pc.fill_null(pc.not_equal(lengths, width), False)
+    if pc.any(odd).as_py():
+        row = int(pc.index(odd, True).as_py())
+        raise GraphError(
+            f"row {row + 1} is a list of {lengths[row].as_py()} numbers, others have {width}",
+            where=where,
+            fix="Give lists of one length; rows are counted from 1.",
+        )
+    if pa.types.is_boolean(inner):
+        values = values.cast(pa.list_(pa.int8()))
+    present = np.asarray(pc.is_valid(values).to_numpy(), dtype=bool)
+    rows = np.full((len(values), width), np.nan)
+    flat = pc.list_flatten(values.drop_null()).cast(pa.float64(), safe=False)
+    rows[present] = flat.to_numpy().reshape(-1, width)
+    return rows

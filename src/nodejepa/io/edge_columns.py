@@ -1,0 +1,115 @@
+"""Which columns of an edge list are its ends and its weight, as told or as their names suggest."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from nodejepa.errors import GraphError
+from nodejepa.io.report import ReadReport
+from nodejepa.io.tables import Table
+
+_PAIRS = (
+    ("source", "target"),
+    ("src", "dst"),
+    ("src", "dest"),
+    ("source", "destination"),
+    ("source", "dest"),
+    ("from", "to"),
+    ("u", "v"),
+    ("head", "tail"),
+    ("start", "end"),
+    ("sender", "receiver"),
+    ("citing", "cited"),
+    ("follower", "followee"),
+    ("subject", "object"),
+    ("parent", "child"),
+    ("node1", "node2"),
+    ("id1", "id2"),
+    ("user1", "user2"),
+    ("i", "j"),
+    ("row", "col"),
+    ("a", "b"),
+    ("x", "y"),
+)
+_ENDINGS = ("", "id", "node", "nodeid", "name", "uuid")
+_PARTNER = {a + end: b + end for end in _ENDINGS for a, b in reversed(_PAIRS)}
+_WEIGHTS = ("weight", "weights", "edgeweight")
+_IDS = ("id", "nodeid", "node", "nodes", "uuid", "key", "vertex", "vertexid", "name", "label")
+_ID_NAMES = _IDS[:-1]  # "label" names nodes in some formats and classes in others: never guessed
+
+
+def edge_columns(
+    table: Table,
+    source: str | None,
+    target: str | None,
+    weight: str | Literal[False] | None,
+    report: ReadReport,
+) -> tuple[str, str, str | None]:
+    """Names of the source, target and weight columns; what was not told is guessed, and said."""
+    if len(table.names) < 2:
+        raise GraphError(
+            f"an edge list needs two columns, there is only {', '.join(map(repr, table.names)) or 'none'}",
+            where=table.where,
+            fix="Give one column for each end of an edge.",
+        )
+    told = {name for name in (source, target, weight) if name}
+    for name, argument in ((source, "source"), (target, "target"), (weight, "weight")):
+        if name:
+            table.find(name, argument)
+    free = [name for name in table.names if name not in told]
+    if source is None or target is None:
+        first, second = _guess_ends(free, source, target)
+        if first is None or second is None or first == second:
+            raise GraphError(
+                "the ends of the edges cannot be found", where=table.where, fix="Name source and target."
+            )
+        report.note(f"edges run from column {first!r} to column {second!r} (guessed).")
+        source, target = first, second
+    if source == target:
+        raise GraphError(
+            f"source and target are both {source!r}", where=table.where, fix="Name two different columns."
+        )
+    if weight is None:
+        left = (name for name in free if name not in (source, target))
+        weight = next((name for name in left if _plain(name) in _WEIGHTS), False)
+        if weight:
+            report.note(f"edge weights are column {weight!r} (guessed; weight=False leaves them out).")
+    elif weight and weight in (source, target):
+        raise GraphError(f"{weight!r} is an end of the edges and their weight", where=table.where)
+    unused = [name for name in table.names if name not in (source, target, weight)]
+    if unused:
+        report.note(f"columns of the edges that are not used: {', '.join(map(repr, unused[:10]))}.")
+    report.edge_columns = {"source": source, "target": target, "weight": weight or None}
+    return source, target, weight or None
+
+
+def guess_id_column(table: Table, report: ReadReport, *, positional: bool) -> str | None:
+    """The column that names the nodes.
+
+    Where rows are matched by position (``positional``) ids are decoration: then only a telling name counts.
+    """
+    plain = {_plain(name): name for name in reversed(table.names)}
+    named = next((plain[name] for name in _ID_NAMES if name in plain), None)
+    if named is None and positional:
+        return None
+    column = named or table.names[0]
+    report.note(f"node ids are column {column!r} of the nodes (guessed).")
+    return column
+
+
+def _guess_ends(free: list[str], source: str | None, target: str | None) -> tuple[str | None, str | None]:
+    plain = {_plain(name): name for name in reversed(free)}
+    if source is not None:
+        return source, plain.get(_PARTNER.get(_plain(source), ""), free[0] if free else None)
+    if target is not None:
+        reverse = {b: a for a, b in _PARTNER.items()}
+        return plain.get(reverse.get(_plain(target), ""), free[0] if free else None), target
+    for end in _ENDINGS:
+        for a, b in _PAIRS:
+            if a + end in plain and b + end in plain:
+                return plain[a + end], plain[b + end]
+    return free[0], free[1] if len(free) > 1 else None
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())

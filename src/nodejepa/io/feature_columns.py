@@ -1,0 +1,234 @@
+"""One column of a node table -> columns of the feature matrix, in a way that can be repeated."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+
+from nodejepa.errors import DataError, GraphError
+from nodejepa.io.cells import Cells, Kind, Numbers
+
+ColumnKind: TypeAlias = Literal["numeric", "boolean", "time", "vector", "category", "text"]
+KINDS: tuple[ColumnKind, ...] = ("numeric", "boolean", "time", "vector", "category", "text")
+MAX_CATEGORIES = 100
+TEXT_BUCKETS = 128
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class FeatureColumn:
+    """How one column is encoded. ``width`` columns of the feature matrix come from it.
+
+    ==========  ==================================================================================
+    kind        encoding
+    ==========  ==================================================================================
+    numeric     (x - mean) / scale; missing is 0, the mean
+    time        as numeric, in seconds
+    vector      as numeric, in every dimension
+    boolean     0 or 1; missing is 0
+    category    a column of 0 and 1 for each of ``categories``; one not among them is all zeros
+    text        words hashed into ``buckets`` columns, rows of length 1
+    ==========  ==================================================================================
+
+    With ``indicator`` a last column is 1 where the value is missing.
+    """
+
+    name: str
+    kind: ColumnKind
+    mean: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
+    categories: tuple[str, ...] = ()
+    buckets: int = 0
+    indicator: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many columns of the feature matrix this is."""
+        return len(self.mean) + len(self.categories) + self.buckets + int(self.indicator)
+
+    @property
+    def cell_kind(self) -> Kind:
+        """What the cells must hold."""
+        return "words" if self.kind == "category" or self.kind == "text" else self.kind
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it, without what the kind has no use for."""
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items() if v}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> FeatureColumn:
+        """The column that :meth:`to_dict` wrote."""
+        try:
+            column = cls(
+                name=str(content["name"]),
+                kind=content["kind"],
+                mean=tuple(float(x) for x in content.get("mean", ())),
+                scale=tuple(float(x) for x in content.get("scale", ())),
+                categories=tuple(str(x) for x in content.get("categories", ())),
+                buckets=int(content.get("buckets", 0)),
+                indicator=bool(content.get("indicator", False)),
+            )
+            sound = column.kind in KINDS and len(column.mean) == len(column.scale) and column.width > 0
+            sound = sound and bool(np.all(np.isfinite(column.mean)) and np.all(np.array(column.scale) > 0))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            sound = False
+        if not sound or not 0 <= column.buckets <= 1 << 20:
+            raise DataError(f"not a column of a feature schema: {str(content)[:200]}", where="feature schema")
+        return column
+
+
+def fit_column(
+    name: str, cells: Cells, *, text: Literal["refuse", "hash", "ignore"], where: str
+) -> FeatureColumn | str:
+    """How to encode a column, or the reason why it says nothing."""
+    if cells.kind == "empty":
+        return "all of its values are missing"
+    if cells.words is not None:
+        return _fit_words(name, cells.words, text, where)
+    kind: ColumnKind = cells.kind  # type: ignore[assignment]
+    numbers = cells.numbers
+    present = ~np.isnan(numbers)
+    indicator = not bool(present.all())
+    counts = present.sum(axis=0)
+    known = np.where(present, numbers, 0.0)
+    mean = known.sum(axis=0) / np.maximum(counts, 1)
+    centred = np.where(present, numbers - mean, 0.0)
+    deviation = np.sqrt((centred**2).sum(axis=0) / np.maximum(counts, 1))
+    varies = deviation > 1e-9 * np.abs(known).max(axis=0, initial=0.0)
+    if not varies.any() and not (indicator and present.any()):
+        return f"it is {numbers.flat[0]:g} everywhere" if numbers.size == len(numbers) else "it never varies"
+    if kind == "boolean":
+        return FeatureColumn(name, kind, (0.0,), (1.0,), indicator=indicator)
+    scale = np.where(varies, deviation, 1.0)
+    mean = np.where(varies | (counts > 0), mean, 0.0)
+    return FeatureColumn(name, kind, tuple(mean.tolist()), tuple(scale.tolist()), indicator=indicator)
+
+
+def _fit_words(
+    name: str, words: pa.ChunkedArray, text: Literal["refuse", "hash", "ignore"], where: str
+) -> FeatureColumn | str:
+    missing = words.null_count > 0
+    distinct = words.drop_null().unique()
+    rows = len(words) - words.null_count
+    if len(distinct) <= 1 and not missing:
+        return "it is the same everywhere"
+    if len(distinct) <= min(MAX_CATEGORIES, max(10, rows // 2)):
+        return FeatureColumn(
+            name, "category", categories=tuple(sorted(distinct.to_pylist())), indicator=missing
+        )
+    if text == "hash":
+        return FeatureColumn(name, "text", buckets=TEXT_BUCKETS, indicator=missing)
+    if text == "ignore":
+        return f"it is text with {len(distinct)} different values"
+    raise GraphError(
+        f"the column is text with {len(distinct)} different values, such as {distinct[0].as_py()[:40]!r}",
+        where=where,
+        fix='Leave it out with ignore=, hash its words with text="hash", or replace it by a column of lists: '
+        "embeddings from a language model.",
+    )
+
+
+def refuse_infinite(cells: Cells, where: str, *, as_missing: bool) -> Cells:
+    """Numbers that float32 cannot hold become missing, or an error that names the first."""
+    if cells.words is not None or not cells.numbers.size:
+        return cells
+    bad = np.abs(cells.numbers) > _LARGEST  # false for NaN, which is missing
+    if not bad.any():
+        return cells
+    if as_missing:
+        return cells._replace(numbers=np.where(bad, np.nan, cells.numbers))
+    row, dimension = np.argwhere(bad)[0]
+    raise GraphError(
+        f"row {row + 1} is {cells.numbers[row, dimension]} ({np.count_nonzero(bad)} such)",
+        where=where,
+        fix='Correct it, or take infinite values for missing ones with infinite="missing"; '
+        "rows are counted from 1.",
+    )
+
+
+def count_missing(cells: Cells, rows: int) -> int:
+    """How many rows lack the value or a part of it."""
+    if cells.kind == "empty":
+        return rows
+    if cells.words is not None:
+        return int(cells.words.null_count)
+    return int(np.isnan(cells.numbers).any(axis=1).sum())
+
+
+def encode_column(column: FeatureColumn, cells: Cells, rows: int) -> tuple[Numbers | sp.csr_array, int]:
+    """The column's part of the feature matrix, ``[rows, width]``, and how many values it does not know."""
+    if cells.kind == "empty":
+        block = np.zeros((rows, column.width))
+        if column.indicator:
+            block[:, -1] = 1
+        return block, 0
+    if column.kind == "category":
+        return _one_hot(column, cells.words)
+    if column.kind == "text":
+        return _hashed(column, cells.words), 0
+    numbers = cells.numbers
+    if numbers.shape[1] != len(column.mean):
+        raise GraphError(
+            f"lists have {numbers.shape[1]} numbers where {len(column.mean)} are expected",
+            where=f"column {column.name!r}",
+            fix="Store it as in the table the features were fitted on.",
+        )
+    missing = np.isnan(numbers)
+    block = np.where(missing, 0.0, (numbers - column.mean) / np.array(column.scale))
+    if column.indicator:
+        block = np.column_stack([block, missing.any(axis=1)])
+    return block, 0
+
+
+def _one_hot(column: FeatureColumn, words: pa.ChunkedArray) -> tuple[sp.csr_array, int]:
+    known = pa.array(column.categories, type=pa.large_string())
+    codes = np.asarray(
+        pc.fill_null(pc.index_in(words, value_set=known, skip_nulls=True), -1).to_numpy(), dtype=np.int64
+    )
+    missing = np.asarray(pc.is_null(words).to_numpy(), dtype=bool)
+    unknown = int(((codes < 0) & ~missing).sum())
+    if column.indicator:
+        codes[missing] = len(column.categories)
+    rows = np.flatnonzero(codes >= 0)
+    ones = np.ones(rows.size)
+    return sp.csr_array((ones, (rows, codes[rows])), shape=(len(words), column.width)), unknown
+
+
+def _hashed(column: FeatureColumn, words: pa.ChunkedArray) -> sp.csr_array:
+    """Counts of hashed words with a hashed sign, each row scaled to length 1.
+
+    The hash is BLAKE2, not Python's own, which differs from process to process.
+    """
+    lists = pc.split_pattern_regex(pc.fill_null(pc.utf8_lower(words), ""), r"[^\pL\pN]+")
+    lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
+    rows = pc.list_parent_indices(lists).to_numpy()
+    tokens = pc.list_flatten(lists).dictionary_encode()
+    digests = [_token_hash(token) for token in tokens.dictionary.to_pylist()]
+    hashes: npt.NDArray[np.uint64] = np.array(digests, dtype=np.uint64)[tokens.indices.to_numpy()]
+    spoken = hashes > 0
+    buckets = (hashes[spoken] >> np.uint64(1)) % np.uint64(column.buckets)
+    signs = np.where(hashes[spoken] & np.uint64(1), 1.0, -1.0)
+    shape = (len(words), column.width)
+    counts = sp.csr_array((signs, (rows[spoken], buckets.astype(np.int64))), shape=shape)
+    counts.sum_duplicates()
+    length = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
+    counts = sp.diags_array(1 / np.where(length > 0, length, 1.0)) @ counts
+    if column.indicator:
+        missing = np.flatnonzero(np.asarray(pc.is_null(words).to_numpy(), dtype=bool))
+        marks = (np.ones(missing.size), (missing, np.full(missing.size, column.width - 1)))
+        counts = counts + sp.csr_array(marks, shape=shape)
+    return sp.csr_array(counts)
+
+
+def _token_hash(token: str) -> int:
+    """63 stable bits and a sign; 0 for the empty token, which is no word."""
+    if not token:
+        return 0
+    return int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little") | 2

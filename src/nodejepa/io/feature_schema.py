@@ -1,0 +1,232 @@
+"""``FeatureSchema``: how a node table became features, fitted once and applied to every table after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+
+from nodejepa.errors import DataError, GraphError
+from nodejepa.files import write_json
+from nodejepa.graph_checks import Features
+from nodejepa.io.cells import expect, interpret
+from nodejepa.io.feature_columns import (
+    FeatureColumn,
+    count_missing,
+    encode_column,
+    fit_column,
+    refuse_infinite,
+)
+from nodejepa.io.report import ReadReport
+from nodejepa.progress import progress_bar
+
+TextPolicy: TypeAlias = Literal["refuse", "hash", "ignore"]
+MissingPolicy: TypeAlias = Literal["fill", "refuse"]
+InfinitePolicy: TypeAlias = Literal["refuse", "missing"]
+
+_FORMAT = "nodejepa feature schema"
+_VERSION = 1
+_SPARSE_BELOW = 0.2  # share of non-zeros from which on a dense matrix is the smaller one
+
+
+@dataclass(frozen=True)
+class FeatureSchema:
+    """What the feature matrix is made of, in this order: table columns or a ready matrix, then structure.
+
+    Args:
+        columns: one entry for each column of the node table that is used.
+        matrix_width: instead of ``columns``, the width of a matrix that is used as it is; None without one.
+        structural: how many columns of structural descriptors follow, recomputed for every graph.
+        missing: ``"refuse"`` if missing values are errors.
+        infinite: ``"missing"`` if infinite values count as missing ones.
+    """
+
+    columns: tuple[FeatureColumn, ...] = ()
+    matrix_width: int | None = None
+    structural: int = 0
+    missing: MissingPolicy = "fill"
+    infinite: InfinitePolicy = "refuse"
+
+    @property
+    def width(self) -> int:
+        """Columns of the feature matrix."""
+        return sum(column.width for column in self.columns) + (self.matrix_width or 0) + self.structural
+
+    # ---------------------------------------------------------------- tables
+
+    @classmethod
+    def fit(
+        cls,
+        table: pa.Table,
+        *,
+        typed: bool,
+        where: str,
+        report: ReadReport,
+        text: TextPolicy = "refuse",
+        missing: MissingPolicy = "fill",
+        infinite: InfinitePolicy = "refuse",
+    ) -> tuple[FeatureSchema, Features]:
+        """How to encode the columns of a table, and the table encoded so."""
+        columns: list[FeatureColumn] = []
+        blocks = []
+        with progress_bar("Encoding columns", total=table.num_columns) as advance:
+            for name in table.column_names:
+                place = f"{where}, column {name!r}"
+                cells = interpret(table[name], typed, place)
+                cells = refuse_infinite(cells, place, as_missing=infinite == "missing")
+                fitted = fit_column(name, cells, text=text, where=place)
+                if isinstance(fitted, str):
+                    report.drop(name, fitted)
+                else:
+                    _say_missing(fitted, count_missing(cells, table.num_rows), missing, place, report)
+                    columns.append(fitted)
+                    blocks.append(encode_column(fitted, cells, table.num_rows)[0])
+                    report.feature_columns[name] = fitted.kind
+                advance()
+        schema = cls(tuple(columns), missing=missing, infinite=infinite)
+        return schema, _joined(blocks, table.num_rows)
+
+    def apply(
+        self, table: pa.Table, *, typed: bool, where: str, report: ReadReport, ignore: Sequence[str] = ()
+    ) -> Features:
+        """Encode another table exactly as the one this was fitted on."""
+        lost = [column.name for column in self.columns if column.name not in table.column_names]
+        if lost:
+            raise GraphError(
+                f"the node table lacks {_listed(lost)} the features were fitted on",
+                where=where,
+                fix=f"There are: {', '.join(map(repr, table.column_names[:20])) or 'no columns'}.",
+            )
+        known = {column.name for column in self.columns}
+        extra = [name for name in table.column_names if name not in known and name not in ignore]
+        if extra:
+            report.note(f"the feature schema has no use for {_listed(extra)}.")
+        blocks = []
+        with progress_bar("Encoding columns", total=len(self.columns)) as advance:
+            for column in self.columns:
+                place = f"{where}, column {column.name!r}"
+                cells = expect(column.cell_kind, table[column.name], typed, place)
+                cells = refuse_infinite(cells, place, as_missing=self.infinite == "missing")
+                _say_missing(column, count_missing(cells, table.num_rows), self.missing, place, report)
+                block, unknown = encode_column(column, cells, table.num_rows)
+                if unknown:
+                    report.note(
+                        f"column {column.name!r}: {unknown} values are of categories not seen before; "
+                        "they are encoded as zeros."
+                    )
+                blocks.append(block)
+                report.feature_columns[column.name] = column.kind
+                advance()
+        return _joined(blocks, table.num_rows)
+
+    def check_matrix(self, matrix: Features, where: str) -> None:
+        """Refuse a matrix of another width than the one this was fitted on."""
+        if self.matrix_width is None:
+            raise GraphError(
+                f"a node table with {_listed([c.name for c in self.columns])} is expected, not a matrix"
+                if self.columns
+                else "no node features are expected, the schema is structural",
+                where=where,
+            )
+        if matrix.shape[1] != self.matrix_width:
+            raise GraphError(
+                f"the feature matrix has {matrix.shape[1]} columns where {self.matrix_width} are expected",
+                where=where,
+                fix="Give the same features, in the same order, as the ones the model was trained on.",
+            )
+
+    # ---------------------------------------------------------------- JSON
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "columns": [column.to_dict() for column in self.columns],
+            "matrix_width": self.matrix_width,
+            "structural": self.structural,
+            "missing": self.missing,
+            "infinite": self.infinite,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> FeatureSchema:
+        """The schema that :meth:`to_dict` wrote."""
+        where = "feature schema"
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise DataError("this is no feature schema", where=where)
+        if content.get("version") != _VERSION:
+            raise DataError(
+                f"the schema has version {content.get('version')!r}, this program reads {_VERSION}",
+                where=where,
+            )
+        columns, width, structural = (content.get(k) for k in ("columns", "matrix_width", "structural"))
+        missing, infinite = content.get("missing"), content.get("infinite")
+        sound = (
+            isinstance(columns, list)
+            and all(type(n) is int and n >= 0 for n in (structural, 0 if width is None else width))
+            and missing in get_args(MissingPolicy)
+            and infinite in get_args(InfinitePolicy)
+        )
+        if not sound:
+            raise DataError("the feature schema is damaged", where=where, fix="Fit it again.")
+        fitted = tuple(FeatureColumn.from_dict(column) for column in columns or ())
+        return cls(fitted, width, structural or 0, missing, infinite)  # type: ignore[arg-type]
+
+    def save(self, path: str | Path) -> None:
+        """Write it as JSON."""
+        write_json(path, self.to_dict())
+
+    @classmethod
+    def load(cls, path: str | Path) -> FeatureSchema:
+        """Read what :meth:`save` wrote."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise DataError(f"the feature schema cannot be read: {reason}", where=str(path)) from None
+        return cls.from_dict(content)
+
+
+def _say_missing(
+    column: FeatureColumn, count: int, policy: MissingPolicy, where: str, report: ReadReport
+) -> None:
+    if not count:
+        return
+    if policy == "refuse":
+        raise GraphError(
+            f"{count} values are missing", where=where, fix='Fill them in, or say missing="fill".'
+        )
+    report.missing_values[column.name] = count
+    filled = {"category": "all zeros", "text": "all zeros", "boolean": "false"}.get(column.kind, "the mean")
+    mark = "a column marks them" if column.indicator else "nothing marks them: there were none when fitted"
+    report.note(f"column {column.name!r}: {count} missing values count as {filled}, {mark}.")
+
+
+def _joined(blocks: list[Any], rows: int) -> Features:
+    """The blocks side by side: sparse if most of it is zero."""
+    if not blocks:
+        return np.zeros((rows, 0), dtype=np.float32)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused by the graph, by row and column
+        cells = rows * sum(block.shape[1] for block in blocks)
+        filled = sum(block.nnz if sp.issparse(block) else np.count_nonzero(block) for block in blocks)
+        if any(map(sp.issparse, blocks)) and filled < _SPARSE_BELOW * cells:
+            return sp.csr_array(sp.hstack(blocks, format="csr"), dtype=np.float32)
+        dense = np.empty((rows, cells // rows if rows else 0), dtype=np.float32)
+        start = 0
+        for block in blocks:
+            part = block.toarray() if sp.issparse(block) else block
+            dense[:, start : start + part.shape[1]] = part
+            start += part.shape[1]
+        return dense
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:10]))
+    return f"column{'s' if len(names) > 1 else ''} {shown}{', ...' if len(names) > 10 else ''}"

@@ -1,0 +1,143 @@
+"""Opening a user's file: what it is by its content, and any trouble as one kind of error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from nodejepa.errors import DataError, NodeJEPAError
+from nodejepa.progress import progress_bar
+
+COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+_SHOW_PROGRESS_ABOVE = 8_000_000  # bytes; smaller files are read in a blink
+_FOREIGN = {
+    b"PK\x03\x04": "a zip archive (or a spreadsheet)",
+    b"\xfd7zXZ": "an xz archive",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+    b"ARROW1": "an Arrow IPC file",
+    b"\x89HDF": "an HDF5 file",
+    b"SQLite format 3": "an SQLite database",
+    b"\x80\x04": "a Python pickle",
+}
+
+
+def existing_file(path: str | os.PathLike[str], role: str) -> Path:
+    """The path of a file that is there and may be read."""
+    try:
+        file = Path(path)
+        if file.is_dir():
+            raise DataError(f"the {role} file is a folder", where=str(file), fix="Name a file in it.")
+        with file.open("rb"):
+            return file
+    except FileNotFoundError:
+        raise DataError(
+            f"there is no {role} file", where=str(path), fix="Check the path for typing errors."
+        ) from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DataError(
+            f"the {role} file cannot be opened: {reason}",
+            where=str(path),
+            fix="Check the path and its permissions.",
+        ) from None
+
+
+@contextmanager
+def reading(where: str, fix: str = "The file is damaged, cut off or of another format.") -> Iterator[None]:
+    """Whatever a foreign parser raises on bad bytes, as an error that names the file.
+
+    Wrap calls of other libraries only: a fault of ours would be blamed on the file.
+    """
+    try:
+        yield
+    except NodeJEPAError:
+        raise
+    except MemoryError:
+        raise DataError("the file asks for more memory than there is", where=where, fix=fix) from None
+    except Exception as error:  # parsers raise anything: struct.error, zlib.error, KeyError, ...
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"the file cannot be read: {what[:500]}", where=where, fix=fix) from error
+
+
+def file_format(path: Path) -> tuple[str, str | None]:
+    """``("parquet" | "npz" | "npy" | "mtx" | "text", compression or None)``, by the first bytes."""
+    with reading(str(path)):
+        with path.open("rb") as file:
+            start = file.read(64)
+        compression = next((name for magic, name in COMPRESSIONS.items() if start.startswith(magic)), None)
+        if compression is not None:
+            with pa.input_stream(str(path), compression=compression) as stream:
+                start = stream.read(64)
+    if not start.strip():
+        raise DataError("the file is empty", where=str(path), fix="Write it again.")
+    return _format_of(start, path), compression
+
+
+def _format_of(start: bytes, path: Path) -> str:
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(b"\x93NUMPY"):
+        return "npy"
+    if start[:14].lower() == b"%%matrixmarket":
+        return "mtx"
+    endings = [ending.lower() for ending in path.suffixes[-2:]]
+    if ".npz" in endings[-1:]:
+        return "npz"
+    kind = next((name for magic, name in _FOREIGN.items() if start.startswith(magic)), None)
+    if kind is None and {".parquet", ".pq", ".npy", ".mtx"} & set(endings):
+        kind = f"no {endings[-1]} file inside"
+    if kind is not None:
+        raise DataError(
+            f"the file is {kind}",
+            where=str(path),
+            fix="Give parquet, CSV or TSV in UTF-8 (also .gz, .bz2, .zst), npz, npy or MatrixMarket.",
+        )
+    return "text"
+
+
+@contextmanager
+def byte_stream(path: Path, compression: str | None, label: str | None = None) -> Iterator[Any]:
+    """The (decompressed) bytes of a file, with a progress bar over what was read of it if it is big."""
+    size = path.stat().st_size
+    if label is None or size < _SHOW_PROGRESS_ABOVE:
+        with pa.input_stream(str(path), compression=compression) as stream:
+            yield stream
+        return
+    with progress_bar(label, total=round(size / 1e6)) as advance, _CountedFile(path, advance) as file:
+        stream = pa.PythonFile(file, mode="r")
+        yield pa.CompressedInputStream(stream, compression) if compression else stream
+
+
+class _CountedFile:
+    """A file that tells how many megabytes were read of it."""
+
+    def __init__(self, path: Path, advance: Callable[..., None]) -> None:
+        self._file = path.open("rb")
+        self._advance = advance
+
+    def __enter__(self) -> _CountedFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file was closed; Arrow asks."""
+        return self._file.closed
+
+    def close(self) -> None:
+        """Close the file; Arrow does so when it is done."""
+        self._file.close()
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, counted."""
+        content = self._file.read(size)
+        self._advance(len(content) / 1e6)
+        return content

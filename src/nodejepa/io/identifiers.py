@@ -1,0 +1,179 @@
+"""Node ids of any kind -> positions 0 .. N - 1, by one pass of Arrow's hash table over all columns.
+
+Ids are never array indices, so a billion-sized one costs no more than a small one, and never floats, so
+64-bit ones stay exact. Ids that came as text become whole numbers only if every one of them is written so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nodejepa.errors import GraphError
+from nodejepa.graph_ids import id_array
+from nodejepa.io.report import ReadReport
+
+_WHOLE = r"^(0|-?[1-9][0-9]{0,19})$"
+_EXACT_FLOAT = 2.0**53
+_HEX = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), dtype=np.uint8).reshape(256, 2)
+_DASHES = (8, 13, 18, 23)
+
+
+@dataclass(frozen=True)
+class IdColumn:
+    """One column of ids; ``typed`` if the file gave it a type."""
+
+    values: pa.ChunkedArray
+    typed: bool
+    where: str
+
+
+def number_ids(
+    columns: Sequence[IdColumn], report: ReadReport
+) -> tuple[npt.NDArray[Any], list[npt.NDArray[np.int32]]]:
+    """Distinct ids in order of first appearance, and each column as positions among them."""
+    plain = [_plain(column) for column in columns]
+    kinds = [values.type for values in plain]
+    if all(kind == pa.int64() for kind in kinds) or all(kind == pa.uint64() for kind in kinds):
+        distinct, codes = _encode(plain)
+        report.id_kind = "integer"
+        return distinct.to_numpy(zero_copy_only=False).copy(), _split(codes, plain)
+    declared_text = any(c.typed and kind == pa.string() for c, kind in zip(columns, kinds, strict=True))
+    if declared_text and not all(kind == pa.string() for kind in kinds):
+        report.note("ids are text in one file and numbers in another: numbers are compared as text.")
+    distinct, codes = _encode([_as_text(v) for v in plain])
+    if not all(column.typed for column in columns):
+        distinct, codes = _trim(distinct, codes, report)
+    numbers = None if declared_text else _as_whole_numbers(distinct)
+    report.id_kind = "text" if numbers is None else "integer"
+    ids = id_array(distinct.to_pylist()) if numbers is None else numbers
+    return ids, _split(codes, plain)
+
+
+def _plain(column: IdColumn) -> pa.ChunkedArray:
+    """int64, uint64 or string values without missing ones."""
+    values, kind = column.values, column.values.type
+    if isinstance(kind, pa.BaseExtensionType):
+        values = pa.chunked_array([chunk.storage for chunk in values.chunks], type=kind.storage_type)
+        kind = kind.storage_type
+    if pa.types.is_dictionary(kind):
+        values, kind = values.cast(kind.value_type), kind.value_type
+    if values.null_count or (pa.types.is_null(kind) and len(values)):
+        _refuse_missing(column, int(pc.index(pc.is_null(values), True).as_py()), values.null_count)
+    if pa.types.is_null(kind):
+        return values.cast(pa.string())
+    if pa.types.is_integer(kind):
+        return _whole(values, kind)
+    if pa.types.is_floating(kind):
+        return _from_floats(values, column)
+    if pa.types.is_fixed_size_binary(kind) and kind.byte_width == 16:
+        return pa.chunked_array([_uuid_text(chunk) for chunk in values.chunks], type=pa.string())
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
+        return _text(values, column)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        try:
+            return _text(values.cast(pa.large_string()), column)
+        except pa.ArrowInvalid:
+            raise GraphError("ids are bytes that are not UTF-8 text", where=column.where) from None
+    raise GraphError(
+        f"{kind} values cannot be ids", where=column.where, fix="Use text, whole numbers or UUIDs."
+    )
+
+
+def _text(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
+    if not column.typed:
+        empty = pc.equal(values, "")
+        if pc.any(empty).as_py():
+            _refuse_missing(column, int(pc.index(empty, True).as_py()), int(pc.sum(empty).as_py()))
+    return _as_text(values)
+
+
+def _as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    return values if values.type == pa.string() else values.cast(pa.string())
+
+
+def _refuse_missing(column: IdColumn, row: int, count: int) -> None:
+    raise GraphError(
+        f"row {row + 1} has no id ({count} such)",
+        where=column.where,
+        fix="Give every row an id or remove the row; rows are counted from 1 below the header.",
+    )
+
+
+def _whole(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if kind == pa.uint64():
+        largest = pc.max(values).as_py()
+        return values if largest is not None and largest >= 2**63 else values.cast(pa.int64())
+    return values.cast(pa.int64())
+
+
+def _from_floats(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
+    """Whole floats as numbers: data frames turn ids into floats where one is missing."""
+    floats = values.to_numpy().astype(np.float64)
+    bad = np.flatnonzero(~(np.abs(floats) < _EXACT_FLOAT) | (np.floor(floats) != floats))
+    if bad.size:
+        if np.isnan(floats[bad[0]]):
+            _refuse_missing(column, int(bad[0]), int(np.isnan(floats).sum()))
+        raise GraphError(
+            f"row {bad[0] + 1} is {floats[bad[0]]!r}, stored as a floating-point number ({bad.size} such)",
+            where=column.where,
+            fix="Store ids as text or 64-bit whole numbers: floats cannot hold every id.",
+        )
+    return pa.chunked_array([pa.array(floats.astype(np.int64))])
+
+
+def _uuid_text(chunk: pa.Array) -> pa.Array:
+    """UUIDs stored as 16 bytes in the form people write them."""
+    count = len(chunk)
+    start = chunk.offset * 16
+    raw = np.frombuffer(chunk.buffers()[1] or b"", dtype=np.uint8)[start : start + count * 16]
+    digits = _HEX[raw].reshape(count, 32)
+    text = np.full((count, 36), ord("-"), dtype=np.uint8)
+    text[:, [i for i in range(36) if i not in _DASHES]] = digits
+    offsets = np.arange(0, 36 * (count + 1), 36, dtype=np.int64)
+    large = pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text.tobytes()))
+    return large.cast(pa.string())
+
+
+def _encode(columns: list[pa.ChunkedArray]) -> tuple[pa.Array, npt.NDArray[np.int32]]:
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    encoded = pa.chunked_array(chunks, type=columns[0].type).dictionary_encode()
+    if not encoded.num_chunks:
+        return pa.array([], type=columns[0].type), np.zeros(0, dtype=np.int32)
+    # every chunk shares one dictionary, but only the last is sure to hold all of it
+    dictionary = max((chunk.dictionary for chunk in encoded.chunks), key=len)
+    return dictionary, np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+
+
+def _split(codes: npt.NDArray[np.int32], columns: list[pa.ChunkedArray]) -> list[npt.NDArray[np.int32]]:
+    return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
+
+
+def _trim(
+    distinct: pa.Array, codes: npt.NDArray[np.int32], report: ReadReport
+) -> tuple[pa.Array, npt.NDArray[np.int32]]:
+    """Spaces around the cells of a text file belong to its layout, not to the ids."""
+    trimmed = pc.utf8_trim(distinct, " \t")
+    changed = pc.sum(pc.not_equal(trimmed, distinct)).as_py() or 0
+    if not changed:
+        return distinct, codes
+    report.note(f"spaces around {changed} ids were removed.")
+    merged = trimmed.dictionary_encode()
+    return merged.dictionary, merged.indices.to_numpy()[codes]
+
+
+def _as_whole_numbers(distinct: pa.Array) -> npt.NDArray[Any] | None:
+    if not len(distinct) or not pc.all(pc.match_substring_regex(distinct, _WHOLE)).as_py():
+        return None
+    for kind in (pa.int64(), pa.uint64()):
+        try:
+            return distinct.cast(kind).to_numpy(zero_copy_only=False).copy()  # type: ignore[no-any-return]
+        except pa.ArrowInvalid:
+            continue
+    return None

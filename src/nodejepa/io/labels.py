@@ -1,0 +1,66 @@
+"""A column of labels -> class numbers and the names of the classes. Labels never enter the features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nodejepa.errors import GraphError
+from nodejepa.io.cells import interpret, untyped_words
+
+_MOST_CLASSES = 1000
+
+
+def read_labels(
+    values: pa.ChunkedArray, typed: bool, where: str
+) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    """Class of every row (-1 where the label is missing), and the classes' names, sorted.
+
+    Whole numbers are sorted by size, everything else as text.
+    """
+    words = values if typed else untyped_words(values)
+    cells = interpret(words, True, where)
+    if cells.kind == "vector" or cells.kind == "time":
+        raise GraphError("these values are no classes", where=where, fix="Labels are words or whole numbers.")
+    if cells.kind == "empty":
+        raise GraphError("no node has a label", where=where, fix="Name another column.")
+    if cells.words is not None:
+        names = np.array(
+            [word if word is not None else None for word in cells.words.to_pylist()], dtype=object
+        )
+        present = np.array([name is not None for name in names], dtype=bool)
+    else:
+        numbers = cells.numbers[:, 0]
+        present = ~np.isnan(numbers)
+        names = np.full(len(numbers), None, dtype=object)
+        names[present] = _number_names(values, present, cells.kind == "boolean")
+    if not present.any():
+        raise GraphError("no node has a label", where=where, fix="Name another column.")
+    classes = sorted(set(names[present].tolist()), key=_order(names[present]))
+    if len(classes) > min(_MOST_CLASSES, max(50, present.sum() // 2)):
+        raise GraphError(
+            f"{len(classes)} different values for {present.sum()} nodes are no classes",
+            where=where,
+            fix="Name a column with a few different values, or group the values.",
+        )
+    position = {name: i for i, name in enumerate(classes)}
+    codes = np.array([position.get(name, -1) for name in names.tolist()], dtype=np.int64)
+    return codes, tuple(classes)
+
+
+def _number_names(values: pa.ChunkedArray, present: npt.NDArray[np.bool_], boolean: bool) -> list[str]:
+    rows = [value for value, there in zip(values.to_pylist(), present.tolist(), strict=True) if there]
+    if boolean:
+        return [str(bool(value)).lower() for value in rows]
+    return [f"{int(v)}" if float(v).is_integer() else f"{v}" for v in rows]
+
+
+def _order(names: npt.NDArray[np.object_]) -> Callable[[str], Any]:
+    def whole(name: str) -> bool:
+        return name.lstrip("-").isdecimal() and len(name) < 20
+
+    return int if all(map(whole, set(names.tolist()))) else str

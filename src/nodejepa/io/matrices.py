@@ -1,0 +1,222 @@
+"""Graphs and features stored as matrices: SciPy and NumPy archives, MatrixMarket."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.io
+import scipy.sparse as sp
+
+from nodejepa.errors import DataError, GraphError
+from nodejepa.graph_checks import Features, check_positions, read_features, read_sparse
+from nodejepa.io.files_in import byte_stream, reading
+
+MATRIX_FORMATS = ("npz", "npy", "mtx")
+_EDGES = ("edge_index", "edges")
+_WEIGHTS = ("edge_weight", "weights", "edge_weights")
+_FEATURES = ("features", "x", "attr", "feat")
+_IDS = ("node_ids", "ids")
+_PLAUSIBLE_NODES = 1_000_000  # a matrix may declare this many rows freely; more only if most are used
+_LARGEST_ENTRY = 1 << 36  # bytes of one array of an archive; the header of a hostile one names any size
+
+
+@dataclass(frozen=True)
+class MatrixFile:
+    """The arrays of a file; matrices stored in pieces are put together."""
+
+    where: str
+    arrays: dict[str, Any]
+
+    def first(self, names: tuple[str, ...]) -> Any:
+        """The first array there is of these names, or None."""
+        return next((self.arrays[name] for name in names if name in self.arrays), None)
+
+    def has_features(self) -> bool:
+        """Whether the archive of the edges describes the nodes as well."""
+        return self.first(_FEATURES) is not None
+
+    def features(self) -> Features:
+        """The one matrix of features of a node file."""
+        found = self.first(_FEATURES)
+        if found is None and len(self.arrays) == 1:
+            found = next(iter(self.arrays.values()))
+        if found is None:
+            raise GraphError(
+                f"no features among {self._names()}", where=self.where, fix=f"Name them {_FEATURES[0]!r}."
+            )
+        return _features(found, self.where)
+
+    def node_ids(self) -> npt.NDArray[Any] | None:
+        """Ids of the nodes, if the archive has them."""
+        found = self.first(_IDS)
+        return None if found is None else np.asarray(found)
+
+    def labels(self, name: str) -> npt.NDArray[Any]:
+        """The array of labels of this name."""
+        if name not in self.arrays:
+            raise GraphError(
+                f"there is no array {name!r}", where=self.where, fix=f"There are: {self._names()}."
+            )
+        return np.asarray(self.arrays[name])
+
+    def adjacency(self) -> Adjacency:
+        """The edges of an edge file."""
+        pairs = self.first(_EDGES)
+        if pairs is not None and not sp.issparse(pairs):
+            return self._from_pairs(np.asarray(pairs))
+        found = self.arrays.get("adj", self.arrays.get("matrix"))
+        if found is None and len(self.arrays) == 1:
+            found = next(iter(self.arrays.values()))
+        if found is None:
+            raise GraphError(
+                f"no edges among {self._names()}",
+                where=self.where,
+                fix="Store a SciPy matrix (scipy.sparse.save_npz) or an array edge_index [2, edges].",
+            )
+        if not sp.issparse(found):
+            dense = np.asarray(found)
+            if dense.ndim == 2 and 2 in dense.shape and dense.shape[0] != dense.shape[1]:
+                return self._from_pairs(dense)
+            if dense.ndim != 2 or dense.dtype.kind not in "biuf":
+                raise GraphError(
+                    f"an array of {dense.dtype} and shape {dense.shape} holds no edges", where=self.where
+                )
+            found = sp.coo_array(dense)
+        matrix = read_sparse(found, self.where)
+        if matrix.shape[0] != matrix.shape[1]:
+            raise GraphError(
+                f"the matrix has shape {matrix.shape}", where=self.where, fix="An adjacency is square."
+            )
+        size = int(matrix.shape[0])
+        if size > max(_PLAUSIBLE_NODES, 4 * matrix.nnz):
+            raise GraphError(
+                f"the matrix declares {size} nodes for {matrix.nnz} entries",
+                where=self.where,
+                fix="Leave out the isolated nodes, or give a list of edges.",
+            )
+        return Adjacency(matrix.row.astype(np.int64), matrix.col.astype(np.int64), matrix.data, size)
+
+    def _from_pairs(self, pairs: npt.NDArray[Any]) -> Adjacency:
+        if pairs.ndim != 2 or 2 not in pairs.shape:
+            raise GraphError(
+                f"edges have shape {pairs.shape}", where=self.where, fix="Store them as [2, edges]."
+            )
+        pairs = pairs if pairs.shape[0] == 2 else pairs.T
+        source, target = (check_positions(end, "edge_index") for end in pairs)
+        weight = self.first(_WEIGHTS)
+        return Adjacency(source, target, None if weight is None else np.asarray(weight), None)
+
+    def _names(self) -> str:
+        return ", ".join(map(repr, list(self.arrays)[:10])) or "no arrays"
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """Edges as positions; ``num_nodes`` where the file says how many there are."""
+
+    source: npt.NDArray[np.int64]
+    target: npt.NDArray[np.int64]
+    weight: npt.NDArray[Any] | None
+    num_nodes: int | None
+
+
+def open_matrix(path: Path, kind: str, compression: str | None) -> MatrixFile:
+    """Read an npz, npy or MatrixMarket file."""
+    where = str(path)
+    if kind == "mtx":
+        return MatrixFile(where, {"matrix": _read_mtx(path, compression)})
+    if compression is not None:
+        raise DataError(f"{kind} within another compression", where=where, fix="Decompress it first.")
+    if kind == "npy":
+        with reading(where), path.open("rb") as file:
+            return MatrixFile(where, {"array": np.load(file, allow_pickle=False)})
+    return MatrixFile(where, _assembled(_read_npz(path), where))
+
+
+def _read_npz(path: Path) -> dict[str, Any]:
+    with reading(str(path)), path.open("rb") as file:
+        with zipfile.ZipFile(file) as archive:
+            declared = max((entry.file_size for entry in archive.infolist()), default=0)
+        if declared > _LARGEST_ENTRY:
+            raise MemoryError
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+
+
+def _assembled(arrays: dict[str, Any], where: str) -> dict[str, Any]:
+    """Arrays named ``<prefix>data, indices, indptr, shape`` (or ``row, col``) as the matrices they are."""
+    out = dict(arrays)
+    for name in arrays:
+        if not name.endswith("shape"):
+            continue
+        prefix = name.removesuffix("shape")
+        compressed = [f"{prefix}{part}" for part in ("data", "indices", "indptr")]
+        pairs = [f"{prefix}{part}" for part in ("data", "row", "col")]
+        used = compressed if all(part in arrays for part in compressed) else pairs
+        if not all(part in arrays for part in used):
+            continue
+        with reading(where):
+            shape = tuple(int(size) for size in np.ravel(arrays[name]))
+            data, first, second = (arrays[part] for part in used)
+            form = str(arrays.get(f"{prefix}format", np.array(b"csr")).astype(str))
+            if used is pairs:
+                matrix = sp.coo_array((data, (first, second)), shape=shape)
+            else:
+                layout = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}[form]
+                matrix = layout((data, first, second), shape=shape)
+                matrix.check_format(full_check=True)  # SciPy's own loops trust the indices
+        for part in (*used, name, f"{prefix}format", f"{prefix}_is_array"):
+            out.pop(part, None)
+        out[prefix.rstrip("_") or "matrix"] = matrix
+    out.pop("_is_array", None)
+    return out
+
+
+def _read_mtx(path: Path, compression: str | None) -> Any:
+    where = str(path)
+    if compression not in (None, "gzip"):
+        raise DataError(f"MatrixMarket in {compression}", where=where, fix="Decompress it, or use .gz.")
+    with reading(where):
+        _refuse_impossible_size(path, compression)
+        if compression is None:
+            matrix = scipy.io.mmread(str(path))
+        else:
+            with gzip.open(path, "rb") as file:
+                matrix = scipy.io.mmread(file)
+        return sp.coo_array(matrix) if np.asarray(matrix.dtype).dtype.kind != "c" else _refuse_complex(where)
+
+
+def _refuse_impossible_size(path: Path, compression: str | None) -> None:
+    """Room is made for what the header promises: refuse more entries than the file has bytes."""
+    with byte_stream(path, compression) as stream:
+        start = stream.read(1 << 16).decode("latin-1")
+    sizes = next((line for line in start.splitlines() if not re.match(r"\s*(%|$)", line)), "")
+    numbers = [int(part) for part in sizes.split()]
+    promised = numbers[2] if len(numbers) > 2 else int(np.prod(numbers, dtype=np.float64))
+    ratio = 1 if compression is None else 1000
+    if promised > ratio * path.stat().st_size:
+        raise DataError(
+            f"its header promises {promised} entries, the file is too short for them", where=str(path)
+        )
+
+
+def _refuse_complex(where: str) -> Any:
+    raise GraphError("the matrix holds complex numbers", where=where, fix="Edge weights are real numbers.")
+
+
+def _features(found: Any, where: str) -> Features:
+    try:
+        matrix = read_features(found)
+    except GraphError as error:
+        raise GraphError(error.what, where=where, fix=error.fix) from None
+    if matrix is None:
+        raise GraphError("there are no features", where=where)
+    return matrix

@@ -1,0 +1,108 @@
+"""A user's table, whatever it is stored in: parquet, delimited text, or a data frame in memory."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nodejepa.errors import DataError, GraphError
+from nodejepa.io.delimited import TextTable, open_text
+from nodejepa.io.files_in import file_format, reading
+from nodejepa.io.report import ReadReport
+from nodejepa.progress import progress_bar
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose columns are known; :meth:`read` reads some of them.
+
+    ``typed`` says whether the columns have types of their own; those of text files are all strings.
+    """
+
+    where: str
+    names: tuple[str, ...]
+    typed: bool
+    source: Any
+
+    def read(self, columns: Sequence[str], label: str) -> pa.Table:
+        """The named columns, in that order."""
+        if isinstance(self.source, TextTable):
+            return self.source.read(columns, label)
+        with reading(self.where):
+            if isinstance(self.source, pa.Table):
+                return self.source.select(list(columns))
+            return _read_parquet(self.source, columns, label)
+
+    def find(self, column: str, argument: str) -> str:
+        """The column of this name, or an error that lists those there are."""
+        if column not in self.names:
+            known = ", ".join(map(repr, self.names[:20])) + (", ..." if len(self.names) > 20 else "")
+            raise GraphError(
+                f"there is no column {column!r}",
+                where=f"{self.where}, {argument}",
+                fix=f"There are: {known}.",
+            )
+        return column
+
+
+def open_file_table(
+    path: Path, report: ReadReport, *, delimiter: str | None = None, header: bool | None = None
+) -> Table:
+    """The table in a parquet or text file."""
+    kind, compression = file_format(path)
+    if kind == "parquet":
+        if compression is not None:
+            raise DataError("parquet within another compression", where=str(path), fix="Decompress it first.")
+        with reading(str(path)):
+            names = tuple(pq.read_schema(path).names)
+        return _checked(Table(str(path), names, True, path))
+    text = open_text(path, compression, report=report, delimiter=delimiter, header=header)
+    return _checked(Table(str(path), text.names, False, text))
+
+
+def frame_table(frame: Any, role: str) -> Table:
+    """The table in a data frame: anything that exports Arrow data, such as pandas, polars or Arrow itself."""
+    where = f"the {role} table"
+    with reading(where, "Every column must hold values of one type."):
+        table = frame if isinstance(frame, pa.Table) else pa.table(frame)
+        table.validate(full=True)
+    return _checked(Table(where, tuple(map(str, table.column_names)), True, table))
+
+
+def is_frame(value: object) -> bool:
+    """Whether the object is a table in memory."""
+    return isinstance(value, pa.Table) or hasattr(value, "__arrow_c_stream__")
+
+
+def _checked(table: Table) -> Table:
+    repeated = [name for name, count in Counter(table.names).items() if count > 1]
+    if repeated:
+        raise GraphError(
+            f"the header has {', '.join(map(repr, repeated[:5]))} more than once",
+            where=table.where,
+            fix="Give every column a name of its own.",
+        )
+    return table
+
+
+def _read_parquet(path: Path, columns: Sequence[str], label: str) -> pa.Table:
+    with pq.ParquetFile(path) as file:
+        groups = file.num_row_groups
+        with progress_bar(label, total=groups) as advance:
+            parts = []
+            for group in range(groups):
+                parts.append(file.read_row_group(group, columns=list(columns)))
+                advance()
+        table = pa.concat_tables(parts) if parts else file.schema_arrow.empty_table()
+    table = table.select(list(columns))
+    table.validate(full=True)  # a damaged file may hold text that is not text
+    return table
