@@ -1,0 +1,38 @@
+"""``nodejepa report``: runs and studies as one interactive page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from nodejepa.cli.catalogue import DataRoot
+from nodejepa.cli.screen import stdout
+
+REPORT_EXAMPLES = (
+    "Examples:\n\n"
+    "nodejepa report runs/digits --out report.html\n\n"
+    "nodejepa report studies/main runs/photo --out report.html --data-root ~/datasets"
+)
+
+
+def report(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUNS...", help="Run folders and study folders, in any mixture.")
+    ],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="Graph of the maps, as `nodejepa datasets` lists it; else found by its hash."),
+    ] = None,
+    data_root: DataRoot = None,
+) -> None:
+    """Write one self-contained HTML page: sortable tables, curves, diagnostics, maps of the embeddings."""
+    from nodejepa.study.report import build_report, write_report
+
+    found = build_report(runs, dataset=dataset, data_root=data_root)
+    write_report(found, out)
+    size = out.stat().st_size / 2**20
+    stdout.print(Text(f"report  {out} ({size:.1f} MB, {len(found.chapters)} chapters)"), soft_wrap=True)
