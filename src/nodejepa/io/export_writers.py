@@ -58,7 +58,9 @@ def write_jsonl(path: Path, ids: ExportIds, z: Matrix) -> list[Path]:
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for start, block in _blocks(z):
             # Arrow's text of a finite float32 is a JSON number, and faster than Python's
-            numbers = pa.array(block.ravel()).cast(pa.string()).to_pylist()
+            texts = pa.array(block.ravel()).cast(pa.string()).to_pylist()
+            # "1" would be read as a whole number, and "-0" would lose its sign
+            numbers = [text if "." in text or "e" in text else f"{text}.0" for text in texts]
             width = block.shape[1]
             for row in range(len(block)):
                 name = json.dumps(ids.values[start + row])

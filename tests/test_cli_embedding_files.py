@@ -1,0 +1,119 @@
+"""``nodejepa neighbours`` and ``nodejepa export``: what they print, and exit codes for what goes wrong."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from nodejepa.cli import main
+from nodejepa.graph import Graph
+from nodejepa.io import write_embeddings
+
+Z = np.array([[1, 0], [0.9, 0.1], [0, 1], [-1, 0], [0, 0]], dtype=np.float32)
+NAMES = ["ann", "bob", "\x1b[31mred\x07", "=[bold]eve[/bold]", "nobody"]
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run a command in this process, in a folder with embeddings: exit code, stdout, stderr."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    for name, ids in {"z.parquet": NAMES, "whole.parquet": [2**60, -7, 0, 1, 2], "z.npy": None}.items():
+        write_embeddings(tmp_path / name, Graph.from_edges([0], [1], num_nodes=5, node_ids=ids), Z)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    return call
+
+
+@pytest.mark.parametrize("command", ["neighbours", "export"])
+def test_help_has_examples(run, command):
+    code, out, err = run(command, "--help")
+    assert (code, err) == (0, "")
+    assert f"nodejepa {command} z.parquet" in out
+
+
+def test_neighbours_as_a_table(run):
+    code, out, err = run("neighbours", "z.parquet", "--id", "ann", "-k", "4")
+    assert (code, err) == (0, "")
+    rows = [line for line in out.splitlines() if line.startswith("│")]
+    assert [row.split("│")[2].strip() for row in rows] == [
+        "bob",
+        r"\x1b[31mred\x07",  # nothing that could drive the terminal
+        "nobody",
+        "=[bold]eve[/bold]",
+    ]
+    assert "0.9939" in rows[0]
+
+
+def test_neighbours_as_json(run):
+    code, out, err = run("neighbours", "whole.parquet", "--id", str(2**60), "--metric", "euclidean", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert (found["id"], found["row"], found["metric"]) == (2**60, 0, "euclidean")
+    assert [one["id"] for one in found["neighbours"]] == [-7, 2, 0, 1]
+    assert found["neighbours"][1] == {"id": 2, "row": 4, "distance": 1.0}
+    assert json.loads(run("neighbours", "whole.parquet", "--id", "-7", "--json")[1])["row"] == 1
+    assert json.loads(run("neighbours", "z.parquet", "--id", NAMES[2], "--json")[1])["id"] == NAMES[2]
+
+
+def test_neighbours_of_npy_rows(run):
+    code, out, _ = run("neighbours", "z.npy", "--id", "0", "-k", "1", "--json")
+    assert code == 0
+    assert json.loads(out)["neighbours"][0]["id"] == 1
+
+
+def test_a_zero_embedding_is_pointed_out(run):
+    code, out, err = run("neighbours", "z.parquet", "--id", "nobody", "-k", "1", "--json")
+    assert (code, json.loads(out)["neighbours"][0]["similarity"]) == (0, 0)
+    assert "all zeros" in err
+    assert "all zeros" not in run("neighbours", "z.parquet", "--id", "nobody", "--metric", "euclidean")[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("neighbours", "z.parquet", "--id", "Bob"), "Did you mean 'bob'?"),
+        (("neighbours", "whole.parquet", "--id", "ann"), "whole numbers from -7"),
+        (("neighbours", "z.npy", "--id", "5"), "from 0 to 4"),
+        (("neighbours", "none.parquet", "--id", "a"), "no such file"),
+        (("neighbours", "z.parquet", "--id", "ann", "-k", "0"), "-k"),
+        (("neighbours", "z.parquet", "--id", "ann", "--metric", "dot"), "--metric"),
+        (("neighbours", "z.parquet"), "--id"),
+        (("export", "z.parquet", "--to", "csv", "--out", "z.txt"), "End the name in .csv"),
+        (("export", "z.parquet", "--to", "xml", "--out", "z.xml"), "--to"),
+        (("export", "z.txt", "--to", "csv", "--out", "z.csv"), "not read from .txt"),
+        (("export", "z.parquet", "--to", "projector", "--out", "z.npy"), "needs a folder"),
+    ],
+)
+def test_mistakes_end_with_advice_and_exit_code_2(run, tmp_path, arguments, message):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+    assert {path.name for path in tmp_path.iterdir()} == {"z.parquet", "whole.parquet", "z.npy"}
+
+
+@pytest.mark.parametrize(
+    ("to", "out", "files"),
+    [
+        ("projector", "p", ["p/tensors.tsv", "p/metadata.tsv", "p/projector_config.pbtxt"]),
+        ("parquet", "v.parquet", ["v.parquet"]),
+        ("jsonl", "v.jsonl", ["v.jsonl"]),
+        ("csv", "v.csv", ["v.csv"]),
+        ("fvecs", "v.fvecs", ["v.fvecs", "v.fvecs.ids.jsonl"]),
+        ("npy", "v.npy", ["v.npy", "v.npy.ids.jsonl"]),
+    ],
+)
+def test_export_names_its_files(run, tmp_path, to, out, files):
+    code, printed, err = run("export", "z.parquet", "--to", to, "--out", out)
+    assert code == 0
+    assert printed == "5 nodes x 2\n" + "".join(f"-> {file}\n" for file in files)
+    assert all((tmp_path / file).stat().st_size for file in files)
+    assert ("begin like a formula" in err) == (to == "csv")
