@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 from nodejepa.config import to_dict
 from nodejepa.methods import find_method, make_method
+from nodejepa.study.records import coordinates
 
 Kind: TypeAlias = Literal["probe", "finetune", "efficiency"]
 
@@ -102,12 +103,6 @@ class Cell:
     def from_json(cls, text: str) -> Self:
         """What :meth:`to_json` wrote."""
         return cls(**json.loads(text))
-
-
-def coordinates(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Where a record stands in the tables."""
-    names = ("kind", "method", "preset", "variant", "dataset", "split", "seed")
-    return tuple(str(record.get(name)) for name in names)
 
 
 def _digest(value: Any) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from nodejepa.errors import DataError, NodeJEPAError
-from nodejepa.study.cell import coordinates
 
 Record = dict[str, Any]
 
@@ -61,6 +60,12 @@ def append_record(folder: str | Path, record: Mapping[str, Any]) -> None:
             where=str(path),
             fix="Check the path, its permissions and the free space.",
         ) from None
+
+
+def coordinates(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where a record stands in the tables."""
+    names = ("kind", "method", "preset", "variant", "dataset", "split", "seed")
+    return tuple(str(record.get(name)) for name in names)
 
 
 def finished(records: Iterable[Mapping[str, Any]], *, retry_failed: bool = False) -> set[str]:
