@@ -2,7 +2,18 @@
 
 from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.evaluation.fewshot import fewshot_probe
+from nodejepa.evaluation.finetune import FinetuneConfig, FinetuneResult, finetune
 from nodejepa.evaluation.probe import linear_probe
 from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
 
-__all__ = ["Diagnostics", "ProbeResult", "SplitScore", "diagnose", "fewshot_probe", "linear_probe"]
+__all__ = [
+    "Diagnostics",
+    "FinetuneConfig",
+    "FinetuneResult",
+    "ProbeResult",
+    "SplitScore",
+    "diagnose",
+    "fewshot_probe",
+    "finetune",
+    "linear_probe",
+]

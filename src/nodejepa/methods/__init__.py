@@ -21,6 +21,7 @@ from nodejepa.methods.floors import SGC, RandomGCN, RawFeatures
 from nodejepa.methods.graphmae import GraphMAE
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.patchjepa import PatchJEPA
+from nodejepa.methods.supervised import SupervisedGCN
 from nodejepa.training.checkpoint import load_tensors
 from nodejepa.training.run import Run
 
@@ -35,6 +36,7 @@ __all__ = [
     "MethodEntry",
     "NodeJEPA",
     "PatchJEPA",
+    "SupervisedGCN",
     "find_method",
     "load_method",
     "make_estimator",
@@ -64,6 +66,7 @@ class MethodEntry:
     method: Any
     seeded: bool = True
     trained: bool = True
+    supervised: bool = False  # whether fit needs labels and a split
     presets: tuple[str, ...] = ("default",)
 
 
@@ -110,6 +113,14 @@ METHODS: dict[str, MethodEntry] = {
         ),
         MethodEntry(
             "cca-ssg", "two views agree, dimensions do not", "Zhang et al. 2021", CCASSG, presets=PRESETS
+        ),
+        MethodEntry(
+            "supervised-gcn",
+            "learns from the split's training labels",
+            "Kipf & Welling 2017, Shchur et al. 2018",
+            SupervisedGCN,
+            supervised=True,
+            presets=PRESETS,
         ),
     )
 }

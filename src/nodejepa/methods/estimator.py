@@ -135,6 +135,7 @@ class Estimator(ABC):
             "in_dim": self.in_dim_,
             "history": self.history_,
             "versions": versions(),
+            **self.own_facts(),
         }
         save_tensors(Run(check_folder(folder)).model, self.encoder_.state_dict(), facts)
 
@@ -151,6 +152,7 @@ class Estimator(ABC):
         try:
             self.config = from_dict(self.config_class, facts["config"])
             self.seed, self.in_dim_, self.history_ = facts["seed"], int(facts["in_dim"]), facts["history"]
+            self.take_facts(facts)
         except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
             raise CheckpointError(
                 f"the model's description is not understood: {error}", where=str(path)
@@ -167,13 +169,24 @@ class Estimator(ABC):
         self.encoder_ = self.trained_encoder(task)
         self.in_dim_ = graph.num_features
 
-    def _facts(self, graph: Graph) -> Mapping[str, Any]:
+    def own_facts(self) -> dict[str, Any]:
+        """What a method must know beside its settings to build its encoder again; most need nothing."""
+        return {}
+
+    def take_facts(self, facts: Mapping[str, Any]) -> None:  # noqa: B027 - most have nothing to take
+        """Take :meth:`own_facts` back from a saved model."""
+
+    def training_data(self, graph: Graph) -> dict[str, Any]:
+        """What a run is trained on: resuming with anything else is refused."""
         shape = {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features}
+        return shape | {"hash": graph.content_hash}
+
+    def _facts(self, graph: Graph) -> Mapping[str, Any]:
         return {
             "method": self.name,
             "config": to_dict(self.config),
             "seed": self.seed,
-            "graph": shape | {"hash": graph.content_hash},
+            "graph": self.training_data(graph),
             "versions": versions(),
         }
 

@@ -19,7 +19,7 @@ from nodejepa.graph import Graph
 from nodejepa.graph_checks import SparseMatrix
 from nodejepa.nn.restrict import diagonal_blocks, restrict
 from nodejepa.nn.sparse import SparseOperator, density, to_dense
-from nodejepa.nn.views import View, normalised_operator, row_normalise
+from nodejepa.nn.views import View, drop_entries, normalised_operator, row_normalise
 
 # Above this share of non-zeros a dense product is faster than a sparse one: Photo's features (0.35) are
 # better off dense, those of CS and Physics (below 0.01) sparse.
@@ -87,6 +87,11 @@ class GraphInputs:
             GraphInputs(self.graph, self.device, view_of=(self, plain)),
             GraphInputs(self.graph, self.device, view_of=(self, other)),
         )
+
+    def with_dropout(self, share: float) -> GraphInputs:
+        """The same with single entries of X dropped (and the others scaled up) by torch's generator."""
+        shown = View(features=drop_entries(self.features, share))
+        return GraphInputs(self.graph, self.device, view_of=(self, shown))
 
     @cached_property
     def row_normalised(self) -> GraphInputs:
@@ -157,6 +162,8 @@ class GraphInputs:
         """X ``[N, F]``: sparse where a sparse product is the faster one. Hidden columns are still in it."""
         if self._view_of is not None:
             viewed, view = self._view_of
+            if view.features is not None:
+                return view.features
             if view.row_normalised:
                 return row_normalise(viewed.features)
             if view.order is None:
@@ -185,7 +192,7 @@ class GraphInputs:
 
     def transform_features(self, weight: Tensor, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
         """``X @ weight`` for weight ``[F, D]``; of some ``rows`` (bool ``[N]``) only, if given."""
-        if self._view_of is not None and not self._view_of[1].row_normalised:
+        if self._view_of is not None and not self._view_of[1].has_own_features:
             return self._transform_viewed(*self._view_of, weight, rows)
         if isinstance(self.features, SparseOperator):
             return (self.features if rows is None else restrict(self.features, rows, None))(weight)

@@ -23,7 +23,13 @@ class View:
     columns: Tensor | None = None  # [F], 1 for shown and 0 for hidden
     order: Tensor | None = None  # [N], row i shows the features of node order[i]
     row_normalised: bool = False
+    features: Tensor | SparseOperator | None = None  # [N, F], shown instead
     products: dict[Tensor, Tensor] | None = None  # X W by W, of views that share it
+
+    @property
+    def has_own_features(self) -> bool:
+        """Whether X is another one than that of what is viewed."""
+        return self.row_normalised or self.features is not None
 
 
 def normalised_operator(
@@ -42,6 +48,18 @@ def normalised_operator(
     data, indices, indptr = _normalise(incoming.indptr, incoming.indices, incoming.data)
     matrix = compact_csr(data, indices, indptr, incoming.shape[0])
     return SparseOperator(matrix, symmetric=not directed, device=device)
+
+
+def drop_entries(features: Tensor | SparseOperator, share: float) -> Tensor | SparseOperator:
+    """Dropout of single entries by torch's global generator; sparse ones stay sparse."""
+    if isinstance(features, Tensor):
+        return torch.nn.functional.dropout(features, share)
+    matrix = features.matrix
+    data = torch.nn.functional.dropout(torch.from_numpy(matrix.data), share).numpy()
+    # a copy: removing zeros moves the indices in place
+    dropped = sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
+    dropped.eliminate_zeros()
+    return SparseOperator(dropped, device=features.device)
 
 
 def row_normalise(features: Tensor | SparseOperator) -> Tensor | SparseOperator:

@@ -7,6 +7,7 @@ import resource
 import sys
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,8 +56,11 @@ def train(
     early stopping of the history.
     """
     logging = logging or Logging()
-    parameters = [p for p in task.parameters() if p.requires_grad]
-    optimiser = torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay)
+    groups = task.parameter_groups()
+    parameters = [p for group in groups for p in group["params"]]
+    optimiser = torch.optim.AdamW(
+        [dict(group) for group in groups], lr=config.lr, weight_decay=config.weight_decay
+    )
     history: History = []
     if run is not None and run.checkpoint.exists():
         history = _restore(run, task, optimiser)
@@ -64,7 +68,7 @@ def train(
     writer = _tensorboard(run) if logging.tensorboard and run is not None else None
     saved_at, warned, resumed = time.monotonic(), False, len(history)
     unproven = False  # a checkpoint is due; it is written once a further step has shown that its weights work
-    best = min(range(resumed), key=lambda i: history[i]["loss"], default=0)
+    best = min(range(resumed), key=lambda i: history[i][task.watched], default=0)
     task.train()
     with progress_bar(logging.description, total=config.epochs) as advance:
         advance(resumed)
@@ -83,20 +87,23 @@ def train(
                     _save(run, task, optimiser, history)
                     saved_at, unproven = time.monotonic(), False
                 for group in optimiser.param_groups:
-                    group["lr"] = rate
+                    group["lr"] = rate * group["factor"]
                 optimiser.step()
                 task.after_step((done + 1) / total)
-            record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate}
+            record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate, **task.validate()}
+            _refuse_infinite(record, epoch + 1, run)
             if (epoch + 1) % _WATCH_EVERY == 0 or epoch + 1 == config.epochs:
                 found = _watch(task, epoch + 1)
-                if found.collapsed and not warned:
+                if found.collapsed and not warned and task.collapse_advice is not None:
                     _warn_of_collapse(task, epoch + 1, found)
                     warned = True
                 rank = found.effective_rank
                 record |= {"mean_std": found.mean_std} | ({} if rank is None else {"effective_rank": rank})
             record |= {"seconds": time.perf_counter() - started, "peak_memory_mb": peak_memory_mb()}
             history.append(record)
-            best = epoch if record["loss"] < history[best]["loss"] else best
+            best = epoch if record[task.watched] < history[best][task.watched] else best
+            if best == epoch:
+                task.keep_best()
             if run is not None:
                 run.append(record)
                 due = time.monotonic() - saved_at > 60 * logging.checkpoint_minutes
@@ -130,16 +137,20 @@ def _gradients(
     terms["loss"].backward()  # type: ignore[no-untyped-call]
     norm = torch.nn.utils.clip_grad_norm_(parameters, math.inf if clip is None else clip)
     values = {name: term.item() for name, term in terms.items()} | {"gradient_norm": norm.item()}
+    _refuse_infinite(values, moment.epoch + 1, run)
+    return values
+
+
+def _refuse_infinite(values: Mapping[str, float], epoch: int, run: Run | None) -> None:
     bad = [name for name, value in values.items() if not math.isfinite(value)]
     if bad:
         kept = run is not None and run.checkpoint.exists()
         raise TrainingError(
-            f"{', '.join(bad)} became infinite or not a number in epoch {moment.epoch + 1}",
+            f"{', '.join(bad)} became infinite or not a number in epoch {epoch}",
             where=str(run.folder) if run is not None else "training",
             fix="Lower training.lr, or check the features for extreme values."
             + (" The last good checkpoint is kept." if kept else ""),
         )
-    return values
 
 
 @torch.no_grad()

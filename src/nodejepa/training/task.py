@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import torch
@@ -23,7 +24,9 @@ class TrainingConfig:
     weight_decay: float = 1e-4
     clip: float | None = 1.0  # none: gradients of any length
     warmup: float = 0.0
-    patience: int | None = None  # stop after so many epochs without a lower loss; none: never
+    # stop after so many epochs in which what the task watches (the loss, a classifier: the validation loss)
+    # did not fall; none: never
+    patience: int | None = None
 
     def __post_init__(self) -> None:
         require(self.epochs >= 0, "training.epochs", self.epochs, "0 or more")
@@ -58,11 +61,20 @@ class Moment:
         return torch_generator(self.seed, purpose, self.epoch, self.step)
 
 
+class ParameterGroup(TypedDict):
+    """Parameters that share a learning rate."""
+
+    params: list[nn.Parameter]
+    factor: float
+
+
 class Task(nn.Module, ABC):
     """Network and loss of a method on one graph. Parameters that require gradients are optimised."""
 
     steps_per_epoch: int = 1
-    collapse_advice: str = "Lower training.lr or train for fewer epochs."
+    # none: no warning, few directions are what a classifier is after
+    collapse_advice: str | None = "Lower training.lr or train for fewer epochs."
+    watched: str = "loss"  # the figure of an epoch's record that early stopping wants to fall
 
     @abstractmethod
     def losses(self, moment: Moment) -> dict[str, Tensor]:
@@ -72,5 +84,16 @@ class Task(nn.Module, ABC):
     def embed(self) -> Tensor:
         """Embeddings ``[N, D]`` of the training graph as they are now."""
 
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """What is optimised, and each group's learning rate as a multiple of the schedule's."""
+        return [{"params": [p for p in self.parameters() if p.requires_grad], "factor": 1.0}]
+
     def after_step(self, progress: float) -> None:
         """Called after every optimiser step, with the share of steps done (EMA updates)."""
+
+    def validate(self) -> dict[str, float]:
+        """Figures of the weights at the end of an epoch, for its record; tasks without labels have none."""
+        return {}
+
+    def keep_best(self) -> None:
+        """Called when what is watched is lower than ever; what is kept belongs into the state dict."""

@@ -1,0 +1,141 @@
+"""Fine-tuning: a pretrained encoder trained on with labels, beside the same network from random weights."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from nodejepa.config import require
+from nodejepa.data.splits import Split
+from nodejepa.errors import ConfigError
+from nodejepa.io import as_graph
+from nodejepa.methods.arguments import check_columns, check_seed
+from nodejepa.methods.classifier import Classifier, ClassifierTask
+from nodejepa.methods.estimator import Estimator, pick_device
+from nodejepa.methods.supervision import Supervision, supervise
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.training.loop import Logging, train
+from nodejepa.training.seeding import seeded
+from nodejepa.training.task import TrainingConfig
+
+
+@dataclass(frozen=True)
+class FinetuneConfig:
+    """How an encoder is trained on; the same for every method and for the network from random weights."""
+
+    dropout: float = 0.5  # on the input of every layer but the first, and of the head
+    encoder_rate: float = 1.0  # the encoder's learning rate as a multiple of the head's
+    training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=200, patience=50))
+
+    def __post_init__(self) -> None:
+        require(0 <= self.dropout < 1, "dropout", self.dropout, "at least 0 and below 1")
+        require(self.encoder_rate > 0, "encoder_rate", self.encoder_rate, "positive")
+
+
+@dataclass(frozen=True)
+class FinetuneResult:
+    """Accuracies in percent; ``scratch``: of the same network that began with random weights."""
+
+    split: str
+    split_hash: str
+    seed: int
+    test_accuracy: float
+    val_accuracy: float
+    epochs: int
+    scratch_test_accuracy: float | None = None
+    scratch_val_accuracy: float | None = None
+    scratch_epochs: int | None = None
+
+    def to_dict(self) -> dict[str, str | int | float | None]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+def finetune(
+    estimator: Estimator,
+    graph: Any,
+    labels: npt.ArrayLike,
+    split: Split,
+    *,
+    config: FinetuneConfig | None = None,
+    seed: int = 0,
+    baseline: bool = True,
+) -> FinetuneResult:
+    """Train a fitted method's encoder with a linear head on the training labels, end to end.
+
+    Validation nodes say when to stop and which weights to keep; test nodes are read once, at the end. The
+    estimator itself is left as it is.
+
+    Args:
+        estimator: fitted; its encoder is where training begins.
+        graph: usually the one of pretraining.
+        labels: one a node.
+        split: training, validation and test nodes.
+        config: settings of the fine-tuning, not of the method.
+        seed: of the head, of dropout and of the random weights.
+        baseline: also train the same network from random weights, with the same budget.
+    """
+    if not isinstance(estimator, Estimator) or not hasattr(estimator, "encoder_"):
+        raise ConfigError(
+            "only a fitted method that has an encoder can be fine-tuned",
+            where="finetune",
+            fix="Fit it first; floors such as sgc have nothing to train on.",
+        )
+    graph = as_graph(graph)
+    check_columns(graph, estimator.in_dim_)
+    config, seed = config or FinetuneConfig(), check_seed(seed)
+    supervision = supervise(labels, split, graph.num_nodes, "finetune")
+    run = _Tuning(GraphInputs(graph, pick_device(estimator.device)), supervision, config, seed)
+    tuned, epochs = run.train(copy.deepcopy(_encoder(estimator.encoder_)), f"Fine-tuning {estimator.name}")
+    answers = np.asarray(labels)
+    scores: dict[str, Any] = {"epochs": epochs} | _accuracies(tuned, answers, split)
+    if baseline:
+        with seeded(seed, "init", 1):  # position 0 is the head's
+            fresh = _encoder(estimator.make_encoder(estimator.in_dim_))
+        scratch, epochs = run.train(fresh, f"{estimator.name}'s network from scratch")
+        scores |= {f"scratch_{k}": v for k, v in _accuracies(scratch, answers, split).items()}
+        scores["scratch_epochs"] = epochs
+    return FinetuneResult(split=split.name, split_hash=split.hash, seed=seed, **scores)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tuning:
+    """Everything but where training begins."""
+
+    inputs: GraphInputs
+    supervision: Supervision
+    config: FinetuneConfig
+    seed: int
+
+    def train(self, encoder: Any, description: str) -> tuple[npt.NDArray[np.int64], int]:
+        """The predicted label of every node, and how many epochs it took."""
+        encoder.requires_grad_(True)  # what is kept of a method may be a frozen target network
+        encoder.dropout = self.config.dropout
+        classes = self.supervision.classes
+        with seeded(self.seed, "init", 0):
+            classifier = Classifier(encoder, len(classes), dropout=self.config.dropout)
+        task = ClassifierTask(
+            self.inputs, classifier, self.supervision, encoder_rate=self.config.encoder_rate
+        ).to(self.inputs.device)
+        history = train(task, self.config.training, seed=self.seed, logging=Logging(description=description))
+        with torch.no_grad():
+            codes = task.best.logits(self.inputs).argmax(dim=1).cpu().numpy()
+        predicted: npt.NDArray[np.int64] = classes[codes]
+        return predicted, len(history)
+
+
+def _encoder(module: nn.Module) -> nn.Module:
+    """The encoder alone, where a method keeps a head with it."""
+    inner: nn.Module = module.encoder if isinstance(module, Classifier) else module
+    return inner
+
+
+def _accuracies(predicted: npt.NDArray[np.int64], labels: npt.NDArray[Any], split: Split) -> dict[str, float]:
+    parts = {"test_accuracy": split.test, "val_accuracy": split.val}
+    return {name: 100 * float(np.mean(predicted[nodes] == labels[nodes])) for name, nodes in parts.items()}
