@@ -1,0 +1,53 @@
+"""Accuracy against labels per class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from nodejepa.study.figures.panels import is_first_of_row, method_handles, panel_grid
+from nodejepa.study.figures.style import look
+from nodejepa.study.names import dataset_name
+from nodejepa.study.selection import (
+    Record,
+    datasets_of,
+    methods_of,
+)
+from nodejepa.study.tables.fewshot import fewshot_scores
+
+
+def fewshot_figure(records: Sequence[Record]) -> Figure | None:
+    """Accuracy against labels per class, one panel a graph."""
+    scores = fewshot_scores(records)
+    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in scores)]
+    methods = [m for m in methods_of(records) if any(place[0] == m for place in scores)]
+    if not datasets:
+        return None
+    budgets = sorted({shots for _, _, shots in scores})
+    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.6, height=3.2)
+    for place, (panel, dataset) in enumerate(zip(panels, datasets, strict=True)):
+        for method in methods:
+            points = [(k, scores[method, dataset, k]) for k in budgets if (method, dataset, k) in scores]
+            if points:
+                drawn = look(method)
+                panel.plot(
+                    [budgets.index(k) for k, _ in points],
+                    [score.mean for _, score in points],
+                    color=drawn.colour,
+                    marker=drawn.marker,
+                    linestyle=drawn.line,
+                    linewidth=1.4,
+                    markersize=6,
+                )
+        panel.set_xticks(range(len(budgets)), [str(k) for k in budgets])
+        panel.set_xlim(-0.25, len(budgets) - 0.75)
+        panel.grid(axis="y")
+        panel.set_xlabel("labels per class")
+        if is_first_of_row(place):
+            panel.set_ylabel("test accuracy (%)")
+    figure.suptitle("Few labels per class, fair probe (mean over seeds)", fontsize=12)
+    figure.legend(
+        handles=method_handles(methods, lines=True), loc="outside lower center", ncols=min(5, len(methods))
+    )
+    return figure

@@ -1,0 +1,45 @@
+"""How much of their space the embeddings use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from nodejepa.study.figures.panels import bar_panels
+from nodejepa.study.paper import paper_geometry
+from nodejepa.study.selection import (
+    Record,
+    by_method_and_dataset,
+    datasets_of,
+    methods_of,
+    scores_by,
+)
+
+
+def effective_rank_figure(records: Sequence[Record]) -> Figure | None:
+    """Effective rank of the embeddings."""
+    return _geometry(records, "effective_rank", "effective rank", 1, "Effective rank of frozen embeddings")
+
+
+def mean_std_figure(records: Sequence[Record]) -> Figure | None:
+    """Mean standard deviation of the embedding's dimensions."""
+    return _geometry(
+        records, "mean_std", "mean std", 2, "Mean per-dimension standard deviation of embeddings"
+    )
+
+
+def _geometry(records: Sequence[Record], field: str, label: str, decimals: int, title: str) -> Figure | None:
+    def printed(method: str, dataset: str) -> float | None:
+        found = paper_geometry(field, method, dataset)
+        return None if found is None else found.mean
+
+    return bar_panels(
+        scores_by(records, field, by_method_and_dataset),
+        datasets_of(records),
+        methods_of(records),
+        label=label,
+        decimals=decimals,
+        title=title,
+        paper=printed,
+    )

@@ -1,0 +1,193 @@
+"""Layouts that several figures share: one panel a graph, methods as horizontal bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from nodejepa.study.figures.style import FLOOR_COLOUR, PALE, look, new_figure
+from nodejepa.study.names import dataset_name, method_name
+from nodejepa.study.statistics import Summary
+
+Scores = Mapping[tuple[str, str], Summary]
+MAX_COLUMNS = 3
+
+
+def panel_grid(titles: Sequence[str], *, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """One panel a title, at most three in a row; those that are not needed do not exist."""
+    columns = min(MAX_COLUMNS, len(titles))
+    rows = math.ceil(len(titles) / columns)
+    figure = new_figure(width * columns, height * rows)
+    panels = [figure.add_subplot(rows, columns, place + 1) for place in range(len(titles))]
+    for panel, title in zip(panels, titles, strict=True):
+        panel.set_title(title)
+    return figure, panels
+
+
+def is_first_of_row(place: int) -> bool:
+    """Whether a panel stands at the left edge."""
+    return place % MAX_COLUMNS == 0
+
+
+def bar_panels(
+    scores: Scores,
+    datasets: Sequence[str],
+    methods: Sequence[str],
+    *,
+    label: str,
+    decimals: int,
+    title: str,
+    from_zero: bool = True,
+    log: bool = False,
+    paper: Callable[[str, str], float | None] = lambda _method, _dataset: None,
+    floors: Mapping[str, float] | None = None,
+) -> Figure | None:
+    """A panel a graph, a bar a method with its value and seeds, the paper's value as a diamond.
+
+    Args:
+        scores: by method and graph.
+        datasets: panels; one without a score is left out.
+        methods: bars; one without a score on any graph is left out.
+        label: of the value axis.
+        decimals: of the values.
+        title: over all panels.
+        from_zero: bars start at zero; else at a round number below the lowest value, which the label says.
+        log: logarithmic value axis.
+        paper: the paper's value, if it has one.
+        floors: best floor of each graph, drawn as a dashed line.
+    """
+    panels_of = [d for d in datasets if any(place[1] == d for place in scores)]
+    bars = [m for m in methods if any(place[0] == m for place in scores)]
+    if not panels_of:
+        return None
+    figure, panels = panel_grid(
+        [dataset_name(d) for d in panels_of], width=3.7 + 0.9 / len(panels_of), height=0.9 + 0.28 * len(bars)
+    )
+    has_paper = False
+    for place, (panel, dataset) in enumerate(zip(panels, panels_of, strict=True)):
+        here = {m: scores[m, dataset] for m in bars if (m, dataset) in scores}
+        printed = {m: value for m in here if (value := paper(m, dataset)) is not None}
+        has_paper = has_paper or bool(printed)
+        reach = [score.mean + (score.std or 0) for score in here.values()] + [*printed.values()]
+        lows = [score.mean - (score.std or 0) for score in here.values()] + [*printed.values()]
+        start = _start(lows, log) if log or not from_zero else 0.0
+        for row, method in enumerate(bars):
+            if method in here:
+                drawn = look(method)
+                draw_bar(
+                    panel,
+                    row,
+                    here[method],
+                    start=start,
+                    decimals=decimals,
+                    colour=drawn.colour,
+                    hatch=drawn.hatch,
+                )
+        draw_paper(panel, [*printed.values()], [bars.index(m) for m in printed])
+        if floors is not None and dataset in floors:
+            draw_floor(panel, floors[dataset])
+        if log:
+            panel.set_xscale("log")
+            panel.set_xlim(start, max(reach) * (max(reach) / start) ** 0.45)
+        else:
+            panel.set_xlim(start, start + 1.34 * (max(reach) - start))
+        name_rows(panel, [method_name(m) for m in bars], shown=is_first_of_row(place))
+        panel.set_xlabel(label if start == 0 or log else f"{label}, from {start:g}")
+    _explain(figure, title, has_paper=has_paper, has_floor=bool(floors))
+    return figure
+
+
+def draw_bar(
+    panel: Axes,
+    row: float,
+    score: Summary,
+    *,
+    start: float,
+    decimals: int,
+    colour: str,
+    hatch: str = "",
+    height: float = 0.72,
+) -> None:
+    """A horizontal bar from ``start`` with its standard deviation, value and seeds."""
+    panel.barh(
+        row,
+        score.mean - start,
+        left=start,
+        height=height,
+        color=colour,
+        hatch=hatch,
+        edgecolor="#777777" if colour in PALE else "white",
+        linewidth=0,
+    )
+    end = score.mean + (score.std or 0.0)
+    if score.std:
+        low = max(score.mean - score.std, start)
+        panel.plot([low, end], [row, row], color="black", linewidth=1.0, zorder=3)
+    text = f"{score.mean:,.{decimals}f} ({score.n})"
+    panel.annotate(text, (end, row), xytext=(6, 0), textcoords="offset points", va="center", fontsize=8)
+
+
+def name_rows(panel: Axes, names: Sequence[str], *, shown: bool) -> None:
+    """Top to bottom; names only where ``shown``."""
+    panel.set_yticks(range(len(names)), names if shown else [""] * len(names))
+    panel.tick_params(axis="y", length=0)
+    panel.set_ylim(len(names) - 0.4, -0.6)
+
+
+def draw_paper(panel: Axes, values: Sequence[float], rows: Sequence[float]) -> None:
+    """The paper's values as white diamonds."""
+    panel.plot(values, rows, color="white", linestyle="", marker="D", markersize=5, markeredgecolor="black")
+
+
+def paper_handle() -> Line2D:
+    """The legend's entry for the paper's values."""
+    look = {"marker": "D", "markersize": 5, "markeredgecolor": "black"}
+    return Line2D([], [], color="white", linestyle="", label="paper", **look)  # type: ignore[arg-type]
+
+
+def floor_handle() -> Line2D:
+    """The legend's entry for the best floor."""
+    return Line2D([], [], color=FLOOR_COLOUR, linestyle="--", linewidth=1.0, label="best floor")
+
+
+def draw_floor(panel: Axes, floor: float) -> None:
+    """The best floor as a dashed vertical line."""
+    panel.axvline(floor, color=FLOOR_COLOUR, linestyle="--", linewidth=1.0, zorder=1)
+
+
+def method_handles(methods: Sequence[str], *, lines: bool) -> list[Line2D]:
+    """The legend's entries of methods: marker, and line where lines are drawn."""
+    return [
+        Line2D(
+            [],
+            [],
+            color=look(method).colour,
+            marker=look(method).marker,
+            linestyle=look(method).line if lines else "",
+            markersize=6,
+            label=method_name(method),
+        )
+        for method in methods
+    ]
+
+
+def _start(lows: Sequence[float], log: bool) -> float:
+    """A round number below all values."""
+    lowest = min(lows)
+    if log:
+        return float(10 ** math.floor(math.log10(lowest * 0.7)))
+    return max(0.0, 10.0 * math.floor((lowest - 2) / 10))
+
+
+def _explain(figure: Figure, title: str, *, has_paper: bool, has_floor: bool) -> None:
+    figure.suptitle(title, fontsize=12)
+    handles = [Line2D([], [], color="black", linewidth=1.0, label="± std; seeds in brackets")]
+    if has_paper:
+        handles.append(paper_handle())
+    if has_floor:
+        handles.append(floor_handle())
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))

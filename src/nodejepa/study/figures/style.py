@@ -1,0 +1,69 @@
+"""One look for all figures: colours for colour-blind people, markers and hatches for grey print."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from nodejepa.files import atomic_path
+from nodejepa.study.looks import look as look  # the figures' look is one thing with their style
+
+FORMATS = ("png", "svg")
+FLOOR_COLOUR = "#444444"
+PALE = ("#DDDDDD", "#F0E442")  # need dark edges and hatches
+
+_SETTINGS: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same glyphs on every machine
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": False,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "hatch.linewidth": 0.5,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "nodejepa",  # ids that depend on the content only
+    "svg.fonttype": "path",
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Settings for drawing and saving; whatever the user has set comes back afterwards."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_SETTINGS)
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of its own, unknown to pyplot, whose parts never overlap."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write every format, the same bytes for the same figure: no dates, no versions."""
+    written = []
+    for ending in FORMATS:
+        metadata = {"Software": None} if ending == "png" else {"Date": None, "Creator": None}
+        picture = io.BytesIO()
+        figure.savefig(picture, format=ending, dpi=160, metadata=metadata)
+        path = folder / f"{name}.{ending}"
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(picture.getvalue())
+        written.append(path)
+    return written

@@ -1,0 +1,122 @@
+"""What training costs: total time, time an epoch, and accuracy against time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
+
+from nodejepa.study.figures.panels import bar_panels, is_first_of_row, method_handles, panel_grid
+from nodejepa.study.figures.style import look, new_figure
+from nodejepa.study.names import FLOORS, JEPA, dataset_name, method_name
+from nodejepa.study.paper import paper_total_seconds
+from nodejepa.study.selection import (
+    Record,
+    best_floor,
+    by_method_and_dataset,
+    datasets_of,
+    methods_of,
+    scores_by,
+)
+
+
+def total_time_figure(records: Sequence[Record]) -> Figure | None:
+    """Seconds of the whole training; the paper's on its own hardware."""
+    return bar_panels(
+        scores_by(records, "total_seconds", by_method_and_dataset),
+        datasets_of(records),
+        [m for m in methods_of(records) if m not in FLOORS],
+        label="seconds (logarithmic)",
+        decimals=0,
+        title="Total training time; the paper's is on a GPU, ours on a CPU",
+        log=True,
+        paper=paper_total_seconds,
+    )
+
+
+def epoch_time_figure(records: Sequence[Record]) -> Figure | None:
+    """Seconds an epoch of both JEPA variants on every graph."""
+    scores = scores_by(records, "epoch_seconds", by_method_and_dataset)
+    datasets = [d for d in datasets_of(records) if any((m, d) in scores for m in JEPA)]
+    if not datasets:
+        return None
+    figure = new_figure(1.9 + 1.35 * len(datasets), 3.6)
+    panel = figure.add_subplot()
+    for side, method in zip((-0.2, 0.2), JEPA, strict=True):
+        for place, dataset in enumerate(datasets):
+            score = scores.get((method, dataset))
+            if score is None:
+                continue
+            drawn = look(method)
+            panel.bar(
+                place + side,
+                score.mean,
+                width=0.38,
+                color=drawn.colour,
+                hatch=drawn.hatch,
+                edgecolor="white",
+                linewidth=0,
+                yerr=score.std,
+                capsize=2,
+            )
+            panel.annotate(
+                f"{score.mean:.2g}" if score.mean < 10 else f"{score.mean:.0f}",
+                (place + side, score.mean + (score.std or 0)),
+                (0, 3),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8,
+            )
+    panel.set_xticks(range(len(datasets)), [dataset_name(d) for d in datasets])
+    panel.set_ylabel("seconds an epoch")
+    panel.margins(y=0.12)
+    panel.set_title("Time of an epoch (CPU)")
+    handles = [
+        Patch(facecolor=drawn.colour, hatch=drawn.hatch, edgecolor="white", label=method_name(method))
+        for method, drawn in ((method, look(method)) for method in JEPA)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    return figure
+
+
+def accuracy_time_figure(records: Sequence[Record], accuracies: Sequence[Record]) -> Figure | None:
+    """Accuracy (of the main study) against training time (of the efficiency study), one panel a graph."""
+    seconds = scores_by(records, "total_seconds", by_method_and_dataset)
+    scores = scores_by(accuracies, "test_accuracy", by_method_and_dataset)
+    both = [place for place in seconds if place in scores and place[0] not in FLOORS]
+    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in both)]
+    methods = [m for m in methods_of(records) if any(place[0] == m for place in both)]
+    if not datasets:
+        return None
+    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.6, height=3.0)
+    for place, (panel, dataset) in enumerate(zip(panels, datasets, strict=True)):
+        for method in (m for m in methods if (m, dataset) in both):
+            score, drawn = scores[method, dataset], look(method)
+            panel.errorbar(
+                seconds[method, dataset].mean,
+                score.mean,
+                yerr=score.std,
+                color=drawn.colour,
+                marker=drawn.marker,
+                markersize=8,
+                linestyle="",
+                capsize=2,
+                elinewidth=1,
+            )
+        floor = best_floor(scores, dataset)
+        if floor is not None:
+            panel.axhline(floor, color="#444444", linestyle="--", linewidth=1.0, zorder=1)
+        panel.set_xscale("log")
+        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.margins(x=0.15, y=0.12)
+        panel.grid(axis="both")
+        panel.set_xlabel("training time (s, logarithmic)")
+        if is_first_of_row(place):
+            panel.set_ylabel("test accuracy (%)")
+    figure.suptitle("Accuracy (fair probe) against training time on a CPU; dashed: best floor", fontsize=12)
+    figure.legend(
+        handles=method_handles(methods, lines=False), loc="outside lower center", ncols=min(4, len(methods))
+    )
+    return figure

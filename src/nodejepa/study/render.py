@@ -1,0 +1,162 @@
+"""Every table and figure of a study from its records: the same bytes for the same records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nodejepa.errors import DataError, NodeJEPAError
+from nodejepa.files import write_text
+from nodejepa.progress import progress_bar
+from nodejepa.study.names import JEPA
+from nodejepa.study.records import read_records
+from nodejepa.study.selection import Record, borrow_floors, by_split, methods_of, with_preset_names
+from nodejepa.study.table import Table
+from nodejepa.study.table_formats import to_csv, to_latex, to_markdown
+from nodejepa.study.tables.ablation import ablation_table
+from nodejepa.study.tables.accuracy import main_table, paper_comparison_table
+from nodejepa.study.tables.efficiency import efficiency_table
+from nodejepa.study.tables.fewshot import fewshot_table
+from nodejepa.study.tables.finetune import finetune_table
+from nodejepa.study.tables.geometry import effective_rank_table, geometry_table
+from nodejepa.study.tables.ranks import ranks_table
+from nodejepa.study.tables.significance import significance_table, wins_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+KINDS = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune")
+_WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
+
+
+def render_study(folder: str | Path) -> list[Path]:
+    """Write ``tables/`` and ``figures/`` of a study folder; returns what was written.
+
+    A study without floors of its own takes them, and the accuracies that times are drawn against, from the
+    folder ``main`` beside it.
+    """
+    folder = Path(folder)
+    records = read_records(folder)
+    if not records:
+        raise DataError(
+            "there are no records to make tables from",
+            where=str(folder / "records.jsonl"),
+            fix="Name the folder of a study that has run, e.g. nodejepa study run studies/main.toml.",
+        )
+    kind = study_kind(records, folder.name)
+    main = records if kind == "main" else read_records(folder.parent / "main")
+    tables = tables_of(kind, records, main)
+    written = []
+    for table in tables:
+        for ending, write in _WRITERS.items():
+            written.append(folder / "tables" / f"{table.name}.{ending}")
+            write_text(written[-1], write(table))
+    return [*written, *_draw(kind, records, main, folder / "figures")]
+
+
+def study_kind(records: Sequence[Record], folder: str = "") -> str:
+    """Which tables fit: from the study's name, else from what its records hold."""
+    for name in (folder, str(records[0].get("study"))):
+        for kind in KINDS:
+            if name == kind or name.startswith(f"{kind}-"):
+                return kind
+    if any(record.get("kind") in ("finetune", "efficiency") for record in records):
+        return str(next(r["kind"] for r in records if r.get("kind") in ("finetune", "efficiency")))
+    if any(record.get("variant") is not None for record in records):
+        return "ablation"
+    return "fewshot" if len({record.get("shots") for record in records}) > 1 else "main"
+
+
+def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ()) -> list[Table]:
+    """All tables of a study; ``main`` lends floors to a study that has none."""
+    records = with_preset_names(records)
+    if kind == "efficiency":
+        return [efficiency_table(records)]
+    if kind in ("fewshot", "ablation", "collapse", "finetune"):
+        records = borrow_floors(records, main)
+        if kind == "collapse":
+            return [effective_rank_table(records), geometry_table(records)]
+        make = {"fewshot": fewshot_table, "ablation": ablation_table, "finetune": finetune_table}[kind]
+        return [make(records)]
+    tables = []
+    for split, part in by_split(records).items():
+        made = [main_table(part), ranks_table(part)]
+        if not split:
+            made += [paper_comparison_table(part), effective_rank_table(part), geometry_table(part)]
+        present = [variant for variant in JEPA if variant in methods_of(part, floors=False)]
+        made += [significance_table(part, variant) for variant in present]
+        made += [wins_table(part)] if present else []
+        tables += [_for_split(table, split) for table in made]
+    return tables
+
+
+def _for_split(table: Table, split: str) -> Table:
+    if not split:
+        return table
+    return replace(table, name=f"{table.name}-{split}", title=f"{table.title}, split {split}")
+
+
+def figures_of(
+    kind: str, records: Sequence[Record], main: Sequence[Record] = ()
+) -> Mapping[str, Callable[[], Figure | None]]:
+    """Makers of all figures of a study by file name; one that has no data makes ``None``."""
+    from nodejepa.study.figures import ablation, accuracy, differences, fewshot, geometry, time
+
+    records = with_preset_names(records)
+    if kind == "efficiency":
+        return {
+            "total-time": partial(time.total_time_figure, records),
+            "epoch-time": partial(time.epoch_time_figure, records),
+            "accuracy-time": partial(time.accuracy_time_figure, records, _paper_splits(main)),
+        }
+    if kind == "fewshot":
+        return {"fewshot": partial(fewshot.fewshot_figure, borrow_floors(records, main))}
+    if kind == "ablation":
+        return {"ablation": partial(ablation.ablation_figure, borrow_floors(records, main))}
+    if kind == "finetune":
+        return {}
+    part = _paper_splits(records)
+    shape = {
+        "effective-rank": partial(geometry.effective_rank_figure, part),
+        "mean-std": partial(geometry.mean_std_figure, part),
+    }
+    if kind == "collapse":
+        return shape
+    return {
+        "average-rank": partial(accuracy.average_rank_figure, part),
+        "accuracy": partial(accuracy.accuracy_figure, part),
+        "significant-wins": partial(differences.wins_figure, part),
+        "difference-to-graphmae": partial(differences.graphmae_difference_figure, part),
+        **shape,
+    }
+
+
+def _paper_splits(records: Sequence[Record]) -> list[Record]:
+    return by_split(with_preset_names(records)).get("", [])
+
+
+def _draw(kind: str, records: Sequence[Record], main: Sequence[Record], folder: Path) -> list[Path]:
+    try:
+        from nodejepa.study.figures.style import FORMATS, house_style, save_figure
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "matplotlib":
+            raise
+        raise NodeJEPAError(
+            "the tables are written; the figures need matplotlib",
+            fix='Install it: pip install "nodejepa[figures]".',
+        ) from None
+    makers = figures_of(kind, records, main)
+    written: list[Path] = []
+    with house_style(), progress_bar("Drawing", total=len(makers)) as advance:
+        for name, make in makers.items():
+            figure = make()
+            if figure is not None:
+                written += save_figure(figure, folder, name)
+            else:  # an older one would show records that are gone
+                for ending in FORMATS:
+                    (folder / f"{name}.{ending}").unlink(missing_ok=True)
+            advance(note=name)
+    return written

@@ -1,0 +1,118 @@
+"""From the records of a study to the values of its tables: by method, graph and seed."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeAlias, TypeGuard, TypeVar
+
+from nodejepa.study.names import FLOORS, dataset_name, in_dataset_order, in_method_order, method_name
+from nodejepa.study.statistics import Summary, summarise
+
+Record: TypeAlias = dict[str, Any]
+Values: TypeAlias = dict[int, float]  # by seed
+Key = TypeVar("Key", bound=Hashable)
+
+_PAPER_SPLITS = ("20-30", "official")
+
+
+def values_by(records: Iterable[Record], field: str, key: Callable[[Record], Key]) -> dict[Key, Values]:
+    """``field`` of every finished cell that has it, by key and seed."""
+    found: dict[Key, Values] = defaultdict(dict)
+    for record in records:
+        value: object = record.get(field)
+        if record.get("status") == "done" and _is_number(value):
+            found[key(record)][int(record["seed"])] = float(value)
+    return {place: dict(sorted(values.items())) for place, values in found.items()}
+
+
+def scores_by(records: Iterable[Record], field: str, key: Callable[[Record], Key]) -> dict[Key, Summary]:
+    """As :func:`values_by`, summarised over seeds."""
+    found = {
+        place: summarise(list(values.values())) for place, values in values_by(records, field, key).items()
+    }
+    return {place: score for place, score in found.items() if score is not None}
+
+
+def by_method_and_dataset(record: Record) -> tuple[str, str]:
+    """The usual key of a table."""
+    return str(record["method"]), str(record["dataset"])
+
+
+def datasets_of(records: Iterable[Record]) -> list[str]:
+    """Graphs of a study in the order of the tables, also those that were not run."""
+    return in_dataset_order(str(record["dataset"]) for record in records)
+
+
+def methods_of(records: Iterable[Record], *, floors: bool = True) -> list[str]:
+    """Methods of a study; the floors stand in every accuracy table, measured or not."""
+    named = [str(record["method"]) for record in records]
+    return in_method_order([*named, *FLOORS] if floors else named)
+
+
+def best_floor(scores: dict[tuple[str, str], Summary], dataset: str) -> float | None:
+    """The highest mean among what needs no training."""
+    means = [scores[floor, dataset].mean for floor in FLOORS if (floor, dataset) in scores]
+    return max(means, default=None)
+
+
+def with_preset_names(records: Sequence[Record]) -> list[Record]:
+    """Each method under its leading preset keeps its name; another preset makes it another method.
+
+    Leading is ``paper`` where it was run, else ``default``: ranks and tests compare those.
+    """
+    presets: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        presets[str(record["method"])].add(str(record.get("preset")))
+    renamed = []
+    for record in records:
+        name, preset = str(record["method"]), str(record.get("preset"))
+        leading = min(presets[name], key=lambda p: (("paper", "default", "None", p).index(p), p))
+        renamed.append(record if preset == leading else {**record, "method": f"{name} ({preset})"})
+    return renamed
+
+
+def by_split(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """Records of the paper's splits under ``""``, those of any other split under its name."""
+    parts: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        split = str(record.get("split"))
+        parts["" if split in _PAPER_SPLITS else split].append(record)
+    if len(parts) == 1:  # a study on one other split needs no further name
+        return {"": next(iter(parts.values()))}
+    return {name: parts[name] for name in sorted(parts)}
+
+
+def borrow_floors(records: Sequence[Record], main: Sequence[Record]) -> list[Record]:
+    """Floors of the main study for one that has none of its own: same graphs, splits and seeds."""
+    if any(record["method"] in FLOORS for record in records):
+        return list(records)
+    wanted = {(record["dataset"], record.get("split"), record["seed"]) for record in records}
+    floors = [
+        record
+        for record in main
+        if record["method"] in FLOORS and (record["dataset"], record.get("split"), record["seed"]) in wanted
+    ]
+    return [*records, *floors]
+
+
+def unfinished_notes(records: Iterable[Record]) -> list[str]:
+    """One sentence for each reason why cells have no figure."""
+    groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for record in records:
+        status = str(record.get("status"))
+        if status != "done":
+            reason = " ".join(str(record.get("reason") or "no reason recorded").split())
+            reason = reason if len(reason) <= 160 else f"{reason[:159]}…"
+            groups[status, str(record["dataset"]), reason].append(str(record["method"]))
+    notes = []
+    for (status, dataset, reason), methods in sorted(groups.items()):
+        names = ", ".join(method_name(method) for method in in_method_order(methods))
+        count = "1 cell" if len(methods) == 1 else f"{len(methods)} cells"
+        notes.append(f"{dataset_name(dataset)}, {count} {status} ({names}): {reason.rstrip('.')}.")
+    return notes
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,81 @@
+"""Average ranks, ours beside the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nodejepa.study.contrasts import rank_methods
+from nodejepa.study.names import FLOORS, SELF_SUPERVISED, dataset_name, method_name
+from nodejepa.study.paper import paper_accuracy, paper_average_rank, paper_source
+from nodejepa.study.selection import Record, by_method_and_dataset, methods_of, scores_by
+from nodejepa.study.statistics import average_ranks
+from nodejepa.study.table import MISSING, Cell, Column, Row, Table, number_cell, text_cell, text_column
+from nodejepa.study.tables.wording import FAIR_PROBE
+
+
+def paper_ranks(datasets: Sequence[str]) -> dict[str, float]:
+    """Average ranks of the paper's Table 1 over the graphs given."""
+    tables = []
+    for dataset in datasets:
+        printed = {name: paper_accuracy(name, dataset) for name in SELF_SUPERVISED}
+        means = {name: score.mean for name, score in printed.items() if score is not None}
+        if len(means) == len(SELF_SUPERVISED):
+            tables.append(means)
+    return average_ranks(tables)
+
+
+def ranks_table(records: Sequence[Record]) -> Table:
+    """Rank among self-supervised methods; a second column lets the floors take part."""
+    ours = rank_methods(records)
+    ours_paper_probe = rank_methods(records, field="test_accuracy_paper_probe")
+    with_floors = rank_methods(records, (*SELF_SUPERVISED, *FLOORS))
+    printed = paper_ranks(ours.datasets)
+    seeds = scores_by(records, "test_accuracy", by_method_and_dataset)
+    rows: list[Row] = []
+    for method in methods_of(records):
+        if method not in (*SELF_SUPERVISED, *FLOORS):
+            continue
+        counts = [score.n for (name, d), score in seeds.items() if name == method and d in ours.datasets]
+        rows.append(
+            (
+                text_cell(method_name(method)),
+                number_cell(paper_average_rank(method), decimals=1),
+                number_cell(printed.get(method)),
+                *(_rank(found.average, method) for found in (ours, ours_paper_probe, with_floors)),
+                text_cell(_span(counts)),
+            )
+        )
+    split = next((i for i, row in enumerate(rows) if row[0].text == method_name(FLOORS[0])), len(rows))
+    where = ", ".join(dataset_name(d) for d in ours.datasets) or "no graph yet"
+    return Table(
+        "ranks",
+        "Average rank among self-supervised methods (1 is best)",
+        (
+            text_column("Method"),
+            Column("Paper"),
+            Column("Paper, same graphs"),
+            Column("Ours, fair probe"),
+            Column("Ours, paper probe"),
+            Column("Ours, floors included"),
+            Column("Seeds a graph"),
+        ),
+        (tuple(rows[:split]), tuple(rows[split:])),
+        (
+            f"Ours: graphs on which every one of them has a score ({where}). Ties share their places.",
+            f"Paper: {paper_source('main')}, five graphs; same graphs: its table ranked over ours.",
+            "Ours, floors included: fair probe, floors ranked with the methods.",
+            FAIR_PROBE,
+        ),
+    )
+
+
+def _rank(average: dict[str, float], method: str) -> Cell:
+    rank = average.get(method)
+    return number_cell(rank, bold=rank is not None and rank == min(average.values()))
+
+
+def _span(counts: Sequence[int]) -> str:
+    if not counts:
+        return MISSING
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low}-{high}"

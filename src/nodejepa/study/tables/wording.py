@@ -1,0 +1,16 @@
+"""Sentences that several tables share."""
+
+from __future__ import annotations
+
+FAIR_PROBE = (
+    "Fair probe: logistic regression on frozen embeddings, row scaling and C chosen on validation labels; "
+    "test labels are read once."
+)
+PAPER_PROBE = "Paper probe: logistic regression on the embeddings as they are, C = 1."
+SEEDS = "Mean ± standard deviation (n - 1) over seeds, their number in brackets."
+BOLD = "Bold: best of the column, floors included."
+DAGGER_NOTE = "† not above the best floor, which needs no training."
+FLOORS_NOTE = "Floors: raw features, propagated features (S^2 X) and a randomly initialised GCN."
+PAPER_STD = (
+    "The paper's standard deviations fit its own t-tests only when divided by n; ours are divided by n - 1."
+)
