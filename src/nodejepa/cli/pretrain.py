@@ -11,6 +11,7 @@ from rich.text import Text
 
 from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings
 from nodejepa.cli.screen import stderr, stdout
+from nodejepa.errors import ConfigError
 
 PRETRAIN_EXAMPLES = (
     "Examples:\n\n"
@@ -54,9 +55,14 @@ def pretrain(
     from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
-    from nodejepa.methods import make_estimator
+    from nodejepa.methods import find_method, make_estimator
     from nodejepa.training.loop import Logging
 
+    if find_method(method).supervised:
+        raise ConfigError(
+            f"{method} learns from labels, and pretraining has none",
+            fix=f"Train and score it for every split: nodejepa probe {dataset} --method {method}.",
+        )
     estimator = make_estimator(
         method,
         preset=preset,

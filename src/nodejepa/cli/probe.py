@@ -55,7 +55,7 @@ def probe(
     data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
 ) -> None:
-    """Embed a named graph without labels, then score a linear classifier on the embeddings."""
+    """Embed a named graph, then score a linear classifier on the embeddings."""
     chosen = parse_seeds(seeds)
     from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
@@ -102,6 +102,9 @@ def _show(score: MethodScore) -> None:
         val = "-" if row.val_accuracy is None else f"{row.val_accuracy:.2f}"
         table.add_row(str(row.seed), val, f"{row.test_accuracy:.2f}", row.scaling, f"{row.C:g}")
     stdout.print(table)
+    if score.head is not None:
+        val, test = _mean(*score.head.mean_std("val")), _mean(*score.head.mean_std("test"))
+        stdout.print(Text(f"Its own head: validation {val} %, test {test} %"))
     stdout.print(Text(f"Embeddings: {score.diagnostics.verdict}"))
     stdout.print(Text(f"Embedding took {score.embed_seconds:.1f} s, probing {score.probe_seconds:.1f} s."))
 

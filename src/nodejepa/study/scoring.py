@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import find_method, load_method, make_method
 from nodejepa.methods.estimator import versions
+from nodejepa.study.heads import HeadResult, score_head
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,7 @@ class MethodScore:
     diagnostics: Diagnostics  # of the first seed's embeddings
     embed_seconds: float
     probe_seconds: float
+    head: HeadResult | None = None  # of a supervised method: its own classifier beside the probe
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON; accuracies in percent."""
@@ -51,6 +53,7 @@ class MethodScore:
             "training_seed": self.training_seed,
             "graph_hash": self.graph_hash,
             **self.result.to_dict(),
+            **({} if self.head is None else {"head": self.head.to_dict()}),
             "diagnostics": {"seed": self.seeds[0], **self.diagnostics.to_dict()},
             "seconds": {"embed": round(self.embed_seconds, 3), "probe": round(self.probe_seconds, 3)},
             "threads": torch.get_num_threads(),
@@ -92,7 +95,8 @@ def score_method(
     """Embed and probe: seed s draws split s and, for methods with randomness, trains with seed s.
 
     Args:
-        dataset: the graph and its labels; only the probe is shown the labels.
+        dataset: the graph and its labels; only the probe is shown the labels, and a supervised method those
+            of each split's training and validation nodes.
         method: a name in :data:`nodejepa.methods.METHODS`.
         seeds: one split and one set of embeddings each.
         preset: of the method.
@@ -100,14 +104,40 @@ def score_method(
         split: name of the split, the dataset's default if not given.
         probe: ``"fair"`` or ``"paper"``.
     """
-    started = time.perf_counter()
-    embeddings = embed_seeds(
-        dataset.graph, method, seeds, preset=preset, dataset=dataset.name, overrides=overrides
-    )
+    started, head = time.perf_counter(), None
+    if find_method(method).supervised:
+        embeddings, head = _train_and_embed(
+            dataset, method, seeds, preset=preset, overrides=overrides, split=split
+        )
+    else:
+        embeddings = embed_seeds(
+            dataset.graph, method, seeds, preset=preset, dataset=dataset.name, overrides=overrides
+        )
     seconds = time.perf_counter() - started
     made: Any = make_method(method, preset=preset, dataset=dataset.name, overrides=overrides)
     identity = {"method": method, "preset": preset, "config": to_dict(made.config), "training_seed": None}
-    return _score(dataset, identity, embeddings, seconds, seeds, split, probe)
+    score = _score(dataset, identity, embeddings, seconds, seeds, split, probe)
+    return replace(score, head=head)
+
+
+def _train_and_embed(
+    dataset: Dataset,
+    method: str,
+    seeds: Sequence[int],
+    *,
+    preset: str,
+    overrides: Mapping[str, object] | None,
+    split: str | None,
+) -> tuple[list[Features], HeadResult]:
+    """Of a supervised method: each seed's split trains a model, whose own head is scored too."""
+    embeddings, heads = [], []
+    for seed in seeds:
+        drawn = dataset.split(split, seed=seed)
+        made: Any = make_method(method, preset=preset, dataset=dataset.name, seed=seed, overrides=overrides)
+        made.fit(dataset.graph, labels=dataset.labels, split=drawn)
+        embeddings.append(made.transform(dataset.graph))
+        heads.append(score_head(made, dataset, drawn))
+    return embeddings, HeadResult(tuple(heads))
 
 
 def score_run(
@@ -121,6 +151,12 @@ def score_run(
     """Probe the model in a run folder: one set of embeddings, one split a seed."""
     started = time.perf_counter()
     estimator = load_method(folder)
+    if find_method(estimator.name).supervised:
+        raise EvaluationError(
+            f"the model was trained with labels that are test labels of other splits: a {estimator.name}",
+            where=str(folder),
+            fix=f"Let every split train its own: nodejepa probe {dataset.name} --method {estimator.name}.",
+        )
     embeddings = estimator.transform(dataset.graph)
     seconds = time.perf_counter() - started
     identity = {
