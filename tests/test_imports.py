@@ -26,7 +26,7 @@ ORDER = [
     {"objectives"},
     {"training"},
     {"methods"},
-    {"evaluation"},
+    {"evaluation", "pipeline"},
     {"study"},
     {"nodejepa"},  # the package's own __init__: the public API
     {"cli"},

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     )
     from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_method
     from nodejepa.neighbours import Neighbours, nearest_neighbours
+    from nodejepa.pipeline import NodeEmbedder
     from nodejepa.structure import descriptors
 
 __version__ = version("nodejepa")
@@ -65,6 +66,7 @@ __all__ = [
     "GraphError",
     "LoadedGraph",
     "Neighbours",
+    "NodeEmbedder",
     "NodeJEPA",
     "NodeJEPAError",
     "PatchJEPA",
@@ -125,6 +127,7 @@ _HOMES = {
     ),
     "methods": ("METHODS", "NodeJEPA", "PatchJEPA", "load_method", "make_method"),
     "neighbours": ("Neighbours", "nearest_neighbours"),
+    "pipeline": ("NodeEmbedder",),
     "structure": ("descriptors",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
