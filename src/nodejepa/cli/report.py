@@ -34,5 +34,4 @@ def report(
 
     found = build_report(runs, dataset=dataset, data_root=data_root)
     write_report(found, out)
-    size = out.stat().st_size / 2**20
-    stdout.print(Text(f"report  {out} ({size:.1f} MB, {len(found.chapters)} chapters)"), soft_wrap=True)
+    stdout.print(Text(f"report  {out} ({out.stat().st_size / 2**20:.1f} MB)"), soft_wrap=True)

@@ -1,6 +1,6 @@
-"""Studies: methods scored on named graphs over many seeds, and the demo with its page.
+"""Studies: methods scored on named graphs over many seeds, their reports, and the demo.
 
 scoring   a method or a trained run on a data set, with everything needed to repeat the figure
 demo      the built-in graph from start to end: embeddings, few-shot scores, comparison with the floors
-page      the demo's HTML page; scatter draws its maps
+report    one interactive HTML page on runs, studies or the demo
 """

@@ -1,4 +1,4 @@
-"""The demo: embed the built-in digits, score them with few labels, write embeddings and a page about it."""
+"""The demo: embed the built-in digits, score them with few labels, write embeddings and a report about it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from pathlib import Path
 from nodejepa.data import Dataset, load_dataset
 from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.evaluation import ProbeResult, fewshot_probe
-from nodejepa.files import write_text
 from nodejepa.graph_checks import Features
 from nodejepa.io import write_embeddings
 from nodejepa.methods import METHODS, make_method
-from nodejepa.study.page import Section, demo_page
+from nodejepa.progress import progress_bar
+from nodejepa.study.report import footer, write_report
+from nodejepa.study.report.maps import embedding_map
+from nodejepa.study.report.runs import training_curves, verdict
+from nodejepa.study.report.sections import Chapter, Dot, DotPlot, Report, Section, SortableTable, Text
+from nodejepa.study.statistics import Summary
+from nodejepa.study.table import Table, score_cell, score_column, text_cell, text_column
+from nodejepa.training.run import History
 
 DEMO_METHODS = ("nodejepa", "raw", "sgc", "random-gcn")
 SHOTS = (5, 20)  # labels per class
@@ -27,6 +33,7 @@ class DemoRow:
     embeddings: Features
     few_shot: dict[int, ProbeResult]
     diagnostics: Diagnostics
+    history: History  # of the training; empty where there was none
     path: Path
 
 
@@ -49,8 +56,7 @@ def run_demo(
     rows = tuple(_row(dataset, method, Path(out), draws, seed) for method in methods)
     comparison = compare_with_floors({row.method: row.few_shot for row in rows})
     report = Path(out) / "report.html"
-    page = demo_page(dataset, [_section(row) for row in rows], draws=draws, comparison=comparison)
-    write_text(report, page)
+    write_report(demo_report(dataset, rows, comparison, draws), report)
     return Demo(dataset, rows, comparison, report)
 
 
@@ -90,22 +96,80 @@ def accuracy(result: ProbeResult) -> str:
     return f"{result.test_accuracy_mean:.1f}" + (f" ± {spread:.1f}" if spread is not None else "")
 
 
+def demo_report(dataset: Dataset, rows: Sequence[DemoRow], comparison: str, draws: int) -> Report:
+    """Scores and what they mean, then a chapter a method with its verdict, training and map."""
+    graph = dataset.graph
+    how = (
+        "Each method saw the graph and never a label. A linear classifier then learned from a few labels per "
+        f"class; scores are its accuracy on labels it had not seen, over {draws} draws of the labels."
+    )
+    words = Text((how, comparison) if comparison else (how,))
+    chapters = [Chapter("Scores", (words, _dots(rows), SortableTable(_scores_table(rows))))]
+    with progress_bar("Maps", total=len(rows)) as advance:
+        for row in rows:
+            chapters.append(Chapter(row.method, _sections(dataset, row), METHODS[row.method].summary))
+            advance(note=row.method)
+    subtitle = (
+        f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges (both directions), "
+        f"{graph.num_features} features, {dataset.num_classes} classes"
+    )
+    return Report(f"Demo: {dataset.name}", tuple(chapters), subtitle, footer())
+
+
+def _sections(dataset: Dataset, row: DemoRow) -> tuple[Section, ...]:
+    found = embedding_map(
+        dataset.graph, row.embeddings, labels=dataset.labels, class_names=dataset.class_names
+    )
+    file = Text((f"Embeddings: {row.path.parent.name}/{row.path.name}, a row a node.",))
+    return (verdict(row.diagnostics), found, *training_curves(row.history), file)
+
+
+def _scores_table(rows: Sequence[DemoRow]) -> Table:
+    cells = tuple(
+        (
+            text_cell(row.method),
+            text_cell(METHODS[row.method].summary),
+            *(score_cell(_summary(result), decimals=1) for result in row.few_shot.values()),
+        )
+        for row in rows
+    )
+    columns = (
+        text_column("Method"),
+        text_column("What it is"),
+        *(score_column(f"{shots} labels per class") for shots in rows[0].few_shot),
+    )
+    note = "Mean ± standard deviation, in brackets the draws of the labels. Probe: fair."
+    return Table("demo", "Test accuracy (%)", columns, (cells,), (note,))
+
+
+def _dots(rows: Sequence[DemoRow]) -> DotPlot:
+    panels = {
+        f"{shots} labels per class": [
+            Dot(
+                row.method,
+                row.few_shot[shots].test_accuracy_mean,
+                row.few_shot[shots].test_accuracy_std,
+                tuple(score.test_accuracy for score in row.few_shot[shots].scores),
+                emphasised=METHODS[row.method].trained,
+            )
+            for row in rows
+        ]
+        for shots in rows[0].few_shot
+    }
+    caption = "Hollow: floors that need no training. The axes do not start at zero."
+    return DotPlot("Accuracy", "test accuracy, %", panels, caption)
+
+
+def _summary(result: ProbeResult) -> Summary:
+    return Summary(result.test_accuracy_mean, result.test_accuracy_std, len(result.scores))
+
+
 def _row(dataset: Dataset, method: str, out: Path, draws: int, seed: int) -> DemoRow:
     graph = dataset.graph
-    embeddings = make_method(method, dataset=dataset.name, seed=seed).fit(graph).transform(graph)
+    made = make_method(method, dataset=dataset.name, seed=seed).fit(graph)
+    embeddings = made.transform(graph)
     path = out / "embeddings" / f"{method}.parquet"
     write_embeddings(path, graph, embeddings)
     few_shot = fewshot_probe(embeddings, dataset.labels, shots=SHOTS, draws=draws, seed=seed)
-    return DemoRow(method, embeddings, few_shot, diagnose(embeddings), path)
-
-
-def _section(row: DemoRow) -> Section:
-    scores = {f"{shots} labels per class": accuracy(result) for shots, result in row.few_shot.items()}
-    return Section(
-        row.method,
-        METHODS[row.method].summary,
-        scores,
-        row.diagnostics.verdict,
-        row.path.name,
-        row.embeddings,
-    )
+    history = getattr(made, "history_", [])
+    return DemoRow(method, embeddings, few_shot, diagnose(embeddings), history, path)

@@ -1,0 +1,65 @@
+"""The interactive report: one HTML page that needs no network.
+
+sections     what a report is made of, as plain data; callers compose their own
+maps         a graph and its embeddings -> map, confusion matrix, scores by class
+projection   embeddings in the plane
+runs         the chapter about a run folder
+studies      the chapter about a study folder
+html         the page; its style and scripts are in assets/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from nodejepa.errors import NodeJEPAError
+from nodejepa.methods.estimator import versions
+from nodejepa.progress import progress_bar
+from nodejepa.study.report.html import render, write_report
+from nodejepa.study.report.runs import is_run_folder, run_chapter
+from nodejepa.study.report.sections import Chapter, Report
+from nodejepa.study.report.studies import is_study_folder, study_chapter
+
+__all__ = ["Report", "build_report", "footer", "render", "write_report"]
+
+
+def build_report(
+    sources: Sequence[Path], *, dataset: str | None = None, data_root: Path | None = None
+) -> Report:
+    """The report on run folders and study folders, one chapter each.
+
+    Args:
+        sources: folders that ``nodejepa pretrain`` or ``nodejepa study`` wrote.
+        dataset: the graph whose nodes the maps show; found by its hash if not given.
+        data_root: folder of the data files.
+    """
+    folders = list(dict.fromkeys(Path(source) for source in sources))
+    if not folders:
+        raise NodeJEPAError("there is nothing to report on", fix="Name a run folder or a study folder.")
+    for folder in folders:  # all of them, before the work
+        if not is_run_folder(folder) and not is_study_folder(folder):
+            raise NodeJEPAError(
+                "the folder holds neither a run nor a study"
+                if folder.is_dir()
+                else "there is no such folder",
+                where=str(folder),
+                fix="Name a folder with model.safetensors or config.json (nodejepa pretrain --out) or with "
+                "records.jsonl (nodejepa study run).",
+            )
+    chapters: list[Chapter] = []
+    with progress_bar("Report", total=len(folders)) as advance:
+        for folder in folders:
+            if is_study_folder(folder):
+                chapters.append(study_chapter(folder))
+            if is_run_folder(folder):
+                chapters.append(run_chapter(folder, dataset=dataset, data_root=data_root))
+            advance(note=str(folder))
+    title = chapters[0].title if len(chapters) == 1 else "nodejepa report"
+    return Report(title, tuple(chapters), footer=footer())
+
+
+def footer() -> str:
+    """What made the page."""
+    made = ", ".join(f"{name} {version}" for name, version in versions().items())
+    return f"Made by {made}."

@@ -1,0 +1,72 @@
+"""Embeddings in the plane: principal components (exact) and a picture that keeps neighbours together."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.linalg import LinearOperator, svds
+
+from nodejepa.diagnostics import Embeddings, centred_second_moment, column_statistics
+
+Plane = npt.NDArray[np.float64]
+
+_MAX_COVARIANCE = 1024  # columns beyond which two Lanczos vectors are cheaper than all eigenvectors
+_TSNE_COLUMNS = 50  # leading components that t-SNE measures distances in
+_TSNE_STEPS = 500
+
+
+def principal_plane(embeddings: Embeddings) -> Plane:
+    """Centred rows on their two leading principal axes, ``[N, 2]``.
+
+    Each axis points to where its largest entry is positive, so that the same embeddings always give the same
+    picture. One column gives a line, constant embeddings a point.
+    """
+    return _principal_components(embeddings, 2)
+
+
+def neighbour_plane(embeddings: Embeddings, *, seed: int = 0) -> Plane:
+    """t-SNE (van der Maaten & Hinton 2008) of the leading principal components, started at the first two."""
+    from sklearn.manifold import TSNE
+
+    leading = _principal_components(embeddings, min(_TSNE_COLUMNS, embeddings.shape[1]))
+    start = leading[:, :2]
+    size = float(start[:, 0].std())
+    if len(leading) < 4 or size == 0:
+        return start  # too few or too equal to have neighbourhoods
+    tsne = TSNE(
+        init=(start / size * 1e-4).astype(np.float32),
+        perplexity=min(30.0, (len(leading) - 1) / 3),
+        max_iter=_TSNE_STEPS,
+        random_state=seed,
+    )
+    return np.asarray(tsne.fit_transform(leading.astype(np.float32)), dtype=np.float64)
+
+
+def _principal_components(embeddings: Embeddings, count: int) -> Plane:
+    """``[N, max(count, 2)]``; axes that do not exist are zero."""
+    nodes, columns = embeddings.shape
+    mean, _ = column_statistics(embeddings)
+    if columns <= _MAX_COVARIANCE:
+        axes = np.linalg.eigh(centred_second_moment(embeddings, mean))[1][:, ::-1][:, :count]
+    else:
+        axes = _lanczos_axes(embeddings, mean, min(count, nodes - 1))
+    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1.0, 1.0)
+    plane = np.zeros((nodes, max(count, 2)))
+    plane[:, : axes.shape[1]] = np.asarray(embeddings @ axes, dtype=np.float64) - mean @ axes
+    return plane
+
+
+def _lanczos_axes(embeddings: Embeddings, mean: Plane, count: int) -> Plane:
+    """The leading right singular vectors of the centred rows, which are never made dense."""
+    if count < 1:
+        return np.zeros((embeddings.shape[1], 1))
+    rows = embeddings.astype(np.float64)
+    centred = LinearOperator(
+        rows.shape,
+        matvec=lambda v: rows @ v.ravel() - mean @ v.ravel(),
+        rmatvec=lambda u: rows.T @ u.ravel() - mean * u.sum(),
+        dtype=np.float64,
+    )
+    start = np.ones(min(rows.shape)) + np.arange(min(rows.shape)) / min(rows.shape)  # the same every time
+    _, values, vectors = svds(centred, k=count, v0=start, return_singular_vectors="vh")
+    return np.asarray(vectors[np.argsort(values)[::-1]].T)

@@ -1,0 +1,219 @@
+"""The chapter about a study folder: what it says in words, a picture, its tables, and every cell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nodejepa.errors import DataError
+from nodejepa.study.contrasts import contrasts
+from nodejepa.study.looks import look
+from nodejepa.study.names import FLOORS, dataset_name, method_name
+from nodejepa.study.records import Record, read_records
+from nodejepa.study.render import study_kind, tables_of
+from nodejepa.study.report.sections import (
+    Chapter,
+    Curves,
+    Dot,
+    DotPlot,
+    Section,
+    Series,
+    SortableTable,
+    Text,
+)
+from nodejepa.study.selection import (
+    by_method_and_dataset,
+    datasets_of,
+    methods_of,
+    scores_by,
+    unfinished_notes,
+    values_by,
+    with_preset_names,
+)
+from nodejepa.study.statistics import summarise
+from nodejepa.study.table import Cell, Column, Table, number_cell, text_cell, text_column
+
+_CHOICES = ("Method", "Dataset", "Against", "method", "preset", "variant", "dataset", "split", "status")
+_NAMES = ("method", "preset", "variant", "dataset", "split", "seed", "status")
+_MEASURES = {  # field of a record: title and decimals
+    "test_accuracy": ("test %", 2),
+    "val_accuracy": ("validation %", 2),
+    "test_accuracy_paper_probe": ("test %, paper probe", 2),
+    "effective_rank": ("effective rank", 1),
+    "mean_std": ("mean std", 3),
+    "participation_ratio": ("participation ratio", 1),
+    "train_seconds": ("training s", 1),
+    "epoch_seconds": ("s per epoch", 3),
+    "peak_memory_mb": ("peak memory MB", 0),
+}
+_DRAWN = {  # what to draw: the first field that the study has
+    "finetune_test_accuracy": ("Accuracy after fine-tuning", "test accuracy, %"),
+    "test_accuracy": ("Accuracy", "test accuracy under the fair probe, %"),
+    "epoch_seconds": ("Time", "seconds per epoch"),
+}
+
+
+def is_study_folder(folder: Path) -> bool:
+    """Whether a study has left records there."""
+    return (folder / "records.jsonl").is_file()
+
+
+def study_chapter(folder: Path) -> Chapter:
+    """Everything the records of a study say."""
+    records = read_records(folder)
+    for record in records:
+        missing = [name for name in ("method", "dataset", "seed") if record.get(name) is None]
+        if missing:
+            raise DataError(
+                f"a record has no {' and no '.join(missing)}",
+                where=str(folder / "records.jsonl"),
+                fix="Delete that line; its cell is measured again by the next run.",
+            )
+    name = str(records[0].get("study") or folder.name) if records else folder.name
+    named = _named(records)
+    sections = (
+        Text(tuple(progress_words(records))),
+        *([Text(tuple(words))] if (words := comparison_words(named)) else []),
+        *_pictures(named),
+        *(SortableTable(table, choices=_CHOICES) for table in _tables(folder, records)),
+        SortableTable(_cells_table(records), choices=_CHOICES, folded=True),
+    )
+    return Chapter(f"Study {name}", sections, subtitle=str(folder))
+
+
+def _tables(folder: Path, records: Sequence[Record]) -> list[Table]:
+    """The tables that ``nodejepa study render`` writes."""
+    if not records:
+        return []
+    kind = study_kind(records, folder.name)
+    return tables_of(kind, records, records if kind == "main" else read_records(folder.parent / "main"))
+
+
+def progress_words(records: Sequence[Record]) -> list[str]:
+    """How much of the study there is, and why the rest is not."""
+    if not records:
+        return ["No cell has been measured yet."]
+    states = Counter(str(record.get("status")) for record in records)
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    return [f"{len(records)} cells: {counts}.", *unfinished_notes(records)]
+
+
+def comparison_words(records: Sequence[Record]) -> list[str]:
+    """For each trained method: where it stands beside the floors and the other methods, with tests."""
+    sentences = []
+    for method in methods_of(records, floors=False):
+        if method in FLOORS:
+            continue
+        found = [contrast for contrast in contrasts(records, method) if contrast.outcome() is not None]
+        groups = {
+            "floors that need no training": [c.outcome() for c in found if c.opponent in FLOORS],
+            "other methods": [c.outcome() for c in found if c.opponent not in FLOORS],
+        }
+        parts = [_standing(whom, Counter(outcomes)) for whom, outcomes in groups.items() if outcomes]
+        if parts:
+            sentences.append(f"{method_name(method)}: {'; '.join(parts)}.")
+    if not sentences:
+        trained = any(method not in FLOORS for method in methods_of(records, floors=False))
+        return ["No difference can be tested yet: that takes two seeds of a method."] if trained else []
+    rule = (
+        "Better and worse mean p < 0.05 in a t-test over seeds, corrected (Holm) for all tests of the method."
+    )
+    return [*sentences, rule]
+
+
+def _standing(whom: str, counts: Mapping[str | None, int]) -> str:
+    return (
+        f"better in {counts['win']}, worse in {counts['loss']}, undecided in {counts['tie']} of "
+        f"{sum(counts.values())} comparisons with {whom}"
+    )
+
+
+def _named(records: Sequence[Record]) -> list[Record]:
+    """Another preset or variant of a method is another method."""
+    return [
+        {**record, "method": f"{record['method']} ({record['variant']})"} if record.get("variant") else record
+        for record in with_preset_names(records)
+    ]
+
+
+def _pictures(records: Sequence[Record]) -> list[Section]:
+    drawn = {field: scores_by(records, field, by_method_and_dataset) for field in _DRAWN}
+    field = next((field for field, scores in drawn.items() if scores), None)
+    if field is None:
+        return []
+    title, unit = _DRAWN[field]
+    shots = sorted({int(record["shots"]) for record in records if record.get("shots") is not None})
+    if len(shots) > 1:
+        return [_shot_curves(records, field, f"{title} with few labels", unit)]
+    return [_dot_plot(records, field, title, unit)]
+
+
+def _dot_plot(records: Sequence[Record], field: str, title: str, unit: str) -> DotPlot:
+    values = values_by(records, field, by_method_and_dataset)
+    panels = {}
+    for dataset in datasets_of(records):
+        dots = []
+        for method in methods_of(records, floors=False):
+            found = tuple(values.get((method, dataset), {}).values())
+            score = summarise(found)
+            if score is not None:
+                dots.append(
+                    Dot(
+                        method_name(method),
+                        score.mean,
+                        score.std,
+                        found,
+                        look(method).colour,
+                        method not in FLOORS,
+                    )
+                )
+        if dots:
+            panels[dataset_name(dataset)] = dots
+    caption = (
+        "Large: mean over seeds, with one standard deviation to either side; small: single seeds; hollow: "
+        "floors that need no training. The axes do not start at zero."
+    )
+    return DotPlot(title, unit, panels, caption)
+
+
+def _shot_curves(records: Sequence[Record], field: str, title: str, unit: str) -> Curves:
+    few = [record for record in records if record.get("shots") is not None]
+    scores = scores_by(few, field, lambda r: (str(r["method"]), str(r["dataset"]), int(r["shots"])))
+    panels: dict[str, list[Series]] = {}
+    for dataset in datasets_of(few):
+        lines = []
+        for method in methods_of(few, floors=False):
+            points = sorted((k, s.mean) for (m, d, k), s in scores.items() if (m, d) == (method, dataset))
+            if points:
+                x, y = zip(*points, strict=True)
+                lines.append(Series(method_name(method), x, y, look(method).colour))
+        if lines:
+            panels[dataset_name(dataset)] = lines
+    return Curves(title, "labels per class", panels, f"Mean over seeds of the {unit}.")
+
+
+def _cells_table(records: Sequence[Record]) -> Table:
+    measured = [field for field in _MEASURES if any(record.get(field) is not None for record in records)]
+    columns = (
+        *(Column(name) if name == "seed" else text_column(name) for name in _NAMES),
+        *(Column(_MEASURES[field][0]) for field in measured),
+    )
+    rows = tuple(
+        (
+            *(text_cell(_plain(record.get(name))) for name in _NAMES),
+            *(_measure_cell(record.get(field), _MEASURES[field][1]) for field in measured),
+        )
+        for record in records
+    )
+    return Table("cells", "Every measured cell", columns, (rows,), ())
+
+
+def _plain(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _measure_cell(value: Any, decimals: int) -> Cell:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number_cell(float(value), decimals=decimals) if number else text_cell(_plain(value))

@@ -1,0 +1,423 @@
+"""What a report says of runs and studies, and that data stays data on its page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.decomposition import PCA
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+from nodejepa.cli import main
+from nodejepa.data import load_dataset
+from nodejepa.errors import CheckpointError, DataError, EvaluationError, NodeJEPAError
+from nodejepa.graph import Graph
+from nodejepa.methods import make_estimator
+from nodejepa.study.report import build_report, render, write_report
+from nodejepa.study.report import maps as maps_module
+from nodejepa.study.report.graphs import find_dataset
+from nodejepa.study.report.html import embedded_json
+from nodejepa.study.report.maps import embedding_map, error_sections
+from nodejepa.study.report.projection import neighbour_plane, principal_plane
+from nodejepa.study.report.runs import training_curves
+from nodejepa.study.report.sections import (
+    Chapter,
+    ConfusionMatrix,
+    Curves,
+    EmbeddingMap,
+    Facts,
+    Report,
+    SortableTable,
+    Text,
+)
+from nodejepa.study.report.studies import comparison_words, study_chapter
+from nodejepa.study.table import Column, Table, number_cell, text_cell, text_column
+
+HOSTILE = "</script><script>alert('x')</script><!--&\"\u2028"
+
+
+class Tags(HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.links: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.names.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href")]
+
+
+def of_kind(chapter: Chapter, kind: type) -> list:
+    return [section for section in chapter.sections if isinstance(section, kind)]
+
+
+def words_of(chapter: Chapter) -> str:
+    return " ".join(p for section in of_kind(chapter, Text) for p in section.paragraphs)
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_the_page_fetches_nothing_and_runs_only_its_own_script():
+    page = render(
+        Report(HOSTILE, (Chapter(HOSTILE, (Text((HOSTILE,)), Facts(HOSTILE, {HOSTILE: HOSTILE}))),))
+    )
+    tags = Tags(page)
+    assert tags.names.count("script") == page.count("</script>") == 2  # the data and our own
+    assert tags.links == ["data:,"]
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page
+    style, script = (re.search(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[1] for tag in ("style", "script"))
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1]
+    for text in (style, script):
+        assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert data["chapters"][0]["sections"][0]["paragraphs"] == [HOSTILE]
+
+
+@given(st.text())
+def test_embedded_json_cannot_end_its_script(text):
+    embedded = embedded_json({"id": text})
+    assert not set(embedded) & set("<>&\u2028\u2029")
+    assert json.loads(embedded) == {"id": text}
+
+
+def test_scripts_insert_text_only():
+    page = render(Report("", ()))
+    assert "document.createElement" in page
+    for way_in in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
+        assert way_in not in page
+
+
+def test_a_table_sorts_by_numbers_and_shows_text():
+    cells = ((text_cell("b"), number_cell(1234.5, decimals=1, mark="†")), (text_cell("a"), number_cell(None)))
+    table = Table("t", "title", (text_column("name"), Column("value")), (cells,), ("note",))
+    content = SortableTable(table, choices=("name",)).to_json()
+    assert content["rows"] == [
+        [["b", None, False], ["1,234.5†", 1234.5, False]],
+        [["a", None, False], ["", None, False]],
+    ]
+    assert [column["choices"] for column in content["columns"]] == [True, False]
+    assert [column["numeric"] for column in content["columns"]] == [False, True]
+
+
+# ---------------------------------------------------------------- maps
+
+
+@pytest.mark.parametrize("columns", [5, 1030])  # all eigenvectors; Lanczos
+def test_principal_plane_is_that_of_scikit_learn(columns):
+    z = np.random.default_rng(0).normal(size=(30, columns)).astype(np.float32)
+    z[:, 0] *= 5  # axes well apart
+    z[:, 1] *= 3
+    expected = PCA(2, svd_solver="full").fit_transform(z.astype(np.float64))
+    for embeddings in (z, sp.csr_array(z)):
+        plane = principal_plane(embeddings)
+        np.testing.assert_allclose(np.abs(plane), np.abs(expected), atol=1e-4)
+        np.testing.assert_array_equal(plane, principal_plane(embeddings))
+
+
+@pytest.mark.parametrize(
+    "embeddings", [np.ones((3, 4)), np.ones((3, 1)), np.arange(3.0)[:, None], np.ones((1, 2000))]
+)
+def test_a_collapsed_map_is_still_a_picture(embeddings):
+    for plane in (principal_plane(embeddings), neighbour_plane(embeddings)):
+        assert plane.shape == (len(embeddings), 2)
+        assert np.isfinite(plane).all()
+
+
+def test_neighbours_stay_together():
+    rng = np.random.default_rng(1)
+    z = np.concatenate([centre + rng.normal(size=(20, 8)) for centre in (0.0, 20.0)])
+    plane = neighbour_plane(z)
+    groups = plane[:20], plane[20:]
+    apart = np.linalg.norm(groups[0].mean(axis=0) - groups[1].mean(axis=0))
+    assert apart > 2 * max(group.std(axis=0).max() for group in groups)
+    np.testing.assert_array_equal(plane, neighbour_plane(z))
+
+
+def test_a_map_names_nodes_classes_and_degrees(toy_graph):
+    labels = np.repeat([0, 1], 30)
+    found = embedding_map(
+        toy_graph, toy_graph.features, labels=labels, predicted=1 - labels, neighbours=False
+    )
+    content = found.to_json()
+    assert content["ids"] == [str(i) for i in range(60)]
+    assert content["degrees"] == toy_graph.degrees.astype(int).tolist()
+    assert content["names"] == ["0", "1"]
+    assert content["labels"] == labels.tolist()
+    assert content["predicted"] == (1 - labels).tolist()
+    (plane,) = content["planes"]
+    np.testing.assert_allclose(
+        np.stack([plane["x"], plane["y"]], axis=1), principal_plane(toy_graph.features), rtol=1e-4, atol=1e-6
+    )
+    json.dumps(content, allow_nan=False)
+
+
+def test_a_large_graph_is_sampled_and_says_so(monkeypatch, toy_graph):
+    monkeypatch.setattr(maps_module, "MAX_POINTS", 40)
+    monkeypatch.setattr(maps_module, "MAX_NEIGHBOUR_POINTS", 25)
+    named = Graph(toy_graph.adjacency, toy_graph.features, np.array([f"n{i}" for i in range(60)]))
+    found = embedding_map(named, named.features, labels=np.repeat([0, 1], 30))
+    assert len(found.ids) == len(set(found.ids)) == 40
+    assert "sample of 40 of 60 nodes" in found.notes[0]
+    pca, tsne = found.projections.values()
+    assert np.isfinite(pca).all()
+    assert np.isfinite(tsne).all(axis=1).sum() == 25
+    shown = [int(node[1:]) for node in found.ids]
+    np.testing.assert_array_equal(found.labels, np.repeat([0, 1], 30)[shown])
+    assert found.to_json()["planes"][1]["x"].count(None) == 15
+    assert found.ids == embedding_map(named, named.features).ids
+
+
+def test_a_map_refuses_arrays_of_another_graph(toy_graph):
+    with pytest.raises(EvaluationError, match="59 labels for 60 nodes"):
+        embedding_map(toy_graph, toy_graph.features, labels=np.zeros(59, dtype=np.int64))
+
+
+def test_scores_by_class_are_those_of_scikit_learn():
+    rng = np.random.default_rng(2)
+    labels, predicted = rng.integers(-1, 4, size=(2, 200))
+    tested = (labels >= 0) & (predicted >= 0)
+    matrix, table = error_sections(labels, predicted, ["a", "b", "c", "d"])
+    assert isinstance(matrix, ConfusionMatrix)
+    np.testing.assert_array_equal(matrix.counts, confusion_matrix(labels[tested], predicted[tested]))
+    wanted = precision_recall_fscore_support(labels[tested], predicted[tested])
+    for i, row in enumerate(table.table.rows):
+        assert [cell.text for cell in row] == [
+            "abcd"[i],
+            str(wanted[3][i]),
+            *(f"{100 * wanted[measure][i]:.1f}" for measure in range(3)),
+        ]
+
+
+# ---------------------------------------------------------------- runs
+
+
+@pytest.fixture(scope="module")
+def digits_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "digits"
+    small = {"encoder.hidden": 16, "predictor.hidden": 16, "epochs": 20}
+    make_estimator("nodejepa", seed=3, overrides=small).fit(load_dataset("digits").graph, out=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def digits_report(digits_run):
+    return build_report([digits_run])
+
+
+@pytest.fixture
+def digits_chapter(digits_report):
+    return digits_report.chapters[0]
+
+
+@pytest.fixture
+def _small_tsne(monkeypatch):
+    monkeypatch.setattr(maps_module, "MAX_NEIGHBOUR_POINTS", 50)
+
+
+def test_a_run_is_shown_with_the_graph_its_hash_names(digits_run, digits_chapter):
+    assert digits_chapter.title == "nodejepa on digits, seed 3"
+    assert digits_chapter.subtitle == str(digits_run)
+    (found,) = of_kind(digits_chapter, EmbeddingMap)
+    assert len(found.ids) == 1797
+    assert list(found.projections) == ["principal components", "neighbours (t-SNE)"]
+    words = words_of(digits_chapter)
+    assert "Embeddings: healthy" in words
+    tested = found.predicted >= 0
+    right = 100 * np.mean(found.predicted[tested] == found.labels[tested])
+    assert f"seed 42: {right:.1f} % of {tested.sum():,} test nodes are right" in words
+    (matrix,) = of_kind(digits_chapter, ConfusionMatrix)
+    assert matrix.counts.sum() == tested.sum()
+
+
+def test_a_run_shows_its_history_and_settings(digits_run, digits_chapter):
+    history = [json.loads(line) for line in (digits_run / "history.jsonl").read_text().splitlines()]
+    (curves,) = of_kind(digits_chapter, Curves)
+    loss = curves.panels["loss and its terms"][0]
+    assert (loss.name, list(loss.x)) == ("loss", list(range(1, 21)))
+    assert list(loss.y) == [record["loss"] for record in history]
+    assert list(curves.panels["effective rank"][0].x) == [10, 20]
+    overview, settings = of_kind(digits_chapter, Facts)
+    assert overview.values["epochs"] == "20"
+    assert overview.values["peak memory"] == f"{max(r['peak_memory_mb'] for r in history):,.0f} MB"
+    assert settings.values["encoder.hidden"] == "16"
+
+
+def test_long_histories_are_thinned_but_keep_their_ends():
+    history = [{"epoch": i + 1, "loss": 1.0 / (i + 1)} for i in range(4321)]
+    (curves,) = training_curves(history)
+    (loss,) = curves.panels["loss and its terms"]
+    assert len(loss.x) <= 1001
+    assert (loss.x[0], loss.x[-1]) == (1, 4321)
+    assert "4,321 epochs" in curves.caption
+    assert training_curves([]) == ()
+
+
+def test_a_run_of_an_unknown_graph_has_no_map_and_says_so(toy_graph, tmp_path):
+    small = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 10}
+    make_estimator("nodejepa", overrides=small).fit(toy_graph, out=tmp_path / "run")
+    (chapter,) = build_report([tmp_path / "run"]).chapters
+    assert not of_kind(chapter, EmbeddingMap)
+    assert "--dataset" in words_of(chapter)
+    assert "In epoch 10 the embeddings had effective rank" in words_of(chapter)
+
+
+def test_an_unfinished_run_shows_what_it_has(digits_run, tmp_path):
+    (tmp_path / "config.json").write_bytes((digits_run / "config.json").read_bytes())
+    lines = (digits_run / "history.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "history.jsonl").write_text("".join(lines[:4]) + lines[4][:20])  # killed while writing
+    (chapter,) = build_report([tmp_path]).chapters
+    assert "not finished: 4 epochs" in words_of(chapter)
+    assert not of_kind(chapter, EmbeddingMap)
+
+
+@pytest.mark.usefixtures("_small_tsne")
+def test_a_model_that_was_only_saved_is_shown_too(digits_run, tmp_path):
+    (tmp_path / "model.safetensors").write_bytes((digits_run / "model.safetensors").read_bytes())
+    (chapter,) = build_report([tmp_path], dataset="digits").chapters
+    assert len(of_kind(chapter, EmbeddingMap)) == len(of_kind(chapter, Curves)) == 1
+
+
+def test_a_graph_is_found_by_its_hash_and_nothing_else(digits_run):
+    graph = json.loads((digits_run / "config.json").read_text())["graph"]
+    assert find_dataset(graph).name == "digits"
+    assert find_dataset({**graph, "hash": "0" * 64}) is None
+    assert find_dataset({**graph, "nodes": 5}) is None
+    assert find_dataset(None) is None
+    assert find_dataset(None, "digits").name == "digits"
+
+
+# ---------------------------------------------------------------- studies
+
+
+def record(method: str, seed: int, accuracy: float | None, **more: object) -> dict[str, object]:
+    return {
+        "study": "main",
+        "kind": "probe",
+        "method": method,
+        "preset": "default",
+        "variant": None,
+        "dataset": "photo",
+        "split": "20-30",
+        "shots": 20,
+        "seed": seed,
+        "status": "done",
+        "test_accuracy": accuracy,
+        "test_accuracy_paper_probe": accuracy,
+        **more,
+    }
+
+
+def write_records(folder, records):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
+    return folder
+
+
+RECORDS = [
+    *(record("nodejepa", seed, 80 + seed / 10) for seed in range(3)),
+    *(record("sgc", seed, 90 + seed / 20) for seed in range(3)),
+    record("dgi", 0, None, status="failed", reason="out of memory", test_accuracy_paper_probe=None),
+]
+
+
+def test_a_study_is_told_in_words_pictures_and_tables(tmp_path):
+    chapter = study_chapter(write_records(tmp_path / "main", RECORDS))
+    assert chapter.title == "Study main"
+    words = words_of(chapter)
+    assert "7 cells: 6 done, 1 failed." in words
+    assert "out of memory" in words
+    assert "NodeJEPA: better in 0, worse in 1, undecided in 0 of 1 comparisons with floors" in words
+    titles = [section.table.title for section in of_kind(chapter, SortableTable)]
+    assert titles[0] == "Test accuracy (%) under the fair probe"
+    cells = of_kind(chapter, SortableTable)[-1].to_json()
+    assert cells["title"] == "Every measured cell"
+    assert len(cells["rows"]) == 7
+    (dots,) = [s.to_json() for s in chapter.sections if s.kind == "dots"]
+    (panel,) = dots["panels"]
+    assert [(row["label"], row["value"], row["emphasised"]) for row in panel["rows"]] == [
+        ("NodeJEPA", 80.1, True),
+        ("Propagated (S^2 X)", 90.05, False),
+    ]
+
+
+def test_one_seed_proves_nothing():
+    assert comparison_words([record("nodejepa", 0, 80.0), record("sgc", 0, 10.0)]) == [
+        "No difference can be tested yet: that takes two seeds of a method."
+    ]
+    assert comparison_words([record("sgc", 0, 10.0)]) == []
+
+
+def test_few_labels_become_curves(tmp_path):
+    few = [record("sgc", 0, 70.0 + k, split=f"{k}-30", shots=k) for k in (5, 10, 20)]
+    chapter = study_chapter(write_records(tmp_path / "fewshot", few))
+    (curves,) = of_kind(chapter, Curves)
+    (line,) = curves.panels["Photo"]
+    assert (tuple(line.x), tuple(line.y)) == ((5, 10, 20), (75.0, 80.0, 90.0))
+
+
+def test_an_empty_study_says_so(tmp_path):
+    assert "No cell has been measured yet." in words_of(study_chapter(write_records(tmp_path / "x", [])))
+
+
+# ---------------------------------------------------------------- mistakes and the command
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda _: [], NodeJEPAError, "nothing to report on"),
+        (lambda folder: [folder], NodeJEPAError, "neither a run nor a study"),
+        (lambda folder: [folder / "nowhere"], NodeJEPAError, "no such folder"),
+        (lambda folder: [write_records(folder, [{"method": "sgc"}])], DataError, "no dataset and no seed"),
+        (lambda folder: [broken(folder, "config.json", "[")], CheckpointError, "config.json is damaged"),
+        (
+            lambda folder: [
+                broken(broken(folder, "config.json", "{}"), "history.jsonl", '{"epoch": 1}\n3\n')
+            ],
+            CheckpointError,
+            "line 2 is damaged",
+        ),
+    ],
+)
+def test_mistakes_are_explained(tmp_path, make, error, says):
+    with pytest.raises(error, match=says):
+        build_report(make(tmp_path))
+
+
+def broken(folder, name, text):
+    (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.usefixtures("_small_tsne")
+def test_the_command_writes_the_page(digits_run, tmp_path, capsys):
+    study = write_records(tmp_path / "main", RECORDS)
+    out = tmp_path / "deep" / "report.html"
+    with pytest.raises(SystemExit) as left:
+        main(["report", str(study), str(digits_run), str(digits_run), "--out", str(out)])
+    assert left.value.code == 0
+    assert str(out) in capsys.readouterr().out
+    data = json.loads(re.search(r'id="data">(.*?)</script>', out.read_text(encoding="utf-8"), re.DOTALL)[1])
+    assert [chapter["title"] for chapter in data["chapters"]] == ["Study main", "nodejepa on digits, seed 3"]
+    with pytest.raises(SystemExit) as left:
+        main(["report", str(tmp_path / "none"), "--out", str(out)])
+    assert left.value.code == 2
+    assert "no such folder" in capsys.readouterr().err
+
+
+def test_the_same_folders_give_the_same_page(digits_run, digits_report, tmp_path):
+    write_report(build_report([digits_run]), tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == render(digits_report)
