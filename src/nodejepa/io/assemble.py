@@ -11,8 +11,9 @@ from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.io.feature_schema import FeatureSchema, InfinitePolicy, MissingPolicy, TextPolicy
-from nodejepa.io.join import Joined, Nodes
+from nodejepa.io.join import Joined
 from nodejepa.io.report import ReadReport
+from nodejepa.io.rows import Nodes
 from nodejepa.progress import progress_bar
 
 STRUCTURAL_WIDTH = 11  # PageRank, degree, clustering and 8 spectral coordinates
@@ -40,7 +41,9 @@ def build_graph(joined: Joined, directed: bool, report: ReadReport) -> Graph:
     report.duplicate_rows = pairs.size - distinct
     report.reciprocal_pairs = 0 if directed else distinct - graph.num_edges // 2
     report.nodes, report.edges = graph.num_nodes, graph.num_edges // (1 if directed else 2)
-    report.isolated_nodes = int(joined.num_nodes - np.union1d(*graph.adjacency.nonzero()).size)
+    alone = np.diff(graph.adjacency.indptr) == 0
+    alone[graph.adjacency.indices] = False  # a directed edge is one of its target as well
+    report.isolated_nodes = int(alone.sum())
     _say(report, weighted=weight is not None)
     # the ids are distinct by construction: the constructor takes them without looking at each again
     return replace(graph, node_ids=joined.ids)
@@ -60,10 +63,9 @@ def _say(report: ReadReport, *, weighted: bool) -> None:
         report.note(f"{report.isolated_nodes} nodes have no edge; they are kept.")
 
 
-def encode_nodes(
+def fit_nodes(
     graph: Graph,
     nodes: Nodes,
-    schema: FeatureSchema | None,
     report: ReadReport,
     *,
     text: TextPolicy,
@@ -71,49 +73,54 @@ def encode_nodes(
     infinite: InfinitePolicy,
     structural: bool | None,
 ) -> tuple[Graph, FeatureSchema]:
-    """The graph with its features, as ``schema`` says or as fitted here."""
+    """The graph with its features, and how they were made."""
     features: Features = np.zeros((graph.num_nodes, 0), dtype=np.float32)
-    if schema is not None:
-        if nodes.matrix is not None:
-            schema.check_matrix(nodes.matrix, nodes.where)
-            features = nodes.matrix
-        elif nodes.table is not None:
-            features = schema.apply(nodes.table, typed=nodes.typed, where=nodes.where, report=report)
-        elif schema.columns or schema.matrix_width is not None:
-            raise GraphError(
-                "the features need a node table, but there is none",
-                where="nodes",
-                fix=f"It has columns {', '.join(repr(c.name) for c in schema.columns[:10])}."
-                if schema.columns
-                else f"Give a matrix of {schema.matrix_width} columns.",
-            )
-        fitted = schema
-    else:
-        if nodes.matrix is not None:
-            features = nodes.matrix
-            fitted = FeatureSchema(matrix_width=int(features.shape[1]))
-        elif nodes.table is not None:
-            fitted, features = FeatureSchema.fit(
-                nodes.table,
-                typed=nodes.typed,
-                where=nodes.where,
-                report=report,
-                text=text,
-                missing=missing,
-                infinite=infinite,
-            )
-        else:
-            fitted = FeatureSchema()
-        if structural or (structural is None and fitted.width == 0):
-            fitted = replace(fitted, structural=STRUCTURAL_WIDTH)
-            report.note(
-                "features are structural: PageRank, degree, clustering and spectral coordinates."
-                if fitted.width == STRUCTURAL_WIDTH
-                else "structural descriptors are added to the features."
-            )
-    if fitted.structural:
+    schema = FeatureSchema()
+    if nodes.matrix is not None:
+        features = nodes.matrix
+        schema = FeatureSchema(matrix_width=int(features.shape[1]))
+    elif nodes.table is not None:
+        schema, features = FeatureSchema.fit(
+            nodes.table,
+            typed=nodes.typed,
+            where=nodes.where,
+            report=report,
+            text=text,
+            missing=missing,
+            infinite=infinite,
+        )
+    if structural or (structural is None and schema.width == 0):
+        report.note(
+            "structural descriptors are added to the features."
+            if schema.width
+            else "features are structural: PageRank, degree, clustering and spectral coordinates."
+        )
+        schema = replace(schema, structural=STRUCTURAL_WIDTH)
         features = _with_structure(graph, features)
-    return graph.with_features(features), fitted
+    return graph.with_features(features), schema
+
+
+def apply_schema(graph: Graph, nodes: Nodes, schema: FeatureSchema, report: ReadReport) -> Graph:
+    """The graph with features made as those the schema was fitted on."""
+    features: Features = np.zeros((graph.num_nodes, 0), dtype=np.float32)
+    if nodes.matrix is not None:
+        schema.check_matrix(nodes.matrix, nodes.where)
+        features = nodes.matrix
+    elif schema.matrix_width is not None:
+        raise GraphError(
+            f"a matrix of {schema.matrix_width} columns is expected as node features",
+            where=nodes.where or "nodes",
+            fix="Give the same features as those the model was trained on, as npz or npy.",
+        )
+    elif nodes.table is not None:
+        features = schema.apply(nodes.table, typed=nodes.typed, where=nodes.where, report=report)
+    elif schema.columns:
+        raise GraphError(
+            "the features need a node table, but there is none",
+            where="nodes",
+            fix=f"It has columns {', '.join(repr(c.name) for c in schema.columns[:10])}.",
+        )
+    return graph.with_features(_with_structure(graph, features) if schema.structural else features)
 
 
 def _with_structure(graph: Graph, features: Features) -> Features:

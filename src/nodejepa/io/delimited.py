@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -21,13 +22,14 @@ from nodejepa.errors import DataError, GraphError
 from nodejepa.io.files_in import byte_stream, reading
 from nodejepa.io.report import ReadReport
 
-_SAMPLE = 1 << 18
+_SAMPLE = 1 << 16
 _BLOCK = 1 << 22
 _NAMES = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space", "|": "bar"}
 _PREFERRED = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _DATA_LIKE = re.compile(
     r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{4}-\d\d-\d\d.*"
 )
+_END = "nodejepaEndOfRows"
 _QUOTING = "Check quotes and delimiters there: a cell with a delimiter in it needs quotes on both sides."
 
 
@@ -53,24 +55,32 @@ class TextTable:
             return self._parse(columns, None, threads=False)  # slower, but it knows which row is bad
 
     def _parse(self, columns: Sequence[str], label: str | None, *, threads: bool) -> pa.Table:
+        quoted = self._may_break_lines()
         with byte_stream(self.path, self.compression, label) as stream:
-            return pacsv.read_csv(
-                stream,
+            table = pacsv.read_csv(
+                pa.PythonFile(_WithLastRow(stream, self._last_row()), mode="r") if quoted else stream,
                 read_options=pacsv.ReadOptions(
                     column_names=list(self.names),
                     skip_rows=self.skip_lines,
                     block_size=_BLOCK,
                     use_threads=threads,
                 ),
-                parse_options=pacsv.ParseOptions(
-                    delimiter=self.delimiter, newlines_in_values=self._may_break_lines()
-                ),
+                parse_options=pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=quoted),
                 convert_options=pacsv.ConvertOptions(
                     column_types={name: pa.string() for name in columns},
                     include_columns=list(columns),
                     strings_can_be_null=False,
                 ),
             )
+        if not quoted:
+            return table
+        last = table.num_rows - 1
+        if last < 0 or any(column[last].as_py() != _END for column in table.columns):
+            raise DataError("a quote is opened and never closed", where=str(self.path), fix=_QUOTING)
+        return table.slice(0, last)
+
+    def _last_row(self) -> bytes:
+        return ("\n" + self.delimiter.join([_END] * len(self.names)) + "\n").encode()
 
     def _may_break_lines(self) -> bool:
         """Only between quotes can a cell hold a line break; without quotes lines are cut faster."""
@@ -78,6 +88,25 @@ class TextTable:
             return True
         with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return content.find(b'"') >= 0
+
+
+class _WithLastRow:
+    """A stream and one row more. An open quote would swallow everything to the end, and so this row."""
+
+    closed = False
+
+    def __init__(self, stream: Any, row: bytes) -> None:
+        self._stream, self._row = stream, row
+
+    def read(self, size: int) -> bytes:
+        """The next bytes; the row when there are no more."""
+        content: bytes = self._stream.read(size)
+        if not content:
+            content, self._row = self._row, b""
+        return content
+
+    def close(self) -> None:
+        """The stream belongs to whoever opened it."""
 
 
 def open_text(
@@ -102,7 +131,7 @@ def open_text(
     body = "".join(sample.splitlines(keepends=True)[comments:])
     if delimiter is None:
         delimiter = _guess_delimiter(body, path, whole, report)
-    elif len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n"':
+    elif len(delimiter) != 1 or not delimiter.isascii() or delimiter.isalnum() or delimiter in '\r\n"':
         raise GraphError(f"delimiter {delimiter!r} is not one plain character", where="delimiter")
     rows, lines_of_first = _rows(body, delimiter, whole)
     if not rows:

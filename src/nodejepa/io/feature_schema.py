@@ -92,9 +92,7 @@ class FeatureSchema:
         schema = cls(tuple(columns), missing=missing, infinite=infinite)
         return schema, _joined(blocks, table.num_rows)
 
-    def apply(
-        self, table: pa.Table, *, typed: bool, where: str, report: ReadReport, ignore: Sequence[str] = ()
-    ) -> Features:
+    def apply(self, table: pa.Table, *, typed: bool, where: str, report: ReadReport) -> Features:
         """Encode another table exactly as the one this was fitted on."""
         lost = [column.name for column in self.columns if column.name not in table.column_names]
         if lost:
@@ -104,7 +102,7 @@ class FeatureSchema:
                 fix=f"There are: {', '.join(map(repr, table.column_names[:20])) or 'no columns'}.",
             )
         known = {column.name for column in self.columns}
-        extra = [name for name in table.column_names if name not in known and name not in ignore]
+        extra = [name for name in table.column_names if name not in known]
         if extra:
             report.note(f"the feature schema has no use for {_listed(extra)}.")
         blocks = []

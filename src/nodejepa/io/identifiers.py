@@ -159,6 +159,9 @@ def _trim(
     distinct: pa.Array, codes: npt.NDArray[np.int32], report: ReadReport
 ) -> tuple[pa.Array, npt.NDArray[np.int32]]:
     """Spaces around the cells of a text file belong to its layout, not to the ids."""
+    broken = pc.sum(pc.match_substring(distinct, "\n")).as_py() or 0
+    if broken:
+        report.note(f"{broken} ids hold a line break; check the quotes of the file if that is not meant.")
     trimmed = pc.utf8_trim(distinct, " \t")
     changed = pc.sum(pc.not_equal(trimmed, distinct)).as_py() or 0
     if not changed:

@@ -13,22 +13,15 @@ import pyarrow as pa
 
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
-from nodejepa.io.assemble import build_graph, encode_nodes
+from nodejepa.io.assemble import apply_schema, build_graph, fit_nodes
 from nodejepa.io.convert import as_graph
 from nodejepa.io.feature_schema import FeatureSchema, InfinitePolicy, MissingPolicy, TextPolicy
 from nodejepa.io.files_in import existing_file, file_format
-from nodejepa.io.join import (
-    Edges,
-    Nodes,
-    UnknownIds,
-    join,
-    read_edge_table,
-    read_node_matrix,
-    read_node_table,
-)
+from nodejepa.io.join import UnknownIds, join
 from nodejepa.io.labels import read_labels
 from nodejepa.io.matrices import MATRIX_FORMATS, MatrixFile, open_matrix
 from nodejepa.io.report import ReadReport
+from nodejepa.io.rows import Edges, Nodes, read_edge_table, read_node_matrix, read_node_table
 from nodejepa.io.tables import Table, frame_table, is_frame, open_file_table
 
 Source: TypeAlias = str | os.PathLike[str] | pa.Table | Any
@@ -120,45 +113,42 @@ def read_graph(
     with report.timed("reading"):
         edge_source = _open(edges, "edges", report, delimiter, header)
         report.edge_file = edge_source.where
-        node_source = edge_source if nodes is None else _open(nodes, "nodes", report, delimiter, header)
+        # an archive of edges may describe its nodes as well
+        own = edge_source if isinstance(edge_source, MatrixFile) else None
+        node_source = own if nodes is None else _open(nodes, "nodes", report, delimiter, header)
         read = _read_edges(edge_source, source, target, weight, report)
         rows: Nodes | None = None
-        if isinstance(node_source, Table) and nodes is not None:
+        if isinstance(node_source, Table):
             rows = read_node_table(
                 node_source, id_column, wanted, unwanted, labels, report, positional=read.ids is None
             )
-        elif isinstance(node_source, MatrixFile) and (nodes is not None or node_source.has_features()):
-            rows = read_node_matrix(node_source, report)
-        elif labels is not None or id_column is not None or wanted or unwanted:
+        elif id_column is not None or wanted or unwanted or (labels is not None and node_source is None):
             raise GraphError(
-                "labels and columns are those of a node table, but there is none", fix="Pass nodes=."
+                "id, label and feature columns are those of a node table, but there is none",
+                fix="Pass a table as nodes.",
             )
-        report.node_file = None if rows is None else node_source.where
+        elif node_source is not None:
+            rows = read_node_matrix(node_source, report, features=nodes is not None)
+        report.node_file = None if nodes is None or node_source is None else node_source.where
     with report.timed("ids"):
         joined = join(read, rows, unknown_ids, report)
+        del read, rows  # the text of the ids may be larger than the graph
     with report.timed("building"):
         bare = build_graph(joined, directed, report)
     with report.timed("features"):
-        classes, names = None, None
-        content = joined.nodes
+        classes, names, content = None, None, joined.nodes
         if labels is not None and content.table is not None:
-            classes, names = read_labels(
-                content.table[labels], content.typed, f"{content.where}, column {labels!r}"
-            )
+            place = f"{content.where}, column {labels!r}"
+            classes, names = read_labels(content.table[labels], content.typed, place)
             content = replace(content, table=content.table.drop_columns([labels]))
         elif labels is not None and isinstance(node_source, MatrixFile):
-            values = pa.chunked_array([pa.array(node_source.labels(labels))])
-            classes, names = read_labels(values, True, f"{node_source.where}, array {labels!r}")
-        graph, schema = encode_nodes(
-            bare,
-            content,
-            schema,
-            report,
-            text=text,
-            missing=missing,
-            infinite=infinite,
-            structural=structural,
-        )
+            place = f"{node_source.where}, array {labels!r}"
+            classes, names = read_labels(node_source.labels(labels, bare.num_nodes), True, place)
+        if schema is None:
+            policies: Any = {"text": text, "missing": missing, "infinite": infinite}
+            graph, schema = fit_nodes(bare, content, report, structural=structural, **policies)
+        else:
+            graph = apply_schema(bare, content, schema, report)
     return LoadedGraph(graph, schema, report, classes, names)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import scipy.io
 import scipy.sparse as sp
 
@@ -58,13 +59,20 @@ class MatrixFile:
         found = self.first(_IDS)
         return None if found is None else np.asarray(found)
 
-    def labels(self, name: str) -> npt.NDArray[Any]:
-        """The array of labels of this name."""
+    def labels(self, name: str, size: int) -> pa.ChunkedArray:
+        """The array of labels of this name, one a node."""
         if name not in self.arrays:
             raise GraphError(
                 f"there is no array {name!r}", where=self.where, fix=f"There are: {self._names()}."
             )
-        return np.asarray(self.arrays[name])
+        values = self.arrays[name]
+        if sp.issparse(values) or values.shape != (size,) or values.dtype.kind not in "biufU":
+            raise GraphError(
+                f"labels are {values.dtype} of shape {values.shape} for {size} nodes",
+                where=f"{self.where}, array {name!r}",
+                fix="Store one word or whole number a node.",
+            )
+        return pa.chunked_array([pa.array(values.tolist() if values.dtype.kind == "U" else values)])
 
     def adjacency(self) -> Adjacency:
         """The edges of an edge file."""

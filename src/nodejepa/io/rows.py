@@ -1,0 +1,141 @@
+"""The rows of edges and nodes that make a graph, read from a table or a matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nodejepa.errors import GraphError
+from nodejepa.graph_checks import Features
+from nodejepa.io.cells import interpret
+from nodejepa.io.edge_columns import edge_columns, guess_id_column
+from nodejepa.io.identifiers import IdColumn
+from nodejepa.io.matrices import MatrixFile
+from nodejepa.io.report import ReadReport
+from nodejepa.io.tables import Table
+
+Positions: TypeAlias = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Edges with ids in columns (``ids``) or as ``positions``; one weight each, or none."""
+
+    ids: tuple[IdColumn, IdColumn] | None
+    positions: tuple[Positions, Positions] | None
+    weight: npt.NDArray[Any] | None
+    num_nodes: int | None = None
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Rows of nodes: a table, a matrix, or nothing but their number."""
+
+    where: str = ""
+    typed: bool = True
+    table: pa.Table | None = None
+    matrix: Features | None = None
+    ids: IdColumn | None = None
+
+    @property
+    def rows(self) -> int | None:
+        """How many there are, if anything says so."""
+        if self.table is not None:
+            return int(self.table.num_rows)
+        if self.matrix is not None:
+            return int(self.matrix.shape[0])
+        return None if self.ids is None else len(self.ids.values)
+
+
+def read_edge_table(
+    table: Table,
+    source: str | None,
+    target: str | None,
+    weight: str | Literal[False] | None,
+    report: ReadReport,
+) -> Edges:
+    """The ends and weights of an edge list."""
+    first, second, heavy = edge_columns(table, source, target, weight, report)
+    rows = table.read([first, second, *([heavy] if heavy else [])], "Reading edges")
+    report.edge_rows = rows.num_rows
+    weights = _weights(rows[heavy], table, heavy) if heavy else None
+    start, end = (IdColumn(rows[c], table.typed, f"{table.where}, column {c!r}") for c in (first, second))
+    return Edges((start, end), None, weights)
+
+
+def _weights(values: pa.ChunkedArray, table: Table, name: str) -> npt.NDArray[np.float64]:
+    where = f"{table.where}, column {name!r}"
+    advice = "Correct it, or leave weights out with weight=False; rows are counted from 1."
+    if not len(values):
+        return np.zeros(0)
+    cells = interpret(values, table.typed, where)
+    if cells.kind not in ("numeric", "boolean"):
+        raise GraphError("edge weights are not numbers", where=where, fix=advice)
+    numbers = cells.numbers[:, 0]
+    bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
+    if bad.size:
+        shown = "missing" if np.isnan(numbers[bad[0]]) else numbers[bad[0]]
+        raise GraphError(
+            f"the weight of row {bad[0] + 1} is {shown} ({bad.size} such)", where=where, fix=advice
+        )
+    return numbers
+
+
+def read_node_table(
+    table: Table,
+    id_column: str | None,
+    columns: list[str] | None,
+    ignore: list[str],
+    labels: str | None,
+    report: ReadReport,
+    *,
+    positional: bool,
+) -> Nodes:
+    """Ids, features and labels of a node table; the label column comes last in it."""
+    for name in ignore:
+        table.find(name, "ignore")
+    if id_column is not None:
+        table.find(id_column, "id_column")
+    else:
+        id_column = guess_id_column(table, report, positional=positional)
+    if labels is not None and table.find(labels, "labels") == id_column:
+        raise GraphError(f"{labels!r} names the nodes and cannot be their label", where=table.where)
+    if columns is not None:
+        wanted = [table.find(name, "columns") for name in columns]
+    else:
+        wanted = [name for name in table.names if name not in (id_column, labels, *ignore)]
+    wanted = [name for name in dict.fromkeys(wanted) if name != labels]
+    named = [name for name in (id_column, labels) if name is not None]
+    rows = table.read(list(dict.fromkeys([*wanted, *named])), "Reading nodes")
+    report.node_rows, report.id_column = rows.num_rows, id_column
+    ids = None
+    if id_column is not None:
+        ids = IdColumn(rows[id_column], table.typed, f"{table.where}, column {id_column!r}")
+    kept = rows.select([*wanted, *([labels] if labels else [])])
+    return Nodes(table.where, table.typed, kept, None, ids)
+
+
+def read_node_matrix(file: MatrixFile, report: ReadReport, *, features: bool) -> Nodes | None:
+    """A matrix of features, a row a node, and ids if there are any.
+
+    Args:
+        file: with features, ids or both.
+        report: where the rows are counted.
+        features: whether the file must have them; None comes back if there is nothing about nodes in it.
+    """
+    matrix = file.features() if features or file.has_features() else None
+    found = file.node_ids()
+    if matrix is None and found is None:
+        return None
+    size = int(matrix.shape[0]) if matrix is not None else len(np.ravel(found))  # type: ignore[arg-type]
+    report.node_rows = size
+    if found is None:
+        return Nodes(file.where, True, None, matrix)
+    if found.shape != (size,) or found.dtype.kind not in "iuU":
+        raise GraphError(f"ids are {found.dtype} of shape {found.shape} for {size} nodes", where=file.where)
+    values = pa.chunked_array([pa.array(found.tolist() if found.dtype.kind == "U" else found)])
+    return Nodes(file.where, True, None, matrix, IdColumn(values, True, f"{file.where}, node ids"))

@@ -1,0 +1,305 @@
+"""Edge lists in: which columns, which ids, what is counted. The twin is a dictionary and a loop."""
+
+from __future__ import annotations
+
+import uuid
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nodejepa
+from nodejepa import GraphError, NodeJEPAError, load_graph, read_graph
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "=cmd|'/C calc'!A0",
+    "../../etc/passwd",
+    "e\u0301",  # e and a combining accent, not the same as the next
+    "\u00e9",
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+    "a\0b",
+    "nan",
+    "NULL",
+    'say "hi"',
+    "two\nlines",
+    "semi;colon,comma\ttab",
+    "\u202eright to left",
+    "x" * 300,
+]
+
+
+def write(path, text, **options):
+    path.write_bytes(text.encode(**options) if isinstance(text, str) else text)
+    return path
+
+
+def edge_names(graph):
+    """Every stored edge by the users' own ids."""
+    source, target, weight = graph.edge_arrays()
+    names = graph.node_ids.tolist()
+    return {
+        (names[i], names[j]): w
+        for i, j, w in zip(source.tolist(), target.tolist(), weight.tolist(), strict=True)
+    }
+
+
+def naive_graph(pairs):
+    """Both directions of every pair but loops, in a set."""
+    return {pair for a, b in pairs for pair in ((a, b), (b, a)) if a != b}
+
+
+@given(st.lists(st.tuples(st.text(max_size=4), st.text(max_size=4)), min_size=1, max_size=30))
+def test_typed_text_ids_are_kept_verbatim(pairs):
+    table = pa.table({"u": [a for a, _ in pairs], "v": [b for _, b in pairs]})
+    loaded = read_graph(table)
+    assert set(edge_names(loaded.graph)) == naive_graph(pairs)
+    assert set(loaded.graph.node_ids.tolist()) == {name for pair in pairs for name in pair}
+    distinct = {pair for pair in pairs if pair[0] != pair[1]}
+    loops = sum(a == b for a, b in pairs)
+    assert loaded.report.self_loop_rows == loops
+    assert loaded.report.duplicate_rows == len(pairs) - loops - len(distinct)
+    assert loaded.report.reciprocal_pairs == sum((b, a) in distinct for a, b in distinct) // 2
+
+
+@given(st.lists(st.tuples(*[st.integers(-(2**63), 2**63 - 1)] * 2), min_size=1, max_size=30))
+def test_64_bit_ids_stay_exact_in_parquet_and_text(tmp_path_factory, pairs):
+    expected = naive_graph(pairs)
+    table = pa.table({"source": [a for a, _ in pairs], "target": [b for _, b in pairs]})
+    assert set(edge_names(load_graph(table))) == expected
+    text = "source,target\n" + "".join(f"{a},{b}\n" for a, b in pairs)
+    path = write(tmp_path_factory.mktemp("ids") / "e.csv", text)
+    assert set(edge_names(load_graph(path))) == expected
+
+
+def test_ids_above_2_to_the_63_and_billions(tmp_path):
+    path = write(tmp_path / "e.csv", f"a,b\n{2**64 - 1},4000000000000\n1,{2**63}\n")
+    graph = load_graph(path)
+    assert graph.num_nodes == 4
+    assert graph.node_ids.tolist() == [2**64 - 1, 1, 4000000000000, 2**63]
+    beyond = load_graph(write(tmp_path / "f.csv", f"a,b\n{2**64},-1\n"))
+    assert beyond.node_ids.tolist() == [str(2**64), "-1"]
+
+
+def test_leading_zeros_are_part_of_an_id(tmp_path):
+    graph = load_graph(write(tmp_path / "e.csv", "source,target\n007,7\n07,7\n"))
+    assert graph.node_ids.tolist() == ["007", "07", "7"]
+
+
+def test_hostile_ids_survive_every_format(tmp_path):
+    ring = HOSTILE[1:] + HOSTILE[:1]
+    table = pa.table({"source": HOSTILE, "target": ring})
+    pq.write_table(table, tmp_path / "e.parquet")
+    quoted = [f'"{a.replace(chr(34), 2 * chr(34))}"' for a in HOSTILE]
+    rows = zip(quoted, quoted[1:] + quoted[:1], strict=True)
+    write(tmp_path / "e.csv", "source,target\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    for source in (table, tmp_path / "e.parquet", tmp_path / "e.csv"):
+        graph = load_graph(source)
+        assert graph.node_ids.tolist() == HOSTILE
+        assert set(edge_names(graph)) == naive_graph(zip(HOSTILE, ring, strict=True))
+
+
+def test_uuids_as_text_bytes_and_extension_type(tmp_path):
+    ids = [uuid.UUID(int=i * 2**100 + 7) for i in range(4)]
+    names = [str(i) for i in ids]
+    raw = pa.array([i.bytes for i in ids], type=pa.binary(16))
+    extension = pa.ExtensionArray.from_storage(pa.uuid(), raw)
+    for column in (pa.array(names), raw, extension, raw.slice(0), pa.array(names).dictionary_encode()):
+        pq.write_table(
+            pa.table({"u": column, "v": column.take(pa.array([1, 2, 3, 0]))}), tmp_path / "e.parquet"
+        )
+        assert load_graph(tmp_path / "e.parquet").node_ids.tolist() == names
+    sliced = pa.table({"u": raw, "v": raw.take(pa.array([1, 2, 3, 0]))}).slice(1, 2)
+    assert load_graph(sliced).node_ids.tolist() == [names[1], names[2], names[3]]
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pa.array([1.5, 2.0]), "floating-point"),
+        (pa.array([1e17, 2.0]), "floating-point"),
+        (pa.array([1.0, None]), "row 2 has no id"),
+        (pa.array([1.0, float("nan")]), "row 2 has no id"),
+        (pa.array([None, 3]), "row 1 has no id"),
+        (pa.array(["a", None]), "row 2 has no id"),
+        (pa.nulls(2), "row 1 has no id"),
+        (pa.array([True, False]), "bool values cannot be ids"),
+        (pa.array([[1], [2]]), "cannot be ids"),
+        (pa.array([b"\xff", b"a"]), "not UTF-8"),
+        (pa.array([{"a": 1}, {"a": 2}]), "cannot be ids"),
+    ],
+)
+def test_what_cannot_be_an_id(column, message):
+    with pytest.raises(GraphError, match=message):
+        load_graph(pa.table({"source": column, "target": pa.array([1, 2])}))
+
+
+def test_whole_floats_are_ids():
+    frame = pd.DataFrame({"source": [1.0, 2.0], "target": [2.0, 3.0]})
+    assert load_graph(frame).node_ids.tolist() == [1, 2, 3]
+
+
+def test_small_integer_types_and_uint64_meet():
+    table = pa.table({"u": pa.array([1, 2], pa.uint8()), "v": pa.array([2, 3], pa.uint64())})
+    assert load_graph(table).node_ids.tolist() == [1, 2, 3]
+    table = pa.table({"u": pa.array([1, 2], pa.int8()), "v": pa.array([2, 2**63], pa.uint64())})
+    assert load_graph(table).node_ids.tolist() == [1, 2, 2**63]
+
+
+def test_empty_cell_of_a_text_file_is_a_missing_id(tmp_path):
+    with pytest.raises(GraphError, match="row 2 has no id"):
+        load_graph(write(tmp_path / "e.csv", "source,target\na,b\n,c\n"))
+
+
+def test_spaces_around_cells_are_layout(tmp_path):
+    loaded = read_graph(write(tmp_path / "e.csv", "source, target\n1, 2\n2, 3\n"))
+    assert loaded.graph.node_ids.tolist() == [1, 2, 3]
+    assert any("spaces" in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("source,target", ("source", "target")),
+        ("date,dst,src", ("src", "dst")),
+        ("To,From,x", ("From", "To")),
+        ("weight,target_id,source_id", ("source_id", "target_id")),
+        ("FromNodeId,ToNodeId,z", ("FromNodeId", "ToNodeId")),
+        ("kind,V,U", ("U", "V")),
+        ("tail,head,rel", ("head", "tail")),
+        ("alpha,beta,gamma", ("alpha", "beta")),
+    ],
+)
+def test_edge_columns_are_guessed_and_said(tmp_path, header, expected):
+    width = header.count(",") + 1
+    rows = "".join(",".join(f"{i + k}" for k in range(width)) + "\n" for i in range(3))
+    loaded = read_graph(write(tmp_path / "e.csv", f"{header}\n{rows}"))
+    columns = loaded.report.edge_columns
+    assert (columns["source"], columns["target"]) == expected
+    assert any(repr(expected[0]) in note and "guessed" in note for note in loaded.notes)
+
+
+def test_named_columns_win_and_are_not_called_guesses(tmp_path):
+    path = write(tmp_path / "e.csv", "source,target,x,y\n1,2,8,9\n")
+    loaded = read_graph(path, source="x", target="y")
+    assert loaded.graph.node_ids.tolist() == [8, 9]
+    assert not any("guessed" in note for note in loaded.notes)
+    assert read_graph(path, source="target").report.edge_columns["target"] == "source"
+    assert read_graph(path, target="y").report.edge_columns["source"] == "x"
+
+
+@pytest.mark.parametrize(
+    "options", [{"source": "nope"}, {"source": "a", "target": "a"}, {"weight": "b", "target": "b"}]
+)
+def test_wrong_column_names(options):
+    with pytest.raises(GraphError):
+        load_graph(pa.table({"a": [1], "b": [2]}), **options)
+
+
+def test_weights(tmp_path):
+    path = write(tmp_path / "e.csv", "source,target,weight,strength\na,b,2,7\na,b,3,1\nb,c,0,1\n")
+    loaded = read_graph(path)
+    assert edge_names(loaded.graph) == {("a", "b"): 5.0, ("b", "a"): 5.0}
+    assert loaded.report.zero_weight_rows == 1
+    assert any("guessed" in n and "weight" in n for n in loaded.notes)
+    assert not read_graph(path, weight=False).graph.is_weighted
+    assert edge_names(load_graph(path, weight="strength"))["a", "b"] == 8.0
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"), [("-1", "row 2 is -1"), ("", "row 2 is missing"), ("inf", "row 2")]
+)
+def test_bad_weights_are_named(tmp_path, cell, message):
+    path = write(tmp_path / "e.csv", f"source,target,weight\na,b,1\nb,c,{cell}\n")
+    with pytest.raises(GraphError, match=message):
+        load_graph(path)
+    with pytest.raises(GraphError, match="not numbers"):
+        load_graph(pa.table({"u": [1], "v": [2], "weight": ["heavy"]}))
+
+
+def test_direction_is_kept_on_request():
+    table = pa.table({"u": ["a", "b", "c"], "v": ["b", "a", "c"]})
+    directed = read_graph(table, directed=True)
+    assert set(edge_names(directed.graph)) == {("a", "b"), ("b", "a")}
+    assert directed.graph.directed
+    assert directed.report.isolated_nodes == 1
+    assert directed.report.edges == 2
+    assert read_graph(table).report.edges == 1
+
+
+def test_isolated_and_unknown_nodes():
+    edges = pa.table({"u": ["a", "x"], "v": ["b", "y"]})
+    nodes = pa.table({"id": ["b", "lonely", "a"], "size": [1.0, 2.0, 4.0]})
+    loaded = read_graph(edges, nodes)
+    assert loaded.graph.node_ids.tolist() == ["b", "lonely", "a", "x", "y"]
+    assert loaded.report.added_nodes == 2
+    assert loaded.report.isolated_nodes == 1
+    np.testing.assert_array_equal(loaded.graph.features[:, 1], [0, 0, 0, 1, 1])  # the mark of what is missing
+    np.testing.assert_array_equal(loaded.graph.features[3:, 0], 0)
+    dropped = read_graph(edges, nodes, unknown_ids="drop")
+    assert dropped.graph.node_ids.tolist() == ["b", "lonely", "a"]
+    assert (dropped.report.unknown_id_rows, dropped.report.edges) == (1, 1)
+    with pytest.raises(GraphError, match="2 ids of the edges are not in the node table, such as 'x'"):
+        load_graph(edges, nodes, unknown_ids="refuse")
+
+
+def test_no_id_in_common_is_a_mistake():
+    edges = pa.table({"u": ["a", "x"], "v": ["b", "y"]})
+    with pytest.raises(GraphError, match="no edge names a node"):
+        load_graph(edges, pa.table({"id": ["A", "B"], "size": [1, 2]}))
+
+
+def test_numbers_in_one_file_and_text_in_the_other(tmp_path):
+    edges = write(tmp_path / "e.csv", "source,target\n1,2\n2,3\n")
+    typed = pa.table({"id": [3, 2, 1], "size": [1.0, 2.0, 3.0]})
+    assert load_graph(edges, typed).node_ids.tolist() == [3, 2, 1]
+    words = pa.table({"id": ["3", "2", "1"], "size": [1.0, 2.0, 3.0]})
+    assert load_graph(edges, words).node_ids.tolist() == ["3", "2", "1"]
+    mixed = read_graph(pa.table({"u": [1, 2], "v": [2, 3]}), words)
+    assert mixed.graph.node_ids.tolist() == ["3", "2", "1"]
+    assert any("compared as text" in note for note in mixed.notes)
+
+
+def test_repeated_node_ids_are_named():
+    nodes = pa.table({"id": ["a", "b", "a"], "size": [1, 2, 3]})
+    with pytest.raises(GraphError, match=r"more than once: 'a' \(rows 1 and 3\)"):
+        load_graph(pa.table({"u": ["a"], "v": ["b"]}), nodes)
+
+
+def test_other_objects_pass_through():
+    adjacency = sp.csr_array(np.array([[0, 1], [1, 0]]))
+    assert load_graph(adjacency).num_edges == 2
+    with pytest.raises(GraphError, match="not a graph"):
+        load_graph(3)
+    with pytest.raises(GraphError, match="edges are a list"):
+        read_graph([1, 2])
+
+
+@pytest.mark.parametrize(
+    "options", [{"text": "eat"}, {"missing": 3}, {"infinite": ""}, {"unknown_ids": "keep"}, {"ignore": [3]}]
+)
+def test_unknown_choices(options):
+    with pytest.raises(nodejepa.ConfigError):
+        load_graph(pa.table({"u": [1], "v": [2]}), **options)
+
+
+def test_labels_need_a_node_table():
+    with pytest.raises(GraphError, match="node table"):
+        load_graph(pa.table({"u": [1], "v": [2]}), labels="y")
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_graphs_of_nothing_but_loops_or_nothing(rows):
+    edges = pa.table({"u": pa.array(["a"] * rows, pa.string()), "v": pa.array(["a"] * rows, pa.string())})
+    nodes = pa.table({"id": ["a", "b"], "size": [1, 2]})
+    assert load_graph(edges, nodes).num_edges == 0
+    if rows:
+        assert load_graph(edges).num_nodes == 1
+    else:
+        with pytest.raises(NodeJEPAError, match="no edges"):
+            load_graph(edges)
