@@ -1,4 +1,4 @@
-"""``nodejepa demo``: the whole path on the built-in graph, in about a minute."""
+"""``nodejepa demo``: the whole path on the built-in graph, in a minute or two."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the embeddings and the report.")] = Path("demo"),
 ) -> None:
     """Embed the built-in graph `digits`, score it with few labels, write embeddings and a report."""
-    stderr.print("Embedding 1,797 handwritten digits and probing with few labels: about a minute")
+    stderr.print("Embedding 1,797 handwritten digits and probing with few labels: one or two minutes")
     from nodejepa.study.demo import SHOTS, accuracy, run_demo
 
     found = run_demo(out)
