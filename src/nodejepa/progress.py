@@ -37,7 +37,9 @@ def progress_bar(description: str, total: float | None = None) -> Iterator[Calla
         yield advance
 
 
-def announce_duration(description: str, seconds: float) -> None:
+def announce_duration(description: str, seconds: float, *, may_end_early: bool = False) -> None:
     """Say on stderr how long something will take, if it is more than two minutes."""
     if seconds > 120:
-        Console(stderr=True).print(f"{description}: about {seconds / 60:.0f} minutes", markup=False)
+        minutes = f"{seconds / 60:.0f} minutes"
+        text = f"at most {minutes}, likely fewer: it stops early" if may_end_early else f"about {minutes}"
+        Console(stderr=True).print(f"{description}: {text}", markup=False)

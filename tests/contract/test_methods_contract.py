@@ -14,6 +14,7 @@ import torch
 
 import nodejepa.methods
 from nodejepa.config import flatten
+from nodejepa.data import Split
 from nodejepa.errors import ConfigError, GraphError, NodeJEPAError
 from nodejepa.graph import Graph
 from nodejepa.io import to_pyg
@@ -60,7 +61,16 @@ def graph_of(nodes=40, columns=12, *, sparse=False, seed=0):
 
 @cache
 def fitted(name, seed=0):
-    return tiny(name, seed).fit(graph_of())
+    return fit(tiny(name, seed), graph_of())
+
+
+def fit(method, graph, **arguments):
+    """``method.fit(graph)``, with labels for a method that needs them."""
+    if type(method) in {entry.method for entry in METHODS.values() if entry.supervised}:
+        nodes = np.arange(getattr(graph, "num_nodes", 3))
+        split = Split("toy", 0, train=nodes[nodes % 3 < 2], val=nodes[nodes % 3 == 2], test=[])
+        arguments |= {"labels": nodes % 2, "split": split}
+    return method.fit(graph, **arguments)
 
 
 def dense(z):
@@ -185,7 +195,7 @@ def test_unknown_names_are_refused(name):
 def test_fit_returns_itself_and_transform_a_row_a_node(name, sparse):
     graph = graph_of(sparse=sparse)
     method = tiny(name)
-    assert method.fit(graph) is method
+    assert fit(method, graph) is method
     z = method.transform(graph)
     assert z.dtype == np.float32
     assert z.shape[0] == graph.num_nodes
@@ -198,7 +208,7 @@ def test_fit_returns_itself_and_transform_a_row_a_node(name, sparse):
 def test_same_seed_same_bits_whatever_was_drawn_before(name):
     torch.manual_seed(123)  # global generators must not matter, and must not be moved
     before = torch.get_rng_state()
-    again = tiny(name).fit(graph_of())
+    again = fit(tiny(name), graph_of())
     assert torch.get_rng_state().equal(before)
     np.testing.assert_array_equal(
         dense(again.transform(graph_of())), dense(fitted(name).transform(graph_of()))
@@ -224,7 +234,7 @@ def test_pyg_data_gives_the_same_bits_and_its_labels_are_not_read(name):
     data.y = torch.arange(graph_of().num_nodes)
     data.train_mask = torch.ones(graph_of().num_nodes, dtype=torch.bool)
     x = data.x.clone()
-    z = tiny(name).fit(data).transform(data)
+    z = fit(tiny(name), data).transform(data)
     np.testing.assert_array_equal(dense(z), dense(fitted(name).transform(graph_of())))
     assert data.x.equal(x)
 
@@ -239,7 +249,7 @@ def test_a_graph_has_no_place_for_labels():
 def test_the_graph_is_not_changed(name, sparse):
     graph = graph_of(sparse=sparse)
     before = dense(graph.features).copy(), graph.adjacency.toarray()
-    tiny(name).fit(graph).transform(graph)
+    fit(tiny(name), graph).transform(graph)
     np.testing.assert_array_equal(dense(graph.features), before[0])
     np.testing.assert_array_equal(graph.adjacency.toarray(), before[1])
 
@@ -248,7 +258,7 @@ def test_the_graph_is_not_changed(name, sparse):
 def test_permuting_the_nodes_permutes_the_embeddings(name):
     order = np.random.default_rng(5).permutation(graph_of().num_nodes)
     shuffled = permuted(graph_of(), order)
-    z = dense(tiny(name).fit(shuffled).transform(shuffled))
+    z = dense(fit(tiny(name), shuffled).transform(shuffled))
     np.testing.assert_allclose(z, dense(fitted(name).transform(graph_of()))[order], atol=1e-5)
 
 
@@ -275,11 +285,11 @@ def test_mistakes_are_explained(name):
         fitted(name).transform(graph_of(columns=7))
     bare = Graph.from_edges([0, 1, 2], [1, 2, 0])
     with pytest.raises(GraphError, match="no node features") as caught:
-        tiny(name).fit(bare)
+        fit(tiny(name), bare)
     assert "graph.with_features(nodejepa.descriptors(graph))" in caught.value.fix
     assert bare.with_features(nodejepa.descriptors(bare)).num_features > 0
     with pytest.raises(GraphError, match="not a graph"):
-        tiny(name).fit("photo")
+        fit(tiny(name), "photo")
 
 
 def test_the_random_encoder_explains_mistakes_too():
@@ -294,7 +304,7 @@ def test_the_random_encoder_explains_mistakes_too():
 def test_what_needs_a_run_folder_says_so(name):
     for arguments in ({"resume": True}, {"logging": Logging(tensorboard=True)}):
         with pytest.raises(ConfigError, match=r"needs a run folder.*out="):
-            tiny(name).fit(graph_of(), **arguments)
+            fit(tiny(name), graph_of(), **arguments)
 
 
 @pytest.mark.parametrize("folder", [None, "", 3])
@@ -333,7 +343,7 @@ def test_the_history_tells_every_epoch(name):
 
 @TRAINED
 def test_training_moves_the_encoder(name):
-    untrained = tiny(name, **{"training.epochs": 0}).fit(graph_of())
+    untrained = fit(tiny(name, **{"training.epochs": 0}), graph_of())
     assert not np.allclose(untrained.transform(graph_of()), fitted(name).transform(graph_of()))
 
 
@@ -342,7 +352,7 @@ def test_training_moves_the_encoder(name):
 def test_every_encoder_can_be_chosen(name, kind, tmp_path):
     if "encoder.kind" not in flatten(make_method(name).config):
         pytest.skip(f"{name} has one encoder only")
-    method = tiny(name, **{"encoder.kind": kind}).fit(graph_of(sparse=True))
+    method = fit(tiny(name, **{"encoder.kind": kind}), graph_of(sparse=True))
     z = method.transform(graph_of(sparse=True))
     assert np.isfinite(z).all()
     method.save(tmp_path)

@@ -80,11 +80,14 @@ def train(
             for step in range(task.steps_per_epoch):
                 done = epoch * task.steps_per_epoch + step
                 moment = Moment(seed, epoch, step, done / total)
+                # a forward pass moves the statistics of batch normalisation: a checkpoint wants them as the
+                # epochs it knows of have left them
+                before = {name: b.clone() for name, b in task.named_buffers()} if unproven else {}
                 rate = cosine_rate(moment.progress, config.lr, config.lr_end, config.warmup)
                 for name, value in _gradients(task, moment, optimiser, parameters, config.clip, run).items():
                     sums[name] = sums.get(name, 0.0) + value / task.steps_per_epoch
                 if unproven and run is not None:
-                    _save(run, task, optimiser, history)
+                    _save(run, task, optimiser, history, before)
                     saved_at, unproven = time.monotonic(), False
                 for group in optimiser.param_groups:
                     group["lr"] = rate * group["factor"]
@@ -112,7 +115,8 @@ def train(
                 for name, value in record.items():
                     writer.add_scalar(name, value, epoch + 1)
             if epoch == resumed + 1:  # the second epoch: the first one also compiled and warmed up
-                announce_duration(logging.description, record["seconds"] * (config.epochs - epoch))
+                left = record["seconds"] * (config.epochs - epoch)
+                announce_duration(logging.description, left, may_end_early=config.patience is not None)
             advance(1, note=_note(record, history))
     if writer is not None:
         writer.close()
@@ -173,8 +177,16 @@ def _warn_of_collapse(task: Task, epoch: int, found: Diagnostics) -> None:
     warnings.warn(f"epoch {epoch}: {found.verdict} {task.collapse_advice}", CollapseWarning, stacklevel=3)
 
 
-def _save(run: Run, task: Task, optimiser: torch.optim.Optimizer, history: History) -> None:
-    tensors = {f"task.{name}": tensor for name, tensor in task.state_dict().items()}
+def _save(
+    run: Run,
+    task: Task,
+    optimiser: torch.optim.Optimizer,
+    history: History,
+    buffers: Mapping[str, Tensor],
+) -> None:
+    state = task.state_dict()
+    state |= {name: tensor for name, tensor in buffers.items() if name in state}  # not those kept out of it
+    tensors = {f"task.{name}": tensor for name, tensor in state.items()}
     for i, state in optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser.{i}.{name}": torch.as_tensor(value) for name, value in state.items()}
     run.save_checkpoint(tensors, history)

@@ -1,0 +1,322 @@
+"""The supervised GCN: naive twin, what it may see of labels, stopping, resuming, saving."""
+
+import dataclasses
+import shutil
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from nodejepa.data import Split, per_class_split
+from nodejepa.errors import CheckpointError, ConfigError, EvaluationError
+from nodejepa.graph import Graph
+from nodejepa.methods import SupervisedGCN, load_method
+from nodejepa.methods.bgrl import BGRL
+from nodejepa.methods.classifier import Classifier, ClassifierTask
+from nodejepa.methods.supervision import supervise
+from nodejepa.nn.gcn import GCN
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.training.loop import Logging, train
+from nodejepa.training.run import Run
+from nodejepa.training.task import Moment, TrainingConfig
+
+LABELS = np.repeat([0, 1], 30)  # the communities of toy_graph
+SPLIT = per_class_split(LABELS, train=5, val=5, seed=0)
+VAL = SPLIT.val.copy()  # torch wants to index with what it may write to
+SMALL = {"encoder.hidden": 8, "epochs": 12}
+
+
+def fitted(graph, labels=LABELS, split=SPLIT, seed=0, **changes):
+    return SupervisedGCN(seed=seed, **(SMALL | changes)).fit(graph, labels=labels, split=split)
+
+
+def weights(model):
+    return model.encoder_.state_dict()
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
+
+
+def task_of(graph, *, hidden=8, layers=2, labels=LABELS, split=SPLIT, head=None, encoder=None, **settings):
+    torch.manual_seed(0)
+    encoder = encoder or GCN(graph.num_features, hidden=hidden, layers=layers, norm="none")
+    classifier = Classifier(encoder, 2, **(head or {}))
+    return ClassifierTask(GraphInputs(graph), classifier, supervise(labels, split, 60, "test"), **settings)
+
+
+# ------------------------------------------------------------------ the naive twin
+
+
+def naive_loss(task, graph, *, propagate, l2):
+    """Dense matrices and indexing, straight from the formula."""
+    net = task.classifier
+    s = torch.tensor(graph.normalized_adjacency.toarray())
+    x = torch.tensor(np.asarray(graph.features))
+    h = torch.relu(s @ x @ net.encoder.first.weight + net.encoder.biases[0])
+    h = s @ h @ net.encoder.weights[0] + net.encoder.biases[1]
+    logits = (s @ h if propagate else h) @ net.weight + net.bias
+    chosen = torch.log_softmax(logits, dim=1)[SPLIT.train.copy(), LABELS[SPLIT.train]]
+    return -chosen.mean() + l2 / 2 * (net.encoder.first.weight**2).sum()
+
+
+@pytest.mark.parametrize("propagate", [False, True])
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+def test_loss_and_gradients_equal_the_dense_twin(toy_graph, propagate, l2):
+    task = task_of(toy_graph, head={"propagate": propagate}, l2=l2)
+    loss = task.losses(Moment(0, 0, 0, 0.0))["loss"]
+    twin = naive_loss(task, toy_graph, propagate=propagate, l2=l2)
+    torch.testing.assert_close(loss, twin)
+    parameters = list(task.classifier.parameters())
+    for ours, theirs in zip(
+        torch.autograd.grad(loss, parameters), torch.autograd.grad(twin, parameters), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_one_step_equals_a_hand_written_step_of_adam(toy_graph):
+    task = task_of(toy_graph, head={"propagate": True}, l2=0.1)
+    before = {name: p.detach().clone() for name, p in task.classifier.named_parameters()}
+    grads = torch.autograd.grad(
+        naive_loss(task, toy_graph, propagate=True, l2=0.1), list(task.classifier.parameters())
+    )
+    train(task, TrainingConfig(epochs=1, lr=0.01, lr_end=0.01, weight_decay=0, clip=None), seed=0)
+    for (name, now), g in zip(task.classifier.named_parameters(), grads, strict=True):
+        torch.testing.assert_close(now, before[name] - 0.01 * g / (g.abs() + 1e-8), atol=1e-5, rtol=1e-4)
+
+
+def test_validation_equals_the_dense_twin(toy_graph):
+    task = task_of(toy_graph)
+    with torch.no_grad():
+        logits = task.classifier.logits(task.inputs)
+    wanted = torch.from_numpy(LABELS[SPLIT.val])
+    found = task.validate()
+    assert found["val_loss"] == pytest.approx(
+        torch.nn.functional.cross_entropy(logits[VAL], wanted).item(), rel=1e-5
+    )
+    assert found["val_accuracy"] == 100 * (logits[VAL].argmax(1) == wanted).double().mean().item()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_feature_dropout_drops_entries_scales_the_others_and_leaves_the_graph(sparse):
+    x = np.random.default_rng(0).random((40, 30)).astype(np.float32) * (np.arange(30) < 3)  # density 0.1
+    graph = Graph.from_edges([0, 1], [1, 2], features=sp.csr_array(x) if sparse else x, num_nodes=40)
+    inputs = GraphInputs(graph)
+    torch.manual_seed(0)
+    dropped = inputs.with_dropout(0.5)
+    seen = dropped.transform_features(torch.eye(30)).numpy()
+    kept = seen != 0
+    np.testing.assert_allclose(seen[kept], 2 * x[kept], rtol=1e-6)
+    assert 0.3 < kept.sum() / np.count_nonzero(x) < 0.7
+    np.testing.assert_array_equal(inputs.transform_features(torch.eye(30)).numpy(), x)
+    np.testing.assert_array_equal(graph.features.toarray() if sparse else graph.features, x)
+
+
+@pytest.mark.parametrize("norm", ["none", "layer", "batch"])
+def test_rows_change_nothing_but_the_work(toy_graph, norm):
+    encoder = GCN(8, hidden=8, layers=2, norm=norm)
+    for propagate in (False, True):
+        net = Classifier(encoder, 2, propagate=propagate)
+        rows = np.zeros(60, dtype=bool)
+        rows[SPLIT.train] = True
+        inputs = GraphInputs(toy_graph)
+        torch.testing.assert_close(net.logits(inputs, rows), net.logits(inputs)[rows])
+
+
+# ------------------------------------------------------------------ what it learns
+
+
+def test_one_step_lowers_the_loss(toy_graph):
+    task = task_of(toy_graph)
+    moment = Moment(0, 0, 0, 0.0)
+    before = task.losses(moment)["loss"]
+    before.backward()
+    with torch.no_grad():
+        for p in task.classifier.parameters():
+            p -= 0.01 * p.grad
+    assert task.losses(moment)["loss"] < before
+
+
+@pytest.mark.parametrize("preset", ["paper", "official"])
+def test_it_learns_the_communities(toy_graph, preset):
+    model = SupervisedGCN(preset=preset, epochs=150, lr=0.01).fit(toy_graph, labels=LABELS, split=SPLIT)
+    right = model.predict(toy_graph) == LABELS
+    assert right[SPLIT.test].mean() > 0.85
+
+
+def test_labels_may_have_gaps(toy_graph):
+    model = fitted(toy_graph, labels=np.where(LABELS == 1, 7, 3), epochs=60)
+    assert model.classes_.tolist() == [3, 7]
+    assert set(model.predict(toy_graph)) == {3, 7}
+
+
+# ------------------------------------------------------------------ what it may see
+
+
+def test_labels_of_test_nodes_change_no_weight(toy_graph):
+    secret = LABELS.copy()
+    secret[SPLIT.test] = np.random.default_rng(0).integers(-1, 9, SPLIT.test.size)
+    assert same(weights(fitted(toy_graph)), weights(fitted(toy_graph, secret)))
+
+
+def test_labels_of_training_and_validation_nodes_do(toy_graph):
+    """The test above would pass for a method that reads no labels at all."""
+    base = fitted(toy_graph)
+    flipped = LABELS.copy()
+    flipped[SPLIT.train[0]] = 1 - flipped[SPLIT.train[0]]
+    assert not same(weights(base), weights(fitted(toy_graph, flipped)))
+    flipped = LABELS.copy()
+    flipped[SPLIT.val] = 1 - flipped[SPLIT.val]
+    losses = [
+        [record["val_loss"] for record in model.history_] for model in (base, fitted(toy_graph, flipped))
+    ]
+    assert losses[0] != losses[1]
+
+
+def test_few_shot_training_sees_k_labels_only(toy_graph):
+    few = per_class_split(LABELS, train=2, val=5, seed=1)
+    task_labels = supervise(LABELS, few, 60, "test")
+    assert np.bincount(task_labels.train_codes).tolist() == [2, 2]
+    secret = np.full(60, -1)
+    known = np.concatenate([few.train, few.val])
+    secret[known] = LABELS[known]
+    assert same(weights(fitted(toy_graph, split=few)), weights(fitted(toy_graph, secret, few)))
+
+
+def test_no_labels_are_kept(toy_graph):
+    assert set(vars(fitted(toy_graph))) == {
+        "config", "seed", "device", "classes_", "encoder_", "in_dim_", "history_"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("labels", "split", "error", "what"),
+    [
+        (None, SPLIT, ConfigError, "missing"),
+        (LABELS, None, ConfigError, "missing"),
+        (LABELS, "20-30", ConfigError, "missing"),
+        (LABELS[:50], SPLIT, EvaluationError, "shape"),
+        (LABELS.astype(float), SPLIT, EvaluationError, "float64"),
+        (LABELS, dataclasses.replace(SPLIT, val=[]), EvaluationError, "no validation nodes"),
+        (LABELS, dataclasses.replace(SPLIT, train=[]), EvaluationError, "no training nodes"),
+        (LABELS, Split("x", 0, [0, 40], [60], []), EvaluationError, "node 60 does not exist"),
+        (np.full(60, -1), SPLIT, EvaluationError, "has no label"),
+        (np.zeros(60, dtype=int), SPLIT, EvaluationError, "one class"),
+    ],
+)
+def test_what_does_not_fit_is_explained(toy_graph, labels, split, error, what):
+    with pytest.raises(error, match=what) as caught:
+        fitted(toy_graph, labels, split)
+    assert caught.value.fix
+
+
+def test_fit_without_labels_says_how(toy_graph):
+    with pytest.raises(ConfigError, match=r"supervised.*labels=dataset\.labels, split="):
+        SupervisedGCN().fit(toy_graph)
+
+
+# ------------------------------------------------------------------ stopping, resuming, saving
+
+
+def test_the_weights_with_the_lowest_validation_loss_are_kept(toy_graph):
+    model = fitted(toy_graph, epochs=100, lr=0.05, patience=10)
+    losses = [record["val_loss"] for record in model.history_]
+    best = int(np.argmin(losses))
+    assert len(losses) == best + 1 + 10 < 100
+    inputs = GraphInputs(toy_graph)
+    with torch.no_grad():
+        logits = model.encoder_.eval().logits(inputs)[VAL]
+    found = torch.nn.functional.cross_entropy(logits, torch.from_numpy(LABELS[SPLIT.val])).item()
+    assert found == pytest.approx(losses[best], rel=1e-5)
+    assert found < losses[-1]
+
+
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+@pytest.mark.parametrize("stop", [1, 5, 9])
+def test_resume_ends_in_the_same_bits(toy_graph, tmp_path, norm, stop):
+    settings = SMALL | {"norm": norm, "head.feature_dropout": 0.3, "lr": 0.05}
+    arguments = {"labels": LABELS, "split": SPLIT, "logging": Logging(checkpoint_epochs=1)}
+    whole = SupervisedGCN(**settings).fit(toy_graph, out=tmp_path / "whole", **arguments)
+    killed = kill_after(
+        stop, lambda: SupervisedGCN(**settings).fit(toy_graph, out=tmp_path / "cut", **arguments)
+    )
+    assert killed
+    assert not (tmp_path / "cut" / "model.safetensors").exists()
+    again = SupervisedGCN(**settings).fit(toy_graph, out=tmp_path / "cut", resume=True, **arguments)
+    assert same(weights(again), weights(whole))
+    for name in ("loss", "val_loss", "val_accuracy"):
+        assert [r[name] for r in again.history_] == [r[name] for r in whole.history_]
+
+
+def test_batch_norm_of_other_methods_resumes_too(toy_graph, tmp_path):
+    settings = {
+        "preset": "official",
+        "encoder.hidden": 8,
+        "encoder.out_dim": 8,
+        "predictor.hidden": 8,
+        "epochs": 6,
+    }
+    logging = Logging(checkpoint_epochs=1)
+    whole = BGRL(**settings).fit(toy_graph, out=tmp_path / "whole", logging=logging)
+    assert kill_after(3, lambda: BGRL(**settings).fit(toy_graph, out=tmp_path / "cut", logging=logging))
+    again = BGRL(**settings).fit(toy_graph, out=tmp_path / "cut", logging=logging, resume=True)
+    assert same(weights(again), weights(whole))
+
+
+def kill_after(epochs, call):
+    """Run ``call`` and break it off when so many epochs are written; True if that happened."""
+
+    class Killed(BaseException):
+        pass
+
+    def append(run, record, write=Run.append):
+        write(run, record)
+        if record["epoch"] > epochs:
+            raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "append", append)
+        try:
+            call()
+        except Killed:
+            return True
+    return False
+
+
+def test_resuming_with_other_labels_is_refused(toy_graph, tmp_path):
+    def fit(split, **arguments):
+        return SupervisedGCN(**SMALL).fit(
+            toy_graph,
+            labels=LABELS,
+            split=split,
+            out=tmp_path,
+            logging=Logging(checkpoint_epochs=1),
+            **arguments,
+        )
+
+    assert kill_after(3, lambda: fit(SPLIT))
+    with pytest.raises(CheckpointError, match=r"another graph: labels"):
+        fit(per_class_split(LABELS, train=5, val=5, seed=1), resume=True)
+
+
+def test_saved_and_loaded_the_head_predicts_the_same(toy_graph, tmp_path):
+    model = fitted(toy_graph, labels=LABELS + 4)
+    model.save(tmp_path / "a")
+    for loaded in (SupervisedGCN.load(tmp_path / "a"), load_method(tmp_path / "a")):
+        assert loaded.classes_.tolist() == [4, 5]
+        np.testing.assert_array_equal(loaded.predict(toy_graph), model.predict(toy_graph))
+    with pytest.raises(ConfigError, match="not been fitted"):
+        SupervisedGCN().predict(toy_graph)
+
+
+def test_a_model_without_its_classes_is_refused(toy_graph, tmp_path):
+    from nodejepa.training.checkpoint import load_tensors, save_tensors
+
+    fitted(toy_graph).save(tmp_path)
+    tensors, facts = load_tensors(tmp_path / "model.safetensors")
+    del facts["classes"]
+    save_tensors(tmp_path / "model.safetensors", tensors, facts)
+    with pytest.raises(CheckpointError, match="classes"):
+        load_method(tmp_path)
+    shutil.rmtree(tmp_path)
