@@ -55,7 +55,7 @@ def drop_entries(features: Tensor | SparseOperator, share: float) -> Tensor | Sp
     if isinstance(features, Tensor):
         return torch.nn.functional.dropout(features, share)
     matrix = features.matrix
-    data = torch.nn.functional.dropout(torch.from_numpy(matrix.data), share).numpy()
+    data = torch.nn.functional.dropout(torch.tensor(matrix.data), share).numpy()  # a graph's is read-only
     # a copy: removing zeros moves the indices in place
     dropped = sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
     dropped.eliminate_zeros()
