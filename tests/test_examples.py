@@ -1,0 +1,71 @@
+"""The scripts in ``examples/`` run as they are, without network or warnings, and say what they should."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "examples"
+
+SAYS = {
+    "01_own_csv_in_ten_lines.py": [
+        r"Graph\(nodes=300, edges=\d+, features=\d+\)",
+        r"effective rank",
+        r"nearest to customer-000: customer-\d{3}(, customer-\d{3}){4}\n",
+        r"note: edges run from column 'source'",
+        r"(100|[5-9]\d)% of the five nearest",  # far above the third that chance gives
+    ],
+    "02_add_a_method_in_one_file.py": [
+        r"loss \d\.\d+ -> \d\.\d+, embeddings \(1797, 32\)",
+        r"loaded again: the same embeddings",
+        r"gae: [89]\d\.\d % right",
+        r"sgc: [89]\d\.\d % right",
+    ],
+    "03_compare_with_a_baseline.py": [
+        r"  nodejepa +\d\d\.\d ± \d",
+        r"nodejepa - raw .* Holm p = \d\.\d{3}: better",
+        r"nodejepa - sgc .* Holm p = ",
+        r"nodejepa - random-gcn .* Holm p = ",
+    ],
+}
+
+
+def test_every_example_is_run_here():
+    assert [path.name for path in sorted(FOLDER.glob("*.py"))] == sorted(SAYS)
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_example_runs_and_says_what_it_should(name, tmp_path):
+    nowhere = {f"{way}_proxy": "http://127.0.0.1:9" for way in ("http", "https")}
+    environment = os.environ | nowhere | {"TMPDIR": str(tmp_path), "NODEJEPA_DATA": str(tmp_path / "none")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", "-W", "error::RuntimeWarning", str(FOLDER / name)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stderr
+    for pattern in SAYS[name]:
+        assert re.search(pattern, done.stdout), (pattern, done.stdout)
+    assert "Warning" not in done.stderr
+
+
+def test_the_ten_lines_are_ten():
+    cells = (FOLDER / "01_own_csv_in_ten_lines.py").read_text(encoding="utf-8").split("# %%")
+    (lines,) = [cell for cell in cells if cell.startswith(" The ten lines")]
+    assert len([line for line in lines.splitlines()[1:] if line.strip()]) == 10
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_examples_are_notebooks(name):
+    """Percent cells: editors and jupytext open them as notebooks."""
+    text = (FOLDER / name).read_text(encoding="utf-8")
+    assert text.startswith("# %% [markdown]\n# # ")
+    assert text.count("\n# %%") >= 3
