@@ -75,7 +75,7 @@ def run(
     plan = make_plan(spec, folders, retry_failed=retry_failed, wanted=wanted)
     stderr.print(Text(f"{spec.name}: {spec.summary}"), soft_wrap=True)
     if dry_run:
-        _show(plan, jobs)
+        _show(plan, jobs, data_root)
         return
     outcome = run_study(
         plan,
@@ -112,9 +112,11 @@ def render(
         stdout.print(Text(str(path)), soft_wrap=True)
 
 
-def _show(plan: Plan, jobs: int) -> None:
+def _show(plan: Plan, jobs: int, data_root: Path | None) -> None:
+    from nodejepa.data.catalogue import CATALOGUE
     from nodejepa.study.estimate import in_words
 
+    here = {name for name, entry in CATALOGUE.items() if entry.is_present(data_root)}
     groups: dict[tuple[str, str, str], tuple[int, float]] = {}
     for cell, seconds in zip(plan.cells, plan.seconds, strict=True):
         name = f"{cell.method} ({cell.variant})" if cell.variant else cell.method
@@ -122,10 +124,12 @@ def _show(plan: Plan, jobs: int) -> None:
         groups[name, cell.dataset, cell.split] = (count + 1, total + seconds)
     table = Table("method", "graph", "split", "cells", "about")
     for (name, graph, split), (count, total) in groups.items():
-        table.add_row(Text(name), graph, split, str(count), in_words(total))
+        about = in_words(total) if graph in here else "no data here"
+        table.add_row(Text(name), graph, split, str(count), about)
+    possible = sum(s for cell, s in zip(plan.cells, plan.seconds, strict=True) if cell.dataset in here)
     stdout.print(table)
     stdout.print(
         f"{len(plan.cells)} cells left, {plan.measured} measured: "
-        f"about {in_words(plan.total_seconds / jobs)} with {jobs} job(s). "
+        f"about {in_words(possible / jobs)} with {jobs} job(s) for those whose graph is here. "
         "A rough figure until some cells of each method are measured."
     )

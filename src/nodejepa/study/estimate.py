@@ -25,6 +25,7 @@ _PACE = {
     "supervised-gcn": 0.1,
 }
 _PROBE_SECONDS = 10.0  # start of a process, loading, both probes
+_PATIENCES = 10  # a run that may stop early is taken to last so many times its patience
 _FINETUNE_EPOCHS = 400  # with and without pretraining, before early stopping
 
 
@@ -46,7 +47,8 @@ class Estimator:
         if cell.kind == "efficiency":
             return _PROBE_SECONDS + TIMED_EPOCHS * epoch
         there = Run(encoder_folder(cell, self._runs)).model.exists()
-        seconds = _PROBE_SECONDS + (0.0 if there else cell.epochs * epoch)
+        epochs = cell.epochs if cell.patience is None else min(cell.epochs, _PATIENCES * cell.patience)
+        seconds = _PROBE_SECONDS + (0.0 if there else epochs * epoch)
         if cell.kind == "finetune":
             seconds += _FINETUNE_EPOCHS * self._pace["supervised-gcn"] * _work(cell.dataset)
         return seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from nodejepa.study.records import append_record, finished, read_records
 from nodejepa.study.spec import StudySpec
 from nodejepa.study.worker import FAILED, MEASURED, TAKEN, cell_record
 
+_ENDED_BY_SOMEBODY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # no fault of the cell: left for later
 NO_DATA = "not run here: data not available offline"
 
 
@@ -55,7 +57,7 @@ class Outcome:
 
     measured: int = 0
     failed: int = 0
-    elsewhere: int = 0  # taken by another runner
+    elsewhere: int = 0  # taken by another runner, or ended by somebody
     not_run: int = 0
 
 
@@ -112,7 +114,7 @@ def run_study(
             _count(outcome, cell, code, folders)
             advance(1, note=f"about {in_words(left / jobs)} left; last: {cell.label}")
             spent = in_words(time.monotonic() - started)
-            ended = {MEASURED: "done", FAILED: "FAILED", TAKEN: "elsewhere"}.get(code, "FAILED")
+            ended = {MEASURED: "done", TAKEN: "left to others"}.get(code, "FAILED")
             say(f"[{number}/{len(cells)}, {spent}] {ended}: {cell.label}")
     return outcome
 
@@ -200,7 +202,7 @@ def _with_data(
 def _count(outcome: Outcome, cell: Cell, code: int, folders: Folders) -> None:
     if code == MEASURED:
         outcome.measured += 1
-    elif code == TAKEN:
+    elif code == TAKEN or -code in _ENDED_BY_SOMEBODY:
         outcome.elsewhere += 1
     else:
         outcome.failed += 1
