@@ -3,8 +3,8 @@
 #
 # A method is a frozen config, a `Task` (network and loss on one graph) and an `Estimator` (which encoder to
 # keep). The training loop, checkpoints, seeds, saving, loading and scoring come with them. This one is the
-# graph auto-encoder of Kipf & Welling (2016): embeddings of nodes that are joined point the same way, those of
-# random pairs do not.
+# graph auto-encoder of Kipf & Welling (2016): embeddings of nodes that are joined point the same way, those
+# of random pairs do not.
 
 # %%
 from dataclasses import dataclass, field
