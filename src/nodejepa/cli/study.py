@@ -101,14 +101,19 @@ def run(
         raise typer.Exit(2)
 
 
-@study.command()
+@study.command(epilog="Example:\n\nnodejepa study render studies/main --page docs/results.md")
 def render(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="e.g. studies/main")],
+    page: Annotated[
+        list[Path] | None,
+        typer.Option(help="Markdown page whose tables (<!-- table PATH -->) are renewed; repeatable."),
+    ] = None,
 ) -> None:
     """Rebuild every table and figure of a study from its records."""
+    from nodejepa.study.insert import refresh_page
     from nodejepa.study.render import render_study
 
-    for path in render_study(folder):
+    for path in [*render_study(folder), *(page for page in page or [] if refresh_page(page))]:
         stdout.print(Text(str(path)), soft_wrap=True)
 
 

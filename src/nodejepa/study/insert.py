@@ -1,0 +1,49 @@
+"""Rendered tables inside hand-written pages: between two comments stands what the records say, nothing else.
+
+<!-- table ../studies/main/tables/main.md -->
+(replaced)
+<!-- end -->
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nodejepa.errors import DataError
+from nodejepa.files import write_text
+
+_PLACE = re.compile(r"(<!-- table (?P<path>\S+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
+
+
+def refresh_page(page: str | Path) -> bool:
+    """Put the tables that a page names (relative to itself) into their places; True if it changed."""
+    page = Path(page)
+    try:
+        text = page.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read the page: {error}", where=str(page)) from None
+    places = _PLACE.findall(text)
+    if not places or len(places) != text.count("<!-- table "):
+        raise DataError(
+            "the page has no place for a table" if not places else "a table's place does not end",
+            where=str(page),
+            fix="Write <!-- table PATH.md --> and, on a line below, <!-- end -->.",
+        )
+    refreshed = _PLACE.sub(lambda place: place[1] + _body(page, place["path"]) + place[4], text)
+    if refreshed != text:
+        write_text(page, refreshed)
+    return refreshed != text
+
+
+def _body(page: Path, path: str) -> str:
+    """The table and its notes; the page has headings of its own."""
+    try:
+        text = (page.parent / path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(
+            f"cannot read the table {path}: {error.strerror}",
+            where=str(page),
+            fix="Render its study first: nodejepa study render FOLDER.",
+        ) from None
+    return re.sub(r"\A# .*\n", "", text).strip("\n") + "\n"
