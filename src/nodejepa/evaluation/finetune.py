@@ -13,7 +13,7 @@ from torch import nn
 
 from nodejepa.config import require
 from nodejepa.data.splits import Split
-from nodejepa.errors import ConfigError
+from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.io import as_graph
 from nodejepa.methods.arguments import check_columns, check_seed
 from nodejepa.methods.classifier import Classifier, ClassifierTask
@@ -91,6 +91,12 @@ def finetune(
     check_columns(graph, estimator.in_dim_)
     config, seed = config or FinetuneConfig(), check_seed(seed)
     supervision = supervise(labels, split, graph.num_nodes, "finetune")
+    if split.test.size == 0 or split.test.max() >= graph.num_nodes:
+        raise EvaluationError(
+            "there are no test nodes" if split.test.size == 0 else f"node {split.test.max()} does not exist",
+            where=f"test part of split {split.name}",
+            fix="Make the split from the labels of the same graph, and leave some nodes for testing.",
+        )
     run = _Tuning(GraphInputs(graph, pick_device(estimator.device)), supervision, config, seed)
     tuned, epochs = run.train(copy.deepcopy(_encoder(estimator.encoder_)), f"Fine-tuning {estimator.name}")
     answers = np.asarray(labels)
