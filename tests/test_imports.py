@@ -28,6 +28,7 @@ ORDER = [
     {"methods"},
     {"evaluation", "pipeline"},
     {"study"},
+    {"owngraph"},
     {"nodejepa"},  # the package's own __init__: the public API
     {"cli"},
     {"__main__"},

@@ -16,6 +16,7 @@ import typer
 import nodejepa
 from nodejepa.cli.catalogue import datasets, methods
 from nodejepa.cli.demo import demo
+from nodejepa.cli.embed_graph import EMBED_GRAPH_EXAMPLES, embed_graph
 from nodejepa.cli.export import EXPORT_EXAMPLES, export
 from nodejepa.cli.failures import INTERRUPTED, report_bug, report_error, report_os_error, show_warning
 from nodejepa.cli.neighbours import NEIGHBOURS_EXAMPLES, neighbours
@@ -36,6 +37,7 @@ app = typer.Typer(
     epilog="Start with: nodejepa demo\n\nExit codes: 0 fine, 1 a bug, 2 bad usage or input, 130 Ctrl-C.",
 )
 app.command()(demo)
+app.command("embed-graph", epilog=EMBED_GRAPH_EXAMPLES)(embed_graph)
 app.command(epilog=PRETRAIN_EXAMPLES)(pretrain)
 app.command(epilog=EMBED_EXAMPLES)(embed)
 app.command(epilog=PROBE_EXAMPLES)(probe)

@@ -20,7 +20,8 @@ DataRoot = Annotated[
 ]
 
 
-def _dataset_names(incomplete: str) -> list[str]:
+def dataset_names(incomplete: str) -> list[str]:
+    """For completion in the shell."""
     from nodejepa.data.catalogue import CATALOGUE
 
     return [name for name in CATALOGUE if name.startswith(incomplete)]
@@ -35,7 +36,7 @@ def _method_names(incomplete: str) -> list[str]:
 DatasetName = Annotated[
     str,
     typer.Argument(
-        metavar="DATASET", help="A name that `nodejepa datasets` lists.", autocompletion=_dataset_names
+        metavar="DATASET", help="A name that `nodejepa datasets` lists.", autocompletion=dataset_names
     ),
 ]
 MethodName = Annotated[

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings
+from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings, dataset_names
+from nodejepa.cli.embed_graph import IdColumn, NodeFile, SourceColumn, TargetColumn, WeightColumn
 from nodejepa.cli.screen import stderr, stdout
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from nodejepa.diagnostics import Diagnostics
 from nodejepa.errors import ConfigError
 
 PRETRAIN_EXAMPLES = (
@@ -19,7 +26,11 @@ PRETRAIN_EXAMPLES = (
     "nodejepa pretrain photo --method patchjepa --preset paper --seed 42 --out runs/photo --resume\n\n"
     "nodejepa pretrain digits --set masking.hops=1 --set epochs=50 --out runs/short"
 )
-EMBED_EXAMPLES = "Example:\n\nnodejepa embed runs/digits digits --out z.parquet"
+EMBED_EXAMPLES = (
+    "Examples:\n\n"
+    "nodejepa embed runs/digits digits --out z.parquet\n\n"
+    "nodejepa embed z.run --edges new_edges.parquet --nodes new_nodes.parquet --out z2.parquet"
+)
 
 
 def _folder(text: str | Path) -> Path:
@@ -93,13 +104,62 @@ def pretrain(
 
 
 def embed(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `nodejepa pretrain` wrote.")],
-    dataset: DatasetName,
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A folder that `nodejepa pretrain` or `embed-graph` wrote."),
+    ],
+    dataset: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATASET", help="A name that `nodejepa datasets` lists.", autocompletion=dataset_names
+        ),
+    ] = None,
+    *,
     out: Annotated[Path, typer.Option(help="File for the embeddings: .parquet (with node ids) or .npy.")],
+    edges: Annotated[
+        Path | None,
+        typer.Option(help="Instead of DATASET: the edges of your own graph, new nodes included."),
+    ] = None,
+    nodes: NodeFile = None,
+    source: SourceColumn = None,
+    target: TargetColumn = None,
+    weight: WeightColumn = None,
+    id_column: IdColumn = None,
     device: Device = "auto",
     data_root: DataRoot = None,
 ) -> None:
-    """Apply a trained encoder to a named graph and write the embeddings, keyed by node id."""
+    """Apply a trained encoder to a named graph, or to files of a graph it has never seen."""
+    if (dataset is None) == (edges is None):
+        raise typer.BadParameter(
+            "Give either the name of a data set or --edges of your own graph"
+            + (", not both." if dataset is not None else ".")
+        )
+    if edges is None:
+        columns = {"nodes": nodes, "source": source, "target": target, "weight": weight, "id": id_column}
+        for name, value in columns.items():
+            if value is not None:
+                raise typer.BadParameter(f"--{name} belongs to --edges, not to a data set.")
+        _embed_dataset(run, str(dataset), out, device, data_root)
+        return
+    from nodejepa.owngraph import apply_run
+
+    applied = apply_run(
+        run,
+        edges,
+        nodes,
+        out=out,
+        device=device,
+        source=source,
+        target=target,
+        weight=weight,
+        id_column=id_column,
+    )
+    for note in applied.notes:
+        stderr.print(Text(f"- {note}"), soft_wrap=True)
+    _say_written(applied.embeddings, out, applied.diagnostics)
+
+
+def _embed_dataset(run: Path, dataset: str, out: Path, device: str, data_root: Path | None) -> None:
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
     from nodejepa.io.embeddings import check_ending, write_embeddings
@@ -110,5 +170,9 @@ def embed(
     graph = load_dataset(dataset, data_root).graph
     embeddings = estimator.transform(graph)
     write_embeddings(out, graph, embeddings)
+    _say_written(embeddings, out, diagnose(embeddings))
+
+
+def _say_written(embeddings: npt.NDArray[np.float32], out: Path, found: Diagnostics) -> None:
     stdout.print(Text(f"{embeddings.shape[0]:,} nodes x {embeddings.shape[1]} -> {out}"), soft_wrap=True)
-    stderr.print(Text(f"Embeddings: {diagnose(embeddings).verdict}"))
+    stderr.print(Text(f"Embeddings: {found.verdict}"))

@@ -40,11 +40,14 @@ class Run:
         self._identity: dict[str, Any] = {}
 
     @contextmanager
-    def owned(self) -> Iterator[None]:
-        """Hold the folder; a second process is refused. The kernel lets go of it when the owner dies."""
+    def owned(self, lock_name: str = ".lock") -> Iterator[None]:
+        """Hold the folder; a second process is refused. The kernel lets go of it when the owner dies.
+
+        Whoever does more with a folder than training holds a lock of another name around it.
+        """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / ".lock").open("w")
+            lock = (self.folder / lock_name).open("w")
         except OSError as error:
             raise TrainingError(
                 f"cannot write to the run folder: {error.strerror}",

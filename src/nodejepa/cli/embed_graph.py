@@ -1,0 +1,201 @@
+"""``nodejepa embed-graph``: a user's own files in, embeddings out."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from nodejepa.cli.catalogue import MethodName, Settings
+from nodejepa.cli.screen import stderr, stdout
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nodejepa.owngraph import EmbeddedGraph, Inspection
+
+EMBED_GRAPH_EXAMPLES = (
+    "Examples:\n\n"
+    "nodejepa embed-graph --edges edges.csv --check\n\n"
+    "nodejepa embed-graph --edges edges.parquet --nodes nodes.parquet --out z.parquet\n\n"
+    "nodejepa embed-graph --edges edges.csv --source from --target to --nodes nodes.csv --id user "
+    "--labels team --epochs 100 --out z.parquet"
+)
+
+EdgeFile = Annotated[
+    Path, typer.Option(help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx.", metavar="FILE")
+]
+NodeFile = Annotated[
+    Path | None,
+    typer.Option(help="Nodes, a row each; without it only the structure describes them.", metavar="FILE"),
+]
+SourceColumn = Annotated[str | None, typer.Option(help="Column of an edge's start.", metavar="COLUMN")]
+TargetColumn = Annotated[str | None, typer.Option(help="Column of an edge's end.", metavar="COLUMN")]
+WeightColumn = Annotated[str | None, typer.Option(help="Column of edge weights.", metavar="COLUMN")]
+IdColumn = Annotated[
+    str | None, typer.Option("--id", help="Column of the node table that edges refer to.", metavar="COLUMN")
+]
+
+
+class TextColumns(StrEnum):
+    """What to do with free text."""
+
+    refuse = "refuse"
+    hash = "hash"
+    ignore = "ignore"
+
+
+def embed_graph(
+    edges: EdgeFile,
+    nodes: NodeFile = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Embeddings: .parquet (with ids) or .npy; .json and .html go beside it."),
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="Folder of the trained model (default: beside --out, .run).")
+    ] = None,
+    source: SourceColumn = None,
+    target: TargetColumn = None,
+    weight: WeightColumn = None,
+    id_column: IdColumn = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(help="Column of classes: scored, never trained on.", metavar="COLUMN"),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of the node table to leave out; repeatable.", metavar="COLUMN"),
+    ] = None,
+    directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
+    text: Annotated[
+        TextColumns, typer.Option(help="Free text: refuse, hash or ignore.")
+    ] = TextColumns.refuse,
+    method: MethodName = "nodejepa",
+    preset: Annotated[str, typer.Option(help="Settings to start from.")] = "default",
+    settings: Settings = None,
+    epochs: Annotated[int | None, typer.Option(help="Epochs of training.", min=0)] = None,
+    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    check: Annotated[bool, typer.Option("--check", help="Stop after the data report.")] = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
+    finetune: Annotated[
+        bool, typer.Option("--finetune/--no-finetune", help="With --labels: also fine-tune.")
+    ] = True,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was killed.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    memory_limit: Annotated[
+        float | None, typer.Option(help="Memory this may take (default: what is free).", metavar="GB")
+    ] = None,
+    checkpoint_epochs: Annotated[int, typer.Option(help="Epochs between checkpoints.", min=1)] = 50,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
+) -> None:
+    """Learn embeddings of your own graph: files in, embeddings keyed by your ids out."""
+    from nodejepa import owngraph
+    from nodejepa.config import parse_assignments
+    from nodejepa.training.loop import Logging
+
+    changes: dict[str, Any] = dict(parse_assignments(settings or []))
+    if epochs is not None:
+        changes["training.epochs"] = epochs
+    trained: dict[str, Any] = {
+        "method": method,
+        "preset": preset,
+        "settings": changes,
+        "seed": seed,
+        "device": device,
+    }
+    reading: dict[str, Any] = {
+        "source": source,
+        "target": target,
+        "weight": weight,
+        "id_column": id_column,
+        "labels": labels,
+        "ignore": tuple(ignore or ()),
+        "directed": directed,
+        "text": text.value,
+    }
+    if check:
+        estimator = owngraph.make_trainable(**trained)
+        found = owngraph.inspect_graph(
+            edges, nodes, estimator=estimator, memory_limit=memory_limit, reading=reading
+        )
+        if as_json:
+            typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+        else:
+            _show_inspection(stdout, found)
+        return
+    if out is None:
+        raise typer.BadParameter(
+            "Say where the embeddings go, or --check the graph only.", param_hint="--out"
+        )
+    made = owngraph.embed_graph(
+        edges,
+        nodes,
+        out=out,
+        run=run,
+        report=report,
+        finetune=finetune,
+        resume=resume,
+        force=force,
+        memory_limit=memory_limit,
+        announce=lambda found: _show_inspection(stderr, found),
+        logging=Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}"),
+        **trained,
+        **reading,
+    )
+    if as_json:
+        typer.echo(json.dumps(made.manifest, indent=2, allow_nan=False))
+    else:
+        _show_result(made)
+
+
+def _show_inspection(console: Console, found: Inspection) -> None:
+    table = Table(title=Text(f"The graph in {found.loaded.report.edge_file}"), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in found.facts().items():
+        table.add_row(name, Text(value))
+    console.print(table)
+    for note in found.loaded.notes:
+        console.print(Text(f"- {note}"), soft_wrap=True)
+    for warning in found.warnings():
+        console.print(Text.assemble(("Note: ", "yellow"), warning), soft_wrap=True)
+    if not found.plan.fits:
+        fitting = "; ".join(map(str, found.plan.proposals)) or "nothing smaller fits either"
+        console.print(Text.assemble(("Does not fit. ", "red"), f"What does: {fitting}."), soft_wrap=True)
+
+
+def _show_result(made: EmbeddedGraph) -> None:
+    for warning in made.manifest["warnings"]:
+        if warning.startswith("No scores"):
+            stderr.print(Text.assemble(("Warning: ", "yellow"), warning), soft_wrap=True)
+    if made.scores is not None:
+        from nodejepa.owngraph.page import floor_words
+
+        table = Table(title="What the embeddings are worth")
+        table.add_column("embeddings")
+        table.add_column("test accuracy", justify="right")
+        for method, result in made.scores.rows.items():
+            table.add_row(method, f"{result.test_accuracy_mean:.1f} %")
+        tuned, name = made.scores.finetuned, made.manifest["method"]
+        if tuned is not None:
+            table.add_row(f"{name}, fine-tuned (one split)", f"{tuned.test_accuracy:.1f} %")
+            table.add_row("the same network from random weights", f"{tuned.scratch_test_accuracy:.1f} %")
+        stdout.print(table)
+        stdout.print(Text(f"Fair linear probe; {made.scores.split}."), soft_wrap=True)
+        stdout.print(Text(floor_words(made.scores, name)), soft_wrap=True)
+    rows, columns = made.embeddings.shape
+    stdout.print(Text(f"{rows:,} nodes x {columns} -> {made.places.embeddings}"), soft_wrap=True)
+    stdout.print(Text(f"Embeddings: {made.manifest['diagnostics']['verdict']}"), soft_wrap=True)
+    for name, path in (
+        ("manifest", made.places.manifest),
+        *((("report", made.places.page),) if made.manifest["report"] else ()),
+        ("model", made.places.run),
+    ):
+        stdout.print(Text(f"{name:9}{path}"), soft_wrap=True)

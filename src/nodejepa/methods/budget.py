@@ -1,0 +1,150 @@
+"""How much memory and time will a method take on a graph? Counted before anything is allocated.
+
+Memory is counted in what dominates it: arrays of one float32 row a node, as wide as the encoder (activations
+that the backward pass needs, and their gradients), the adjacency and the features. How many such arrays each
+method keeps was measured (peak resident memory of two epochs, 2 thousand to 100 thousand nodes). Time is
+counted in floating-point operations; how many this machine does in a second is measured on the spot.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nodejepa.config import flatten
+from nodejepa.graph import Graph
+
+_FLOAT = 4
+_FIXED_BYTES = 150_000_000  # compiled code, work space of the libraries
+_SPARSE_COST = 12.0  # an operation of a sparse product takes as long as so many of a dense one
+_ELEMENTWISE_COST = 200.0  # operations' worth of norms and activations, for each value of a layer
+
+
+@dataclass(frozen=True)
+class _Profile:
+    """What a method does in a step, in forward passes of the encoder and arrays ``[nodes, hidden]``."""
+
+    arrays_per_layer: float  # kept at the peak for each layer
+    arrays: float  # beside them
+    passes: float  # forward passes that an epoch's work is worth
+
+
+_PROFILES = {
+    "nodejepa": _Profile(6.0, 8.0, 6.0),
+    "patchjepa": _Profile(6.0, 8.0, 5.0),
+    "dgi": _Profile(8.0, 6.0, 7.0),
+    "graphmae": _Profile(6.0, 8.0, 5.0),
+    "bgrl": _Profile(9.0, 12.0, 10.0),
+    "cca-ssg": _Profile(8.0, 6.0, 7.0),
+}
+_UNKNOWN = _Profile(10.0, 12.0, 10.0)  # a method that nobody has measured is taken for a heavy one
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The sizes that cost something."""
+
+    nodes: int
+    entries: int  # stored entries of the adjacency
+    columns: int
+    feature_entries: int  # nodes x columns if the features are dense
+    dense: bool
+
+    @classmethod
+    def of(cls, graph: Graph) -> Workload:
+        """The sizes of a graph."""
+        x = graph.features
+        dense = isinstance(x, np.ndarray)
+        filled = x.size if isinstance(x, np.ndarray) else int(x.nnz)
+        return cls(graph.num_nodes, graph.num_edges, graph.num_features, filled, dense)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a run takes beside what the process holds already."""
+
+    training_bytes: int
+    embedding_bytes: int
+    seconds: float
+
+    @property
+    def peak_bytes(self) -> int:
+        """The larger of the two."""
+        return max(self.training_bytes, self.embedding_bytes)
+
+
+def estimate(method: str, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
+    """Memory and time of training ``method`` with ``config`` on a graph of these sizes and embedding it."""
+    settings = flatten(config)
+    profile = _PROFILES.get(method, _UNKNOWN)
+    hidden, layers = int(settings["encoder.hidden"]), int(settings["encoder.layers"])
+    out = int(settings.get("encoder.out_dim") or hidden)
+    seen = _share_seen(settings, work)
+    array = _FLOAT * work.nodes * max(hidden, out)
+    graph = _graph_bytes(work, hidden) + _attention_bytes(settings, work)
+    training = graph + int(seen * array * (profile.arrays_per_layer * layers + profile.arrays))
+    embedding = graph + 5 * array  # two layers at a time, then the rows once more, by column, to be written
+    flops = seen * profile.passes * _forward_flops(work, hidden, layers, settings)
+    epochs = int(settings["training.epochs"])
+    steps = int(settings.get("patches.steps_per_epoch", 1))
+    return Budget(
+        _FIXED_BYTES + training, _FIXED_BYTES + embedding, epochs * steps * flops / operations_per_second
+    )
+
+
+def _share_seen(settings: Mapping[str, Any], work: Workload) -> float:
+    """Share of the nodes that one step reads: all of them unless the method works on patches."""
+    if "patches.count" not in settings:
+        return 1.0
+    from nodejepa.structure.partition import recommended_parts
+
+    count = int(settings["patches.count"] or recommended_parts(work.nodes))
+    drawn = int(settings["patches.contexts"]) + int(settings["patches.targets"])
+    mean_degree = work.entries / max(work.nodes, 1)
+    # a patch grows by its neighbours; most of them lie inside, as METIS cuts few edges
+    growth = 1 + int(settings["patches.hops"]) * min(mean_degree, 10.0) / 2
+    return min(1.0, drawn * growth / count)
+
+
+def _graph_bytes(work: Workload, hidden: int) -> int:
+    """Operators (S, its tensor, blocks of it) and features as the network reads them."""
+    operators = 40 * work.entries + 60 * work.nodes
+    if not work.dense:
+        return operators + 24 * work.feature_entries
+    copies = 2 if work.columns <= hidden else 1  # the propagated features are kept
+    return operators + copies * _FLOAT * work.feature_entries
+
+
+def _attention_bytes(settings: Mapping[str, Any], work: Workload) -> int:
+    """Graph attention keeps numbers for every edge, head and layer."""
+    if settings.get("encoder.kind") != "gat":
+        return 0
+    return int(settings["encoder.layers"]) * int(settings["encoder.heads"]) * 40 * (work.entries + work.nodes)
+
+
+def _forward_flops(work: Workload, hidden: int, layers: int, settings: Mapping[str, Any]) -> float:
+    dense = 2.0 * work.nodes * hidden * hidden * (layers - 1)
+    first = 2.0 * work.feature_entries * hidden * (1.0 if work.dense else _SPARSE_COST)
+    products = 2.0 * (work.entries + work.nodes) * hidden * layers * _SPARSE_COST
+    if settings.get("encoder.kind") == "gat":
+        products *= int(settings["encoder.heads"])
+    return dense + first + products + _ELEMENTWISE_COST * work.nodes * hidden * layers
+
+
+def measured_speed(seconds: float = 0.05) -> float:
+    """Operations a second that torch's dense products reach here and now, measured for a moment."""
+    import torch
+
+    rows, weight = torch.ones(2048, 256), torch.ones(256, 256)
+    torch.mm(rows, weight)
+    times: list[float] = []
+    started = time.perf_counter()
+    while not times or time.perf_counter() - started < seconds:
+        before = time.perf_counter()
+        torch.mm(rows, weight)
+        times.append(time.perf_counter() - before)
+    return float(2 * 2048 * 256 * 256 / np.median(times))

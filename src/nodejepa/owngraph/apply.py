@@ -1,0 +1,94 @@
+"""A trained encoder on a graph it has not seen: new nodes, changed edges, another graph altogether."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nodejepa.diagnostics import Diagnostics, diagnose
+from nodejepa.errors import ConfigError, GraphError
+from nodejepa.io import LoadedGraph, read_graph, write_embeddings
+from nodejepa.io.embeddings import check_ending
+from nodejepa.methods import load_method
+from nodejepa.owngraph.places import input_files, refuse_replacing
+from nodejepa.owngraph.run_schema import RunSchema
+from nodejepa.progress import progress_bar
+
+
+@dataclass(frozen=True, eq=False)
+class AppliedRun:
+    """Embeddings of the new graph, how it was read, and whether they are sound."""
+
+    embeddings: npt.NDArray[np.float32]
+    loaded: LoadedGraph
+    diagnostics: Diagnostics
+    notes: list[str]
+
+
+def apply_run(
+    run: str | os.PathLike[str],
+    edges: Any,
+    nodes: Any = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    device: str = "auto",
+    **reading: Any,
+) -> AppliedRun:
+    """Embed a graph with the encoder of a run, its features made exactly as those the run was trained on.
+
+    Args:
+        run: a folder that :func:`embed_graph` wrote.
+        edges: as in :func:`nodejepa.read_graph`.
+        nodes: likewise; must have the columns that the features were made of, in any order.
+        out: where to write the embeddings, ``.parquet`` or ``.npy``; none: nowhere.
+        device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        reading: other column names than those of the run: ``source``, ``target``, ``weight``, ``id_column``.
+    """
+    folder = Path(run)
+    if out is not None:
+        check_ending(Path(out))  # before the work
+        refuse_replacing(Path(out), input_files(edges, nodes))
+    schema = RunSchema.load(folder)
+    estimator = load_method(folder, device=device)
+    if schema.features.width != estimator.in_dim_:
+        raise ConfigError(
+            f"the schema makes {schema.features.width} feature columns, the model reads {estimator.in_dim_}",
+            where=str(folder),
+            fix="Schema and model are of different runs: restore both from a copy, or train again.",
+        )
+    asked = {"source": schema.source, "target": schema.target, "weight": schema.weight}
+    if nodes is not None:
+        asked["id_column"] = schema.id_column
+    given = {name: value for name, value in reading.items() if value is not None}
+    try:
+        loaded = read_graph(edges, nodes, schema=schema.features, directed=schema.directed, **(asked | given))
+    except GraphError as error:
+        raise GraphError(
+            error.what, where=error.where, fix=f"{error.fix} {_expected(schema)}".strip()
+        ) from None
+    notes = list(loaded.notes)
+    if loaded.graph.is_weighted != schema.weighted:
+        notes.append(
+            f"the encoder was trained on {'weighted' if schema.weighted else 'unweighted'} edges, these are "
+            f"{'weighted' if loaded.graph.is_weighted else 'unweighted'}."
+        )
+    with progress_bar("Embedding"):
+        embeddings = estimator.transform(loaded.graph)
+    if out is not None:
+        with progress_bar("Writing embeddings"):
+            write_embeddings(Path(out), loaded.graph, embeddings)
+    return AppliedRun(embeddings, loaded, diagnose(embeddings), notes)
+
+
+def _expected(schema: RunSchema) -> str:
+    """What the run was trained on, for whoever has to mend a table."""
+    columns = [f"{column.name!r} ({column.kind})" for column in schema.features.columns]
+    if not columns:
+        return ""
+    more = ", ..." if len(columns) > 20 else ""
+    return f"The run was trained on {', '.join(columns[:20])}{more}."

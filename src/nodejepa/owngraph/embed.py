@@ -1,0 +1,240 @@
+"""``embed_graph``: a user's files in, embeddings out, with an account of everything in between."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from nodejepa.config import to_dict
+from nodejepa.diagnostics import diagnose
+from nodejepa.errors import ConfigError, EvaluationError
+from nodejepa.files import write_json
+from nodejepa.graph import Graph
+from nodejepa.io import write_embeddings
+from nodejepa.methods import find_method, make_estimator
+from nodejepa.methods.estimator import Estimator, pick_device, versions
+from nodejepa.owngraph.inspect import Inspection, inspect_graph
+from nodejepa.owngraph.places import Places, input_files, sha256_of
+from nodejepa.owngraph.run_schema import RunSchema
+from nodejepa.owngraph.scores import Scores, score_embeddings
+from nodejepa.owngraph.timing import Timings
+from nodejepa.progress import progress_bar
+from nodejepa.training.loop import Logging
+
+MANIFEST_FORMAT = "nodejepa embeddings"
+_BYTES_PER_VALUE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedGraph:
+    """What :func:`embed_graph` made and where it is; ``manifest`` is the content of the JSON file."""
+
+    embeddings: npt.NDArray[np.float32]
+    inspection: Inspection
+    scores: Scores | None
+    manifest: dict[str, Any]
+    places: Places
+
+
+def make_trainable(
+    method: str,
+    *,
+    preset: str = "default",
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    device: str = "auto",
+) -> Estimator:
+    """The method with its settings; one that learns from labels is refused."""
+    if find_method(method).supervised:
+        raise ConfigError(
+            f"{method} learns from labels, and embed-graph keeps labels away from training",
+            where="method",
+            fix="Use nodejepa or another method that `nodejepa methods` lists; --labels gives scores.",
+        )
+    pick_device(device)
+    return make_estimator(method, preset=preset, overrides=settings, seed=seed, device=device)
+
+
+def embed_graph(
+    edges: Any,
+    nodes: Any = None,
+    *,
+    out: str | os.PathLike[str],
+    run: str | os.PathLike[str] | None = None,
+    method: str = "nodejepa",
+    preset: str = "default",
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    report: bool = True,
+    finetune: bool = True,
+    resume: bool = False,
+    force: bool = False,
+    memory_limit: float | None = None,
+    announce: Callable[[Inspection], None] | None = None,
+    logging: Logging | None = None,
+    **reading: Any,
+) -> EmbeddedGraph:
+    """Read a graph from files, train an encoder on it without labels, write its embeddings.
+
+    Args:
+        edges: a file of edges, as in :func:`nodejepa.read_graph`.
+        nodes: a file of nodes; without one they are described by their place in the graph.
+        out: the embeddings, ``.parquet`` (with ids) or ``.npy``. The manifest (``.json``, written last) and
+            the report (``.html``) go beside it.
+        run: folder of the model; beside ``out`` if not given.
+        method: a name in :data:`nodejepa.METHODS` of a method that is trained without labels.
+        preset: of the method.
+        settings: changes by dotted name, such as ``{"epochs": 100}``.
+        seed: of everything random.
+        device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        report: whether to write the HTML report.
+        finetune: whether to fine-tune where there are labels.
+        resume: go on with a run that was killed.
+        force: replace what is there.
+        memory_limit: gigabytes the process may take; what is available if not given.
+        announce: called with the data report before training begins.
+        logging: how often to checkpoint.
+        reading: options of :func:`nodejepa.read_graph`: ``source``, ``labels``, ``directed``, ...
+    """
+    places = Places.beside(out, run)
+    estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device)
+    if resume and force:
+        raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
+    places.check(input_files(edges, nodes), resume=resume, force=force)
+    timings = Timings()
+    with places.owned(), _heard() as said:
+        inspection = inspect_graph(
+            edges,
+            nodes,
+            estimator=estimator,
+            memory_limit=memory_limit,
+            timings=timings,
+            reading=reading,
+        )
+        if announce is not None:
+            announce(inspection)
+        inspection.plan.require_fit()
+        graph, schema = inspection.loaded.graph, _run_schema(inspection, reading)
+        width = int(estimator.config.encoder.hidden)
+        places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * width)
+        places.begin(force=force)
+        with timings.phase("structure"):
+            prepare_structure(estimator, graph)
+        schema.save(places.run)  # before training: no model is ever without it
+        with timings.phase("training"):
+            logging = logging or Logging(description=f"Training {estimator.name}")
+            estimator.fit(graph, out=places.run, resume=resume, logging=logging)
+        with timings.phase("embedding"), progress_bar("Embedding"):
+            embeddings = estimator.transform(graph)
+            diagnostics = diagnose(embeddings)
+        scores, problem = None, None
+        if inspection.loaded.labels is not None:
+            with timings.phase("scoring"):
+                scores, problem = _score(estimator, inspection, embeddings, finetune)
+        warned = [*said, *([problem] if problem else [])]
+        with timings.phase("writing"):
+            places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
+            with progress_bar("Writing embeddings"):
+                write_embeddings(places.embeddings, graph, embeddings)
+            places.page.unlink(missing_ok=True)
+            if report:
+                from nodejepa.owngraph.page import graph_report
+                from nodejepa.study.report import write_report
+
+                page = graph_report(
+                    inspection,
+                    estimator,
+                    embeddings,
+                    diagnostics,
+                    scores,
+                    out=places.embeddings,
+                    warnings=warned,
+                )
+                write_report(page, places.page)
+        manifest = {
+            "format": MANIFEST_FORMAT,
+            "version": 1,
+            "embeddings": _described(places.embeddings)
+            | {"nodes": int(embeddings.shape[0]), "dimensions": int(embeddings.shape[1])},
+            "report": _described(places.page) if report else None,
+            "run": {"folder": str(places.run), "model": _described(places.run / "model.safetensors")},
+            **inspection.to_dict(),
+            "features": schema.summary(),
+            "method": estimator.name,
+            "preset": preset,
+            "config": to_dict(estimator.config),
+            "seed": estimator.seed,
+            "epochs": len(estimator.history_),
+            "threads": torch.get_num_threads(),
+            "versions": versions(),
+            "seconds": timings.seconds,
+            "diagnostics": diagnostics.to_dict(),
+            "scores": None if scores is None else scores.to_dict(),
+            "warnings": [*inspection.warnings(), *warned],
+        }
+        write_json(places.manifest, manifest)
+    return EmbeddedGraph(embeddings, inspection, scores, manifest, places)
+
+
+def prepare_structure(estimator: Estimator, graph: Graph) -> None:
+    """Compute what the method needs of the graph's structure; training finds it in the cache."""
+    from nodejepa.structure import descriptors, partition, recommended_parts
+
+    predictor = getattr(estimator.config, "predictor", None)
+    patches = getattr(estimator.config, "patches", None)
+    if patches is not None:
+        with progress_bar("Partitioning the graph"):
+            partition(graph, patches.count or recommended_parts(graph.num_nodes))
+    elif predictor is not None and getattr(predictor, "descriptors", None):
+        descriptors(graph, predictor.descriptors, predictor.spectral_dim)  # draws a bar of its own
+
+
+def _run_schema(inspection: Inspection, reading: Mapping[str, Any]) -> RunSchema:
+    asked = {name: reading.get(name) or None for name in ("source", "target", "weight", "id_column")}
+    graph = inspection.loaded.graph
+    return RunSchema(inspection.loaded.schema, graph.directed, graph.is_weighted, **asked)
+
+
+def _score(
+    estimator: Estimator, inspection: Inspection, embeddings: npt.NDArray[np.float32], tune: bool
+) -> tuple[Scores | None, str | None]:
+    """The scores, or why there are none: too few labels must not cost anybody the embeddings."""
+    loaded = inspection.loaded
+    assert loaded.labels is not None
+    try:
+        names = loaded.class_names or ()
+        return score_embeddings(estimator, loaded.graph, embeddings, loaded.labels, names, tune=tune), None
+    except EvaluationError as error:
+        return None, f"No scores: {error}"
+
+
+def _described(path: Path) -> dict[str, Any]:
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+
+
+@contextmanager
+def _heard() -> Iterator[list[str]]:
+    """Warnings are shown as ever, and collected for the manifest."""
+    said: list[str] = []
+    shown = warnings.showwarning
+
+    def keep(message: Warning | str, *rest: Any, **more: Any) -> None:
+        if str(message) not in said:
+            said.append(str(message))
+        shown(message, *rest, **more)
+
+    warnings.showwarning = keep
+    try:
+        yield said
+    finally:
+        warnings.showwarning = shown

@@ -1,0 +1,114 @@
+"""The data report before training: what was read, what the graph is like, what training on it will take."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nodejepa.io import LoadedGraph, read_graph
+from nodejepa.methods.estimator import Estimator
+from nodejepa.owngraph.places import describe_file
+from nodejepa.owngraph.plan import Plan, duration, gigabytes, make_plan
+from nodejepa.owngraph.timing import Timings
+from nodejepa.progress import progress_bar
+from nodejepa.structure.summary import GraphSummary, summarise_graph
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """A graph that was read and looked at."""
+
+    loaded: LoadedGraph
+    summary: GraphSummary
+    plan: Plan
+    inputs: dict[str, dict[str, Any]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "inputs": self.inputs,
+            "read": self.loaded.report.to_dict(),
+            "graph": self.summary.to_dict(),
+            "plan": self.plan.to_dict(),
+            "warnings": self.warnings(),
+        }
+
+    def facts(self) -> dict[str, str]:
+        """Names and values for people."""
+        graph, read = self.summary, self.loaded.report
+        largest = ", ".join(f"{size:,}" for size in graph.component_sizes[:3])
+        more = ", ..." if graph.components > 3 else ""
+        repeated = f"{read.duplicate_rows:,} repeated, {read.self_loop_rows:,} from a node to itself"
+        degrees = (
+            f"mean {graph.mean_degree:.1f}, median {graph.median_degree:.0f}, 99 % up to "
+            f"{graph.degree_99:.0f}, most {graph.max_degree:,}"
+        )
+        storage = "sparse" if graph.sparse_features else "dense"
+        return {
+            "nodes": f"{graph.nodes:,}",
+            "edges": f"{graph.edges:,}, {'directed' if graph.directed else 'undirected'}"
+            + (", weighted" if graph.weighted else ""),
+            "rows of edges": f"{read.edge_rows:,}: {repeated}",
+            "components": f"{graph.components:,} (largest: {largest}{more} nodes)",
+            "isolated nodes": f"{graph.isolated_nodes:,}",
+            "neighbours": degrees,
+            "hubs": f"1 % of the nodes hold {100 * graph.hub_edge_share:.0f} % of all edge ends",
+            "features": f"{graph.feature_columns:,} columns, {100 * graph.feature_density:.3g} % filled "
+            f"({storage}); {graph.constant_columns:,} constant columns, {graph.zero_rows:,} rows of zeros",
+            "estimated time": f"{duration(self.plan.seconds)} for training {self.plan.method}, roughly",
+            "estimated memory": f"{gigabytes(self.plan.peak_bytes)} at the peak of "
+            f"{gigabytes(self.plan.limit_bytes)} {'allowed' if self.plan.limit_given else 'available'}",
+        }
+
+    def warnings(self) -> list[str]:
+        """What a person should think about before going on."""
+        graph, plan = self.summary, self.plan
+        said = []
+        if graph.edges == 0:
+            said.append("The graph has no edges: embeddings can only repeat what the features say.")
+        elif graph.isolated_nodes > graph.nodes / 2:
+            said.append("Most nodes have no edge: their embeddings only repeat what their features say.")
+        if graph.feature_columns and graph.constant_columns == graph.feature_columns:
+            said.append("All features are the same for every node: only edges tell nodes apart.")
+        if plan.proposals and plan.fits:
+            said.append(
+                f"Training takes about {duration(plan.seconds)}. Faster: "
+                + "; ".join(map(str, plan.proposals))
+                + "."
+            )
+        return said
+
+
+def inspect_graph(
+    edges: Any,
+    nodes: Any = None,
+    *,
+    estimator: Estimator,
+    memory_limit: float | None = None,
+    timings: Timings | None = None,
+    reading: Mapping[str, Any] | None = None,
+) -> Inspection:
+    """Read a graph and say what training ``estimator`` on it will take; nothing is trained.
+
+    Args:
+        edges: as in :func:`nodejepa.read_graph`.
+        nodes: likewise.
+        estimator: whose settings the estimate is for.
+        memory_limit: gigabytes the process may take; what is available if not given.
+        timings: filled with the seconds of each phase.
+        reading: options of :func:`nodejepa.read_graph`.
+    """
+    timings = timings or Timings()
+    with timings.phase("reading"):
+        loaded = read_graph(edges, nodes, **(reading or {}))
+    with timings.phase("checking"), progress_bar("Checking the graph"):
+        summary = summarise_graph(loaded.graph)
+        plan = make_plan(estimator, loaded.graph, memory_limit)
+    with timings.phase("hashing"):
+        given = {"edges": edges, "nodes": nodes}
+        files = {name: Path(v) for name, v in given.items() if isinstance(v, str | os.PathLike)}
+        inputs = {name: describe_file(path) for name, path in files.items()}
+    return Inspection(loaded, summary, plan, inputs)

@@ -1,0 +1,118 @@
+"""The HTML report on a user's own graph, composed of the report's sections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from nodejepa.config import flatten
+from nodejepa.diagnostics import Diagnostics
+from nodejepa.methods import METHODS
+from nodejepa.methods.estimator import Estimator
+from nodejepa.owngraph.inspect import Inspection
+from nodejepa.owngraph.scores import FLOORS, Scores
+from nodejepa.study.report import Report, footer
+from nodejepa.study.report.maps import embedding_map, error_sections
+from nodejepa.study.report.runs import training_curves, verdict
+from nodejepa.study.report.sections import Chapter, Facts, Section, SortableTable, Text
+from nodejepa.study.statistics import summarise
+from nodejepa.study.table import Column, Table, number_cell, score_cell, score_column, text_cell, text_column
+
+
+def graph_report(
+    inspection: Inspection,
+    estimator: Estimator,
+    embeddings: npt.NDArray[np.float32],
+    diagnostics: Diagnostics,
+    scores: Scores | None,
+    *,
+    out: Path,
+    warnings: Sequence[str] = (),
+) -> Report:
+    """Everything worth seeing about one graph and its embeddings."""
+    loaded = inspection.loaded
+    sections: list[Section] = [verdict(diagnostics)]
+    said = [*inspection.warnings(), *warnings]
+    if said:
+        sections.append(Text(tuple(said), tone="warning"))
+    if scores is not None:
+        sections += score_sections(scores, estimator.name)
+    sections.append(
+        embedding_map(
+            loaded.graph,
+            embeddings,
+            labels=loaded.labels,
+            class_names=loaded.class_names,
+            predicted=None if scores is None else scores.predicted,
+        )
+    )
+    if scores is not None and loaded.labels is not None:
+        sections += error_sections(loaded.labels, scores.predicted, loaded.class_names)
+    sections.append(Facts("The graph", inspection.facts()))
+    if loaded.notes:
+        sections.append(Text(("While reading:", *loaded.notes)))
+    sections.append(_columns_table(inspection))
+    sections += training_curves(estimator.history_)
+    settings = {name: str(value) for name, value in flatten(estimator.config).items()}
+    sections.append(Facts("Settings", {"seed": str(estimator.seed), **settings}, folded=True))
+    chapter = Chapter(f"{estimator.name} on {loaded.report.edge_file}", tuple(sections), subtitle=str(out))
+    return Report(chapter.title, (chapter,), footer=footer())
+
+
+def score_sections(scores: Scores, method: str) -> list[Section]:
+    """The accuracies beside the floors, and what they mean."""
+    rows = []
+    for name, result in scores.rows.items():
+        about = METHODS[name].summary if name in FLOORS else "these embeddings"
+        found = summarise([score.test_accuracy for score in result.scores])
+        rows.append((text_cell(name), text_cell(about), score_cell(found)))
+    columns = (text_column("embeddings"), text_column("what it is"), score_column("test accuracy %"))
+    notes = (f"Fair linear probe; {scores.split}.", "The floors need no training.")
+    table = Table("scores", "What the embeddings are worth", columns, (tuple(rows),), notes)
+    sections: list[Section] = [Text((floor_words(scores, method),)), SortableTable(table)]
+    tuned = scores.finetuned
+    if tuned is not None:
+        lines = (
+            (text_cell(f"{method}, fine-tuned"), number_cell(tuned.test_accuracy)),
+            (text_cell("the same network from random weights"), number_cell(tuned.scratch_test_accuracy)),
+        )
+        note = "Trained end to end with labels, on one split: that says little about the spread."
+        headings = (text_column("encoder"), Column("test accuracy %"))
+        sections.append(SortableTable(Table("finetune", "Fine-tuning", headings, (lines,), (note,))))
+    return sections
+
+
+def floor_words(scores: Scores, method: str) -> str:
+    """One honest sentence: are the embeddings better than what costs nothing?"""
+    ours = scores.rows[method].test_accuracy_mean
+    best = max(FLOORS, key=lambda name: scores.rows[name].test_accuracy_mean)
+    floor = scores.rows[best].test_accuracy_mean
+    compared = f"{ours:.1f} % of the test nodes are right, the best floor ({best}) has {floor:.1f} %"
+    if ours > floor:
+        return f"{compared}."
+    return f"{compared}: on these labels training has gained nothing over features that need none."
+
+
+def _columns_table(inspection: Inspection) -> Section:
+    schema, report = inspection.loaded.schema, inspection.loaded.report
+    rows = [
+        (text_cell(column.name), text_cell(column.kind), number_cell(float(column.width), decimals=0))
+        for column in schema.columns
+    ]
+    if schema.matrix_width:
+        rows.append(
+            (text_cell("(matrix)"), text_cell("as it is"), number_cell(schema.matrix_width, decimals=0))
+        )
+    if schema.structural:
+        rows.append(
+            (text_cell("(structure)"), text_cell("descriptors"), number_cell(schema.structural, decimals=0))
+        )
+    rows += [
+        (text_cell(name), text_cell(f"left out: {why}"), number_cell(0.0, decimals=0))
+        for name, why in report.dropped_columns.items()
+    ]
+    columns = (text_column("column"), text_column("read as"), Column("features"))
+    return SortableTable(Table("columns", "What the features are made of", columns, (tuple(rows),), ()))

@@ -1,0 +1,154 @@
+"""Where ``embed-graph`` leaves what it makes, and what may not be overwritten."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nodejepa.errors import ConfigError, NodeJEPAError
+from nodejepa.io.embeddings import check_ending
+from nodejepa.progress import progress_bar
+from nodejepa.training.run import Run
+
+_HASHED_AT_ONCE = 1 << 24
+
+
+@dataclass(frozen=True)
+class Places:
+    """The files of one graph: ``z.parquet``, and beside it ``z.json``, ``z.html`` and the folder ``z.run``.
+
+    The manifest is written last and names the SHA-256 of the embeddings: without it, or with another digest
+    in it, the embeddings are not finished.
+    """
+
+    embeddings: Path
+    run: Path
+
+    @classmethod
+    def beside(cls, out: str | os.PathLike[str], run: str | os.PathLike[str] | None = None) -> Places:
+        """The places that go with the embeddings' path; the ending is checked."""
+        check_ending(Path(out))
+        if run is not None and not os.fspath(run):
+            raise ConfigError("the run folder's path is empty", fix='Name a folder; "." is the current one.')
+        return cls(Path(out), Path(out).with_suffix(".run") if run is None else Path(run))
+
+    @property
+    def manifest(self) -> Path:
+        """What was done, as JSON."""
+        return self.embeddings.with_suffix(".json")
+
+    @property
+    def page(self) -> Path:
+        """The same for people, as HTML."""
+        return self.embeddings.with_suffix(".html")
+
+    @property
+    def written(self) -> tuple[Path, ...]:
+        """The files beside the run folder, in the order in which they are written."""
+        return (self.embeddings, self.page, self.manifest)
+
+    def check(self, inputs: Iterable[Path], *, resume: bool, force: bool) -> None:
+        """Refuse, before any work, to lose what is there or to write where nothing can be written."""
+        for path in self.written:
+            refuse_replacing(path, inputs)
+            if path.is_dir():
+                raise ConfigError("the output is a folder", where=str(path), fix="Name a file.")
+        if self.run.exists() and not self.run.is_dir():
+            raise ConfigError("the run folder is a file", where=str(self.run), fix="Choose another --run.")
+        for folder in dict.fromkeys((self.embeddings.parent, self.run)):
+            _check_writable(folder)
+        there = [str(path) for path in self.written if path.exists()]
+        begun = (self.run / "config.json").exists()
+        if force or (resume and (begun or not there)):
+            return
+        if resume:
+            raise ConfigError(
+                f"there is no run to go on with, but {', '.join(there)} exist",
+                where=str(self.run),
+                fix="Choose another --out, or replace them with --force.",
+            )
+        if there or begun:
+            raise ConfigError(
+                f"{', '.join([*there, *([str(self.run)] if begun else [])])} exist",
+                fix="Go on with --resume, replace them with --force, or choose another --out.",
+            )
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Hold all of it; a second process is refused."""
+        with Run(self.run).owned(".embed-graph.lock"):
+            yield
+
+    def begin(self, *, force: bool) -> None:
+        """Clear away what killed processes left half-written and, if asked, the run itself."""
+        for path in self.written:
+            for half in path.parent.glob(f".{_literal(path.name)}.????????{path.suffix}"):
+                half.unlink(missing_ok=True)
+        if force:
+            run = Run(self.run)
+            # the model first: whatever else is left of it then, nothing can be taken for a finished run
+            for file in (run.model, run.checkpoint, self.run / "history.jsonl", self.run / "config.json"):
+                file.unlink(missing_ok=True)
+
+    def refuse_full_disk(self, needed: int) -> None:
+        """Refuse to train for embeddings that there is no room for."""
+        free = shutil.disk_usage(self.embeddings.parent).free
+        if needed > free:
+            raise NodeJEPAError(
+                f"the embeddings need about {needed / 1e9:,.2f} GB and {free / 1e9:,.2f} GB are free",
+                where=str(self.embeddings.parent),
+                fix="Make room, choose another disk with --out, or lower encoder.hidden.",
+            )
+
+
+def input_files(*given: Any) -> list[Path]:
+    """Those of the given sources that are files; the others are tables in memory."""
+    return [Path(source) for source in given if isinstance(source, str | os.PathLike)]
+
+
+def refuse_replacing(path: Path, inputs: Iterable[Path]) -> None:
+    """Refuse to write over a file that is read."""
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise ConfigError(
+                "the output would replace an input", where=str(path), fix="Choose another --out."
+            )
+
+
+def sha256_of(path: Path) -> str:
+    """Digest of a file."""
+    sha = hashlib.sha256()
+    with path.open("rb") as file, progress_bar(f"Hashing {path.name}", total=path.stat().st_size) as advance:
+        while block := file.read(_HASHED_AT_ONCE):
+            sha.update(block)
+            advance(len(block))
+    return sha.hexdigest()
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """Name, size and digest of a file that was read."""
+    return {"path": str(path), "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+
+
+def _literal(name: str) -> str:
+    return "".join(f"[{c}]" if c in "[*?" else c for c in name)
+
+
+def _check_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise NodeJEPAError(
+            f"nothing can be written here: {error.strerror or error}",
+            where=str(folder),
+            fix="Check the path, its permissions and the free space, or choose another one.",
+        ) from None

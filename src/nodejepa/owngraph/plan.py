@@ -1,0 +1,159 @@
+"""Will it fit? Estimated peak against the memory there is, and settings that fit where it does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nodejepa.config import flatten, override
+from nodejepa.errors import ConfigError
+from nodejepa.graph import Graph
+from nodejepa.methods import find_method, make_estimator
+from nodejepa.methods.budget import Budget, Workload, estimate, measured_speed
+from nodejepa.methods.estimator import Estimator
+from nodejepa.owngraph.memory import available_bytes, resident_bytes
+
+LONG_SECONDS = 2 * 3600.0
+_LIGHTER_METHOD = "patchjepa"
+_WIDTHS = (128, 64, 32)
+_MOST_PROPOSALS = 3
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Other settings, as options of the command, and what they take."""
+
+    options: str
+    peak_bytes: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.options} (about {gigabytes(self.peak_bytes)}, {duration(self.seconds)})"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The estimate for the chosen settings. ``proposals`` are given where it does not fit or takes long.
+
+    Bytes are those of the whole process, with what it holds already.
+    """
+
+    method: str
+    peak_bytes: int
+    seconds: float
+    limit_bytes: int
+    limit_given: bool
+    proposals: tuple[Proposal, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether the estimated peak stays within the limit."""
+        return self.peak_bytes <= self.limit_bytes
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether a person should hear of faster settings first."""
+        return self.seconds > LONG_SECONDS
+
+    def require_fit(self) -> None:
+        """Refuse to start what cannot end."""
+        if self.fits:
+            return
+        way_out = (
+            "These fit: " + "; ".join(map(str, self.proposals)) + "."
+            if self.proposals
+            else "No smaller settings fit either: use a machine with more memory, or a smaller graph."
+        )
+        raise ConfigError(
+            f"{self.method} needs about {gigabytes(self.peak_bytes)} of memory and "
+            f"{gigabytes(self.limit_bytes)} {'were allowed' if self.limit_given else 'are available'}",
+            where="memory plan",
+            fix=f"{way_out} If you know better, raise --memory-limit.",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "method": self.method,
+            "estimated_peak_bytes": self.peak_bytes,
+            "estimated_seconds": round(self.seconds, 1),
+            "memory_limit_bytes": self.limit_bytes,
+            "fits": self.fits,
+            "proposals": [
+                {"options": p.options, "peak_bytes": p.peak_bytes, "seconds": round(p.seconds, 1)}
+                for p in self.proposals
+            ],
+        }
+
+
+def make_plan(estimator: Estimator, graph: Graph, memory_limit: float | None = None) -> Plan:
+    """Estimate the run and, where needed, what else would do.
+
+    Args:
+        estimator: the method with its settings.
+        graph: already in memory.
+        memory_limit: gigabytes that the process may take; what is available if not given.
+    """
+    if memory_limit is not None and not memory_limit > 0:
+        raise ConfigError(f"the memory limit is {memory_limit} GB", fix="Give a positive number.")
+    held = resident_bytes()
+    limit = held + available_bytes() if memory_limit is None else int(memory_limit * 1e9)
+    work, speed = Workload.of(graph), measured_speed()
+
+    def budget(method: str, config: Any) -> Budget:
+        return estimate(method, config, work, operations_per_second=speed)
+
+    chosen = budget(estimator.name, estimator.config)
+    plan = Plan(estimator.name, held + chosen.peak_bytes, chosen.seconds, limit, memory_limit is not None)
+    if plan.fits and not plan.takes_long:
+        return plan
+    proposals = []
+    for options, method, config in _alternatives(estimator):
+        found = budget(method, config)
+        better = plan.fits is False or found.seconds < plan.seconds / 2
+        if better and held + found.peak_bytes <= limit:
+            proposals.append(Proposal(options, held + found.peak_bytes, found.seconds))
+    return Plan(
+        plan.method,
+        plan.peak_bytes,
+        plan.seconds,
+        limit,
+        plan.limit_given,
+        tuple(proposals[:_MOST_PROPOSALS]),
+    )
+
+
+def _alternatives(estimator: Estimator) -> list[tuple[str, str, Any]]:
+    """Options, method and settings of everything smaller, the mildest change first."""
+    found: list[tuple[str, str, Any]] = []
+    epochs = estimator.config.training.epochs
+    lighter = make_estimator(_LIGHTER_METHOD, overrides={"training.epochs": epochs})
+    for width in (None, *_WIDTHS):
+        for name, config in ((estimator.name, estimator.config), (_LIGHTER_METHOD, lighter.config)):
+            if name == _LIGHTER_METHOD and estimator.name == _LIGHTER_METHOD and config is lighter.config:
+                continue
+            changes = {} if width is None else _narrower(config, width)
+            if name == estimator.name and not changes:
+                continue
+            options = [f"--method {name}"] if name != estimator.name else []
+            options += [f"--set {setting}={value}" for setting, value in changes.items()]
+            found.append((" ".join(options), find_method(name).name, override(config, changes)))
+    return found
+
+
+def _narrower(config: Any, width: int) -> dict[str, int]:
+    flat = flatten(config)
+    wide = ("encoder.hidden", "encoder.out_dim", "predictor.hidden")
+    return {name: width for name in wide if isinstance(flat.get(name), int) and flat[name] > width}
+
+
+def gigabytes(count: float) -> str:
+    """``1.8 GB``."""
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"
+
+
+def duration(seconds: float) -> str:
+    """``40 s``, ``12 min`` or ``3.5 h``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"

@@ -1,0 +1,91 @@
+"""How the graph of a run was read: what another graph must be read like before the run's encoder sees it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nodejepa.errors import CheckpointError, DataError
+from nodejepa.files import write_json
+from nodejepa.io import FeatureSchema
+
+_FORMAT = "nodejepa run schema"
+_VERSION = 1
+FILE = "schema.json"
+
+
+@dataclass(frozen=True)
+class RunSchema:
+    """The feature schema of a run and how its edges were read; column names as they were asked for."""
+
+    features: FeatureSchema
+    directed: bool = False
+    weighted: bool = False
+    source: str | None = None
+    target: str | None = None
+    weight: str | None = None
+    id_column: str | None = None
+
+    def save(self, run: Path) -> None:
+        """Write ``schema.json`` into the run folder."""
+        content = self._content()
+        digest = _digest(content)
+        write_json(run / FILE, {"format": _FORMAT, "version": _VERSION, "sha256": digest, **content})
+
+    @classmethod
+    def load(cls, run: Path) -> RunSchema:
+        """Read it back; a changed or damaged one is refused."""
+        path = run / FILE
+        if not run.is_dir():
+            raise CheckpointError("there is no such run folder", where=str(run), fix="Check the path.")
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise CheckpointError(
+                "the run has no schema.json, so nobody knows how to make features of your columns",
+                where=str(run),
+                fix="Runs of `nodejepa embed-graph` have one; for a run of `nodejepa pretrain` name its data "
+                "set: nodejepa embed RUN DATASET.",
+            ) from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise _damaged(path, getattr(error, "strerror", None) or str(error)) from None
+        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
+            raise _damaged(path, "it is no run schema")
+        if content.pop("version", None) != _VERSION:
+            raise _damaged(path, "it is of another version")
+        if content.pop("sha256", None) != _digest(content):
+            raise _damaged(path, "its digest does not match")
+        try:
+            features = FeatureSchema.from_dict(content.pop("features"))
+            return cls(features, **content)
+        except (DataError, KeyError, TypeError) as error:
+            raise _damaged(path, str(error)) from None
+
+    def _content(self) -> dict[str, Any]:
+        names = ("directed", "weighted", "source", "target", "weight", "id_column")
+        return {name: getattr(self, name) for name in names} | {"features": self.features.to_dict()}
+
+    def summary(self) -> dict[str, Any]:
+        """What the features are made of, for the manifest."""
+        return {
+            "width": self.features.width,
+            "columns": [{"name": c.name, "kind": c.kind, "width": c.width} for c in self.features.columns],
+            "matrix_width": self.features.matrix_width,
+            "structural": self.features.structural,
+        }
+
+
+def _digest(content: dict[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _damaged(path: Path, reason: str) -> CheckpointError:
+    return CheckpointError(
+        f"the schema of the run is damaged: {reason}",
+        where=str(path),
+        fix="Restore it from a copy, or train again.",
+    )
