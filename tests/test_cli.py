@@ -47,7 +47,8 @@ def test_version(run):
 
 
 @pytest.mark.parametrize(
-    "command", [(), ("demo",), ("pretrain",), ("embed",), ("probe",), ("report",), ("datasets",), ("methods",)]
+    "command",
+    [(), ("demo",), ("pretrain",), ("embed",), ("probe",), ("report",), ("datasets",), ("methods",)],
 )
 def test_help(run, command):
     code, out, err = run(*command, "--help")

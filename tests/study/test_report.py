@@ -250,6 +250,7 @@ def test_a_run_shows_its_history_and_settings(digits_run, digits_chapter):
     assert list(loss.y) == [record["loss"] for record in history]
     assert list(curves.panels["effective rank"][0].x) == [10, 20]
     overview, settings = of_kind(digits_chapter, Facts)
+    assert overview.values["graph"] == "1,797 nodes, 24,678 edges, 64 features"
     assert overview.values["epochs"] == "20"
     assert overview.values["peak memory"] == f"{max(r['peak_memory_mb'] for r in history):,.0f} MB"
     assert settings.values["encoder.hidden"] == "16"

@@ -74,23 +74,27 @@ def embedding_map(
         planes,
         labels=None if labels is None else labels[drawn],
         predicted=None if predicted is None else predicted[drawn],
-        class_names=names_of_classes(labels, class_names),
+        class_names=names_of_classes(class_names, labels, predicted),
         notes=tuple(notes),
     )
 
 
-def names_of_classes(labels: Labels | None, class_names: Sequence[str] | None) -> tuple[str, ...]:
-    """The names given, else the numbers of the classes."""
-    if class_names is not None:
-        return tuple(str(name) for name in class_names)
-    return () if labels is None else tuple(str(i) for i in range(int(labels.max(initial=-1)) + 1))
+def names_of_classes(class_names: Sequence[str] | None, *labels: Labels | None) -> tuple[str, ...]:
+    """The names given; the number of every further class that occurs.
+
+    >>> names_of_classes(["cat"], np.array([0, 2]))
+    ('cat', '1', '2')
+    """
+    given = [str(name) for name in class_names or ()]
+    count = max((int(part.max(initial=-1)) + 1 for part in labels if part is not None), default=0)
+    return (*given, *(str(i) for i in range(len(given), count)))
 
 
 def error_sections(
     labels: Labels, predicted: Labels, class_names: Sequence[str] | None = None
 ) -> tuple[Section, ...]:
     """Confusion matrix and scores by class, over the nodes with a label and a prediction."""
-    names = names_of_classes(labels, class_names)
+    names = names_of_classes(class_names, labels, predicted)
     tested = (labels >= 0) & (predicted >= 0)
     counts = np.zeros((len(names), len(names)), dtype=np.int64)
     np.add.at(counts, (labels[tested], predicted[tested]), 1)

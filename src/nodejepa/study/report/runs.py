@@ -41,9 +41,8 @@ def run_chapter(folder: Path, *, dataset: str | None = None, data_root: Path | N
     run = Run(folder)
     finished = run.model.is_file()
     facts, history = _read(run)
-    method = str(facts.get("method"))
     sections: list[Section] = []
-    data = find_dataset(facts.get("graph"), dataset, data_root) if finished else None
+    data = find_dataset(_graph_facts(facts), dataset, data_root) if finished else None
     if not finished:
         words = f"Training is not finished: {len(history)} epochs are recorded, and there is no model yet."
         sections.append(Text((words,), tone="warning"))
@@ -60,7 +59,7 @@ def run_chapter(folder: Path, *, dataset: str | None = None, data_root: Path | N
     sections.append(Facts("Settings", _flatten(facts.get("config") or {}), folded=True))
     seed = facts.get("seed")
     graph = f" on {data.name}" if data is not None else ""
-    return Chapter(f"{method}{graph}, seed {seed}", tuple(sections), subtitle=str(folder))
+    return Chapter(f"{facts.get('method')}{graph}, seed {seed}", tuple(sections), subtitle=str(folder))
 
 
 def verdict(found: Diagnostics) -> Text:
@@ -113,7 +112,7 @@ def _read_history(path: Path) -> History:
 def _embedding_sections(folder: Path, data: Dataset, facts: Mapping[str, Any]) -> list[Section]:
     embeddings = load_method(folder).transform(data.graph)
     sections: list[Section] = [verdict(diagnose(embeddings))]
-    trained_on = (facts.get("graph") or {}).get("hash")
+    trained_on = _graph_facts(facts).get("hash")
     if trained_on not in (None, data.graph.content_hash):
         sections.append(Text((f"The model was trained on another graph than {data.name}.",), tone="warning"))
     predicted, words = None, "No probe: the graph has too few labels."
@@ -154,12 +153,13 @@ def _last_watch(history: History) -> list[Section]:
 
 
 def _overview(facts: Mapping[str, Any], history: History) -> dict[str, str]:
-    entry, graph = METHODS.get(str(facts.get("method"))), facts.get("graph") or {}
+    entry, graph = METHODS.get(str(facts.get("method"))), _graph_facts(facts)
     values = {"method": str(facts.get("method"))}
     if entry is not None:
         values |= {"what it is": entry.summary, "citation": entry.citation}
-    if graph:
-        values["graph"] = ", ".join(f"{graph[name]:,} {name}" for name in ("nodes", "edges", "features"))
+    sizes = {name: graph.get(name) for name in ("nodes", "edges", "features")}
+    if all(isinstance(size, int) for size in sizes.values()):
+        values["graph"] = ", ".join(f"{size:,} {name}" for name, size in sizes.items())
     values["epochs"] = f"{len(history):,}"
     if history:
         seconds = sum(record.get("seconds", 0.0) for record in history)
@@ -171,6 +171,11 @@ def _overview(facts: Mapping[str, Any], history: History) -> dict[str, str]:
         }
     versions = facts.get("versions") or {}
     return values | {"versions": ", ".join(f"{name} {version}" for name, version in versions.items())}
+
+
+def _graph_facts(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    graph = facts.get("graph")
+    return graph if isinstance(graph, dict) else {}
 
 
 def _duration(seconds: float) -> str:

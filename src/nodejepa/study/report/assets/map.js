@@ -161,7 +161,9 @@ class EmbeddingMap {
     const { context, data } = this;
     const members = new Map();
     data.labels.forEach((label, i) => {
-      if (label >= 0 && this.visible(i)) members.set(label, [...(members.get(label) || []), i]);
+      if (label < 0 || !this.visible(i)) return;
+      if (!members.has(label)) members.set(label, []);
+      members.get(label).push(i);
     });
     context.font = "600 13px system-ui, sans-serif";
     context.textAlign = "center";
