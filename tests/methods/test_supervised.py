@@ -86,16 +86,17 @@ def test_one_step_equals_a_hand_written_step_of_adam(toy_graph):
         torch.testing.assert_close(now, before[name] - 0.01 * g / (g.abs() + 1e-8), atol=1e-5, rtol=1e-4)
 
 
-def test_validation_equals_the_dense_twin(toy_graph):
-    task = task_of(toy_graph)
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+def test_validation_equals_the_dense_twin(toy_graph, l2):
+    task = task_of(toy_graph, l2=l2)
     with torch.no_grad():
-        logits = task.classifier.logits(task.inputs)
-    wanted = torch.from_numpy(LABELS[SPLIT.val])
+        logits = task.classifier.logits(task.inputs)[VAL]
+        penalty = l2 / 2 * task.classifier.encoder.first.weight.square().sum().item()
+    wanted = torch.from_numpy(LABELS[VAL])
+    loss = torch.nn.functional.cross_entropy(logits, wanted).item() + penalty
     found = task.validate()
-    assert found["val_loss"] == pytest.approx(
-        torch.nn.functional.cross_entropy(logits[VAL], wanted).item(), rel=1e-5
-    )
-    assert found["val_accuracy"] == 100 * (logits[VAL].argmax(1) == wanted).double().mean().item()
+    assert found["val_loss"] == pytest.approx(loss, rel=1e-5)
+    assert found["val_accuracy"] == 100 * (logits.argmax(1) == wanted).double().mean().item()
 
 
 @pytest.mark.parametrize("sparse", [False, True])

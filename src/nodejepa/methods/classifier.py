@@ -60,7 +60,7 @@ class Classifier(nn.Module):
 
 
 class ClassifierTask(Task):
-    r"""Cross-entropy on the training nodes; the weights with the lowest one on validation nodes are kept.
+    r"""Cross-entropy on the training nodes; the weights with the lowest L on validation nodes are kept.
 
     .. math:: L = -\frac{1}{|T|} \sum_{i \in T} \log \mathrm{softmax}(\mathrm{logits}_i)_{y_i}
         + \frac{\lambda}{2} \|W_1\|^2
@@ -100,11 +100,11 @@ class ClassifierTask(Task):
         """Drop out, classify the training nodes, compare."""
         seen = self.inputs.with_dropout(self.feature_dropout) if self.feature_dropout else self.inputs
         error = nn.functional.cross_entropy(self.classifier.logits(seen, self.train_rows), self.train_codes)
-        if not self.l2:
-            return {"loss": error}
+        return {"loss": error + self._penalty(), "cross_entropy": error} if self.l2 else {"loss": error}
+
+    def _penalty(self) -> Tensor:
         first = [m.weight for m in self.classifier.encoder.modules() if isinstance(m, HiddenFeatures)]
-        penalty = torch.stack([weight.square().sum() for weight in first]).sum() / 2
-        return {"loss": error + self.l2 * penalty, "cross_entropy": error}
+        return self.l2 / 2 * torch.stack([weight.square().sum() for weight in first]).sum()
 
     def parameter_groups(self) -> list[ParameterGroup]:
         """The encoder may learn more slowly than the head, which starts from nothing."""
@@ -117,13 +117,14 @@ class ClassifierTask(Task):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Cross-entropy and accuracy (percent) on the validation nodes."""
+        """The loss, penalty included (as by Shchur et al.), and accuracy (percent) on the validation nodes."""
         self.classifier.eval()
         logits = self.classifier.logits(self.inputs, self.val_rows)
         self.classifier.train()
         right = (logits.argmax(dim=1) == self.val_codes).double().mean().item()
-        loss = nn.functional.cross_entropy(logits, self.val_codes).item()
-        return {"val_loss": loss, "val_accuracy": 100 * right}
+        loss = nn.functional.cross_entropy(logits, self.val_codes)
+        loss = loss + self._penalty() if self.l2 else loss
+        return {"val_loss": loss.item(), "val_accuracy": 100 * right}
 
     @torch.no_grad()
     def keep_best(self) -> None:
