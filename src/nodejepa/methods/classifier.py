@@ -117,7 +117,7 @@ class ClassifierTask(Task):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """The loss, penalty included (as by Shchur et al.), and accuracy (percent) on the validation nodes."""
+        """Loss, penalty included (as by Shchur et al.), and accuracy (percent) on the validation nodes."""
         self.classifier.eval()
         logits = self.classifier.logits(self.inputs, self.val_rows)
         self.classifier.train()

@@ -20,9 +20,7 @@ class HeadScore:
     seed: int
     val_accuracy: float
     test_accuracy: float
-    test_accuracy_connected: (
-        float | None
-    )  # of the test nodes in the largest component, the literature's graph
+    test_accuracy_connected: float | None  # of the test nodes in the largest component
     epochs: int
 
 
