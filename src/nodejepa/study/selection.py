@@ -100,7 +100,9 @@ def borrow_floors(records: Sequence[Record], main: Sequence[Record]) -> list[Rec
 def unfinished_notes(records: Iterable[Record]) -> list[str]:
     """One sentence for each reason why cells have no figure."""
     groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    everybody: set[str] = set()
     for record in records:
+        everybody.add(str(record["method"]))
         status = str(record.get("status"))
         if status != "done":
             reason = " ".join(str(record.get("reason") or "no reason recorded").split())
@@ -109,6 +111,7 @@ def unfinished_notes(records: Iterable[Record]) -> list[str]:
     notes = []
     for (status, dataset, reason), methods in sorted(groups.items()):
         names = ", ".join(method_name(method) for method in in_method_order(methods))
+        names = "every method" if len(everybody) > 1 and everybody == set(methods) else names
         count = "1 cell" if len(methods) == 1 else f"{len(methods)} cells"
         notes.append(f"{dataset_name(dataset)}, {count} {status} ({names}): {reason.rstrip('.')}.")
     return notes

@@ -11,6 +11,7 @@ from matplotlib.patches import Patch
 from nodejepa.study.figures.panels import (
     draw_bar,
     draw_floor,
+    explain,
     floor_handle,
     is_first_of_row,
     name_rows,
@@ -37,10 +38,10 @@ def ablation_figure(records: Sequence[Record]) -> Figure | None:
         return None
     variants = variants_of(records)
     floors = scores_by([r for r in records if r["method"] in FLOORS], "test_accuracy", by_method_and_dataset)
-    height = 1.4 + 0.5 * len(variants)
+    height = 0.9 + 0.5 * len(variants)
     figure, panels = panel_grid([dataset_name(d) for d in datasets], width=4.2, height=height)
     ours, paper = look("nodejepa").colour, "#DDDDDD"
-    for place, (panel, dataset) in enumerate(zip(panels, datasets, strict=True)):
+    for panel, dataset in zip(panels, datasets, strict=True):
         measured = {v: scores[v, dataset] for v in variants if (v, dataset) in scores}
         printed = {v: found for v in variants if (found := paper_ablation(v, dataset)) is not None}
         floor = best_floor(floors, dataset)
@@ -63,13 +64,12 @@ def ablation_figure(records: Sequence[Record]) -> Figure | None:
             draw_floor(panel, floor)
         top = max([score.mean + (score.std or 0) for score in shown] + ([] if floor is None else [floor]))
         panel.set_xlim(start, start + 1.34 * (top - start))
-        name_rows(panel, [variant_label(variant) for variant in variants], shown=is_first_of_row(place))
+        name_rows(panel, [variant_label(variant) for variant in variants], shown=is_first_of_row(panel))
         panel.set_xlabel(f"test accuracy (%), from {start:g}")
-    figure.suptitle("Ablation of NodeJEPA, fair probe (± std, seeds in brackets)", fontsize=12)
     handles: list[Artist] = [
         Patch(color=ours, label="ours"),
         Patch(facecolor=paper, hatch="//", edgecolor="#777777", label="paper (its own probe)"),
         *([floor_handle()] if floors else []),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    explain(figure, "Ablation of NodeJEPA, fair probe (± std, seeds in brackets)", handles)
     return figure

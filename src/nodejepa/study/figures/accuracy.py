@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from nodejepa.study.contrasts import rank_methods
-from nodejepa.study.figures.panels import bar_panels, draw_paper, name_rows, paper_handle
+from nodejepa.study.figures.panels import bar_panels, draw_paper, explain, name_rows, paper_handle
 from nodejepa.study.figures.style import look, new_figure
 from nodejepa.study.names import dataset_name, method_name
 from nodejepa.study.paper import paper_accuracy
@@ -51,22 +51,22 @@ def average_rank_figure(records: Sequence[Record]) -> Figure | None:
     if not ranking.average:
         return None
     order = sorted(ranking.average, key=lambda method: (ranking.average[method], method))
-    printed = paper_ranks(ranking.datasets)
+    printed = paper_ranks(ranking.datasets, ranking.average)
     figure = new_figure(6.4, 1.7 + 0.34 * len(order))
     panel = figure.add_subplot()
     for row, method in enumerate(order):
         rank, drawn = ranking.average[method], look(method)
         style = {"color": drawn.colour, "hatch": drawn.hatch, "edgecolor": "white"}
         panel.barh(row, rank, height=0.7, linewidth=0, **style)  # type: ignore[arg-type]
-        end = (max(rank, printed.get(method, 0.0)), row)
-        panel.annotate(f"{rank:.2f}", end, (8, 0), textcoords="offset points", va="center", fontsize=9)
+        right = panel.get_yaxis_transform()
+        panel.text(1.0, row, f"{rank:.2f}", transform=right, ha="right", va="center", fontsize=9)
     shown = [method for method in order if method in printed]
     if shown:
         draw_paper(panel, [printed[m] for m in shown], [order.index(m) for m in shown])
-        figure.legend(handles=[paper_handle()], loc="outside lower center")
     name_rows(panel, [method_name(method) for method in order], shown=True)
     panel.set_xlim(0, len(order) + 0.8)
     where = ", ".join(dataset_name(d) for d in ranking.datasets)
-    panel.set_title(f"Average rank among self-supervised methods\n{where}; fair probe")
+    title = f"Average rank among self-supervised methods, fair probe ({where})"
+    explain(figure, title, [paper_handle()] if shown else [])
     panel.set_xlabel("average rank (1 is best)")
     return figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
@@ -9,7 +10,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from nodejepa.study.contrasts import contrasts
-from nodejepa.study.figures.panels import is_first_of_row, name_rows, panel_grid
+from nodejepa.study.figures.panels import explain, is_first_of_row, name_rows, panel_grid
 from nodejepa.study.figures.style import look
 from nodejepa.study.names import JEPA, dataset_name, method_name
 from nodejepa.study.selection import Record, by_method_and_dataset, datasets_of, methods_of, values_by
@@ -26,10 +27,11 @@ def wins_figure(records: Sequence[Record]) -> Figure | None:
     if not variants:
         return None
     opponents = [m for m in methods_of(records) if any(c.opponent == m for v in variants for c in found[v])]
+    most = max(Counter(c.opponent for c in found[v]).most_common(1)[0][1] for v in variants)
     figure, panels = panel_grid(
-        [f"{method_name(v)} against" for v in variants], width=4.4, height=1.3 + 0.32 * len(opponents)
+        [f"{method_name(v)} against" for v in variants], width=4.4, height=0.9 + 0.32 * len(opponents)
     )
-    for place, (panel, variant) in enumerate(zip(panels, variants, strict=True)):
+    for panel, variant in zip(panels, variants, strict=True):
         for row, opponent in enumerate(opponents):
             outcomes = [c.outcome() for c in found[variant] if c.opponent == opponent]
             left = 0
@@ -50,15 +52,15 @@ def wins_figure(records: Sequence[Record]) -> Figure | None:
                         bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.0},
                     )
                 left += count
-        name_rows(panel, [method_name(m) for m in opponents], shown=is_first_of_row(place))
+        name_rows(panel, [method_name(m) for m in opponents], shown=is_first_of_row(panel))
+        panel.set_xlim(0, most + 0.25)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
         panel.set_xlabel("graphs")
-    figure.suptitle("Significant differences, fair probe (p < 0.05 after Holm's correction)", fontsize=12)
     handles = [
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=kind)
         for kind, colour, hatch in _OUTCOMES
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    explain(figure, "Significant differences, fair probe (p < 0.05 after Holm's correction)", handles)
     return figure
 
 
@@ -76,8 +78,8 @@ def graphmae_difference_figure(records: Sequence[Record]) -> Figure | None:
     rows = [m for m in methods if any(place[0] == m for place in found)]
     if not datasets:
         return None
-    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.7, height=1.1 + 0.28 * len(rows))
-    for place, (panel, dataset) in enumerate(zip(panels, datasets, strict=True)):
+    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.7, height=0.7 + 0.3 * len(rows))
+    for panel, dataset in zip(panels, datasets, strict=True):
         panel.axvline(0, color="black", linewidth=0.8)
         for row, method in enumerate(rows):
             comparison = found.get((method, dataset))
@@ -87,9 +89,9 @@ def graphmae_difference_figure(records: Sequence[Record]) -> Figure | None:
             if comparison.low is not None and comparison.high is not None:
                 panel.plot([comparison.low, comparison.high], [row, row], color=drawn.colour, linewidth=1.6)
             panel.plot(comparison.difference, row, color=drawn.colour, marker=drawn.marker, markersize=7)
-        name_rows(panel, [method_name(m) for m in rows], shown=is_first_of_row(place))
+        name_rows(panel, [method_name(m) for m in rows], shown=is_first_of_row(panel))
         panel.grid(axis="x")
         panel.margins(x=0.08)
         panel.set_xlabel("accuracy points")
-    figure.suptitle("Difference to GraphMAE, fair probe (95 % intervals)", fontsize=12)
+    explain(figure, "Difference to GraphMAE, fair probe (95 % intervals)")
     return figure

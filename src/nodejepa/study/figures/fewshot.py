@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from nodejepa.study.figures.panels import is_first_of_row, method_handles, panel_grid
+from nodejepa.study.figures.panels import explain, is_first_of_row, method_handles, panel_grid
 from nodejepa.study.figures.style import look
 from nodejepa.study.names import dataset_name
 from nodejepa.study.selection import (
@@ -25,8 +25,8 @@ def fewshot_figure(records: Sequence[Record]) -> Figure | None:
     if not datasets:
         return None
     budgets = sorted({shots for _, _, shots in scores})
-    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.6, height=3.2)
-    for place, (panel, dataset) in enumerate(zip(panels, datasets, strict=True)):
+    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.6, height=2.8)
+    for panel, dataset in zip(panels, datasets, strict=True):
         for method in methods:
             points = [(k, scores[method, dataset, k]) for k in budgets if (method, dataset, k) in scores]
             if points:
@@ -44,10 +44,8 @@ def fewshot_figure(records: Sequence[Record]) -> Figure | None:
         panel.set_xlim(-0.25, len(budgets) - 0.75)
         panel.grid(axis="y")
         panel.set_xlabel("labels per class")
-        if is_first_of_row(place):
+        if is_first_of_row(panel):
             panel.set_ylabel("test accuracy (%)")
-    figure.suptitle("Few labels per class, fair probe (mean over seeds)", fontsize=12)
-    figure.legend(
-        handles=method_handles(methods, lines=True), loc="outside lower center", ncols=min(5, len(methods))
-    )
+    handles = method_handles(methods, lines=True)
+    explain(figure, "Few labels per class, fair probe (mean over seeds)", handles, handlelength=3.2)
     return figure

@@ -3,34 +3,57 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from nodejepa.study.figures.style import FLOOR_COLOUR, PALE, look, new_figure
 from nodejepa.study.names import dataset_name, method_name
 from nodejepa.study.statistics import Summary
 
+MIN_WIDTH = 5.6  # inches
+LETTERS_AN_INCH = 10  # of a title
+LEGEND_ENTRY = 1.75  # inches
+
 Scores = Mapping[tuple[str, str], Summary]
-MAX_COLUMNS = 3
 
 
 def panel_grid(titles: Sequence[str], *, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """One panel a title, at most three in a row; those that are not needed do not exist."""
-    columns = min(MAX_COLUMNS, len(titles))
+    """One panel a title, at most three in a row (four stand two by two), with room for title and legend."""
+    columns = 2 if len(titles) == 4 else min(3, len(titles))
     rows = math.ceil(len(titles) / columns)
-    figure = new_figure(width * columns, height * rows)
+    figure = new_figure(max(width * columns, MIN_WIDTH), height * rows + 0.9)
     panels = [figure.add_subplot(rows, columns, place + 1) for place in range(len(titles))]
     for panel, title in zip(panels, titles, strict=True):
         panel.set_title(title)
     return figure, panels
 
 
-def is_first_of_row(place: int) -> bool:
-    """Whether a panel stands at the left edge."""
-    return place % MAX_COLUMNS == 0
+def explain(figure: Figure, title: str, handles: Sequence[Artist] = (), *, handlelength: float = 2.0) -> None:
+    """Title above and legend below all panels, broken to the width of the figure."""
+    width = figure.get_figwidth()
+    figure.suptitle(textwrap.fill(title, int(width * LETTERS_AN_INCH)), fontsize=12)
+    if handles:
+        columns = min(len(handles), max(1, int(width // LEGEND_ENTRY)), 5)
+        figure.legend(
+            handles=handles,
+            loc="outside lower center",
+            ncols=columns,
+            handlelength=handlelength,
+            handleheight=1.2,
+        )
+
+
+def is_first_of_row(panel: Axes) -> bool:
+    """Whether a panel stands at the left edge, where names and the label of the axis go."""
+    place = panel.get_subplotspec()
+    return place is not None and place.is_first_col()
 
 
 def bar_panels(
@@ -60,21 +83,24 @@ def bar_panels(
         paper: the paper's value, if it has one.
         floors: best floor of each graph, drawn as a dashed line.
     """
+    if log:
+        scores = {place: score for place, score in scores.items() if score.mean > 0}
     panels_of = [d for d in datasets if any(place[1] == d for place in scores)]
     bars = [m for m in methods if any(place[0] == m for place in scores)]
     if not panels_of:
         return None
     figure, panels = panel_grid(
-        [dataset_name(d) for d in panels_of], width=3.7 + 0.9 / len(panels_of), height=0.9 + 0.28 * len(bars)
+        [dataset_name(d) for d in panels_of], width=3.9, height=0.7 + 0.28 * len(bars)
     )
     has_paper = False
-    for place, (panel, dataset) in enumerate(zip(panels, panels_of, strict=True)):
+    for panel, dataset in zip(panels, panels_of, strict=True):
         here = {m: scores[m, dataset] for m in bars if (m, dataset) in scores}
         printed = {m: value for m in here if (value := paper(m, dataset)) is not None}
         has_paper = has_paper or bool(printed)
         reach = [score.mean + (score.std or 0) for score in here.values()] + [*printed.values()]
-        lows = [score.mean - (score.std or 0) for score in here.values()] + [*printed.values()]
+        lows = [score.mean - (score.std or 0) * (not log) for score in here.values()] + [*printed.values()]
         start = _start(lows, log) if log or not from_zero else 0.0
+        span = max(reach) - start or 1.0  # all may be zero
         for row, method in enumerate(bars):
             if method in here:
                 drawn = look(method)
@@ -93,11 +119,15 @@ def bar_panels(
         if log:
             panel.set_xscale("log")
             panel.set_xlim(start, max(reach) * (max(reach) / start) ** 0.45)
+            log_ticks(panel.xaxis, start, max(reach))
         else:
-            panel.set_xlim(start, start + 1.34 * (max(reach) - start))
-        name_rows(panel, [method_name(m) for m in bars], shown=is_first_of_row(place))
+            panel.set_xlim(start, start + 1.34 * span)
+        name_rows(panel, [method_name(m) for m in bars], shown=is_first_of_row(panel))
         panel.set_xlabel(label if start == 0 or log else f"{label}, from {start:g}")
-    _explain(figure, title, has_paper=has_paper, has_floor=bool(floors))
+    handles = [Line2D([], [], color="black", linewidth=1.0, label="± std; seeds in brackets")]
+    handles += [paper_handle()] if has_paper else []
+    handles += [floor_handle()] if floors else []
+    explain(figure, title, handles)
     return figure
 
 
@@ -127,8 +157,16 @@ def draw_bar(
     if score.std:
         low = max(score.mean - score.std, start)
         panel.plot([low, end], [row, row], color="black", linewidth=1.0, zorder=3)
+    # all values in one column at the right edge, where no bar, diamond or line reaches
     text = f"{score.mean:,.{decimals}f} ({score.n})"
-    panel.annotate(text, (end, row), xytext=(6, 0), textcoords="offset points", va="center", fontsize=8)
+    panel.text(1.0, row, text, transform=panel.get_yaxis_transform(), ha="right", va="center", fontsize=8)
+
+
+def log_ticks(axis: Axis, low: float, high: float) -> None:
+    """Plain numbers at 1, 2 and 5 of a decade, or at decades only where there are many."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 12 else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}" if value < 1 else f"{value:,.0f}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def name_rows(panel: Axes, names: Sequence[str], *, shown: bool) -> None:
@@ -181,13 +219,3 @@ def _start(lows: Sequence[float], log: bool) -> float:
     if log:
         return float(10 ** math.floor(math.log10(lowest * 0.7)))
     return max(0.0, 10.0 * math.floor((lowest - 2) / 10))
-
-
-def _explain(figure: Figure, title: str, *, has_paper: bool, has_floor: bool) -> None:
-    figure.suptitle(title, fontsize=12)
-    handles = [Line2D([], [], color="black", linewidth=1.0, label="± std; seeds in brackets")]
-    if has_paper:
-        handles.append(paper_handle())
-    if has_floor:
-        handles.append(floor_handle())
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))

@@ -57,6 +57,8 @@ def new_figure(width: float, height: float) -> Figure:
 
 def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write every format, the same bytes for the same figure: no dates, no versions."""
+    figure.draw_without_rendering()  # lays it out, once for all formats
+    figure.set_layout_engine("none")
     written = []
     for ending in FORMATS:
         metadata = {"Software": None} if ending == "png" else {"Date": None, "Creator": None}

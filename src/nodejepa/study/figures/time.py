@@ -6,9 +6,16 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullFormatter
 
-from nodejepa.study.figures.panels import bar_panels, is_first_of_row, method_handles, panel_grid
+from nodejepa.study.figures.panels import (
+    MIN_WIDTH,
+    bar_panels,
+    explain,
+    is_first_of_row,
+    log_ticks,
+    method_handles,
+    panel_grid,
+)
 from nodejepa.study.figures.style import look, new_figure
 from nodejepa.study.names import FLOORS, JEPA, dataset_name, method_name
 from nodejepa.study.paper import paper_total_seconds
@@ -39,14 +46,15 @@ def total_time_figure(records: Sequence[Record]) -> Figure | None:
 def epoch_time_figure(records: Sequence[Record]) -> Figure | None:
     """Seconds an epoch of both JEPA variants on every graph."""
     scores = scores_by(records, "epoch_seconds", by_method_and_dataset)
-    datasets = [d for d in datasets_of(records) if any((m, d) in scores for m in JEPA)]
+    shown = {place: score for place, score in scores.items() if place[0] in JEPA}
+    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in shown)]
     if not datasets:
         return None
-    figure = new_figure(1.9 + 1.35 * len(datasets), 3.6)
+    figure = new_figure(max(1.9 + 1.35 * len(datasets), MIN_WIDTH), 3.6)
     panel = figure.add_subplot()
     for side, method in zip((-0.2, 0.2), JEPA, strict=True):
         for place, dataset in enumerate(datasets):
-            score = scores.get((method, dataset))
+            score = shown.get((method, dataset))
             if score is None:
                 continue
             drawn = look(method)
@@ -70,14 +78,16 @@ def epoch_time_figure(records: Sequence[Record]) -> Figure | None:
                 fontsize=8,
             )
     panel.set_xticks(range(len(datasets)), [dataset_name(d) for d in datasets])
-    panel.set_ylabel("seconds an epoch")
-    panel.margins(y=0.12)
-    panel.set_title("Time of an epoch (CPU)")
+    panel.set_ylabel("seconds (logarithmic)")
+    panel.set_yscale("log")
+    low, high = min(score.mean for score in shown.values()), max(score.mean for score in shown.values())
+    panel.set_ylim(low / 3, high * (high / low * 3) ** 0.15)
+    log_ticks(panel.yaxis, low / 3, high)
     handles = [
         Patch(facecolor=drawn.colour, hatch=drawn.hatch, edgecolor="white", label=method_name(method))
         for method, drawn in ((method, look(method)) for method in JEPA)
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    explain(figure, "Time of an epoch (CPU)", handles)
     return figure
 
 
@@ -90,8 +100,8 @@ def accuracy_time_figure(records: Sequence[Record], accuracies: Sequence[Record]
     methods = [m for m in methods_of(records) if any(place[0] == m for place in both)]
     if not datasets:
         return None
-    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.6, height=3.0)
-    for place, (panel, dataset) in enumerate(zip(panels, datasets, strict=True)):
+    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.6, height=2.7)
+    for panel, dataset in zip(panels, datasets, strict=True):
         for method in (m for m in methods if (m, dataset) in both):
             score, drawn = scores[method, dataset], look(method)
             panel.errorbar(
@@ -108,15 +118,14 @@ def accuracy_time_figure(records: Sequence[Record], accuracies: Sequence[Record]
         floor = best_floor(scores, dataset)
         if floor is not None:
             panel.axhline(floor, color="#444444", linestyle="--", linewidth=1.0, zorder=1)
+        times = [seconds[place].mean for place in both if place[1] == dataset]
         panel.set_xscale("log")
-        panel.xaxis.set_minor_formatter(NullFormatter())
+        log_ticks(panel.xaxis, min(times), max(times))
         panel.margins(x=0.15, y=0.12)
         panel.grid(axis="both")
         panel.set_xlabel("training time (s, logarithmic)")
-        if is_first_of_row(place):
+        if is_first_of_row(panel):
             panel.set_ylabel("test accuracy (%)")
-    figure.suptitle("Accuracy (fair probe) against training time on a CPU; dashed: best floor", fontsize=12)
-    figure.legend(
-        handles=method_handles(methods, lines=False), loc="outside lower center", ncols=min(4, len(methods))
-    )
+    title = "Accuracy (fair probe) against training time on a CPU; dashed: best floor"
+    explain(figure, title, method_handles(methods, lines=False))
     return figure

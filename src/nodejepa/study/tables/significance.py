@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from nodejepa.study.contrasts import Contrast, contrasts
@@ -95,7 +96,7 @@ def _row(contrast: Contrast, printed: PrintedTest | None) -> Row:
     names = (text_cell(dataset_name(contrast.dataset)), text_cell(method_name(contrast.opponent)))
     theirs = (
         number_cell(None if printed is None else printed.difference, signed=True),
-        p_cell(None if printed is None else printed.p),
+        _printed_p(None if printed is None else printed.p),
     )
     if found is None:
         empty = number_cell(None)
@@ -111,6 +112,12 @@ def _row(contrast: Contrast, printed: PrintedTest | None) -> Row:
         text_cell(seeds),
         *theirs,
     )
+
+
+def _printed_p(p: float | None) -> Cell:
+    """With the digits that the paper gives."""
+    cell = p_cell(p)
+    return cell if p is None else replace(cell, text=f"{p:.{3 if p >= 0.001 else 4}f}")
 
 
 def _interval(low: float | None, high: float | None) -> Cell:
