@@ -16,6 +16,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from nodejepa import DataError, GraphError, NodeJEPAError, load_graph, read_graph
+from nodejepa.io.matrix_market import read_matrix_market
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
 CSV = "source,target\n" + "".join(f"{a},{b}\n" for a, b in EDGES)
@@ -293,12 +294,39 @@ def test_matrix_market(tmp_path, field, packed):
         "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2 -1.0\n",
         "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2 nan\n",
         "%%MatrixMarket nonsense\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2 1.0\n2 3 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1.5 2 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n0 2 1.0\n",
+        "%%MatrixMarket matrix coordinate real symmetric\n4 5 1\n2 1 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 x 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n-4 4 1\n1 2 1.0\n",
+        "%%MatrixMarket matrix coordinate real skew-symmetric\n4 4 1\n2 1 1.0\n",
         "%%MatrixMarket matrix coordinate real general\n",
     ],
 )
 def test_broken_matrix_market(tmp_path, content):
     with pytest.raises(NodeJEPAError):
         load_graph(write(tmp_path / "a.mtx", content))
+
+
+@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
+@pytest.mark.parametrize("density", [0.0, 0.3])
+def test_matrix_market_is_read_as_scipy_reads_it(tmp_path, symmetry, density):
+    matrix = sp.random_array((9, 9), density=density, rng=np.random.default_rng(1))
+    if symmetry != "general":
+        matrix = sp.coo_array(matrix + matrix.T if symmetry == "symmetric" else matrix - matrix.T)
+    scipy.io.mmwrite(tmp_path / "a.mtx", matrix, symmetry=symmetry, comment="two\nlines")
+    ours = read_matrix_market(tmp_path / "a.mtx", None)
+    np.testing.assert_array_equal(ours.toarray(), scipy.io.mmread(tmp_path / "a.mtx").toarray())
+
+
+def test_dense_matrix_market_features(tmp_path):
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    scipy.io.mmwrite(tmp_path / "x.mtx", x)
+    sp.save_npz(tmp_path / "a.npz", MATRIX)
+    graph = load_graph(tmp_path / "a.npz", tmp_path / "x.mtx")
+    np.testing.assert_allclose(graph.features.toarray(), x, rtol=1e-6)
 
 
 def test_matrix_with_a_node_table(tmp_path):

@@ -10,13 +10,17 @@ import scipy.sparse as sp
 from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.io.feature_schema import FeatureSchema, InfinitePolicy, MissingPolicy, TextPolicy
+from nodejepa.io.feature_schema import (
+    STRUCTURAL_WIDTH,
+    FeatureSchema,
+    InfinitePolicy,
+    MissingPolicy,
+    TextPolicy,
+)
 from nodejepa.io.join import Joined
 from nodejepa.io.report import ReadReport
 from nodejepa.io.rows import Nodes
 from nodejepa.progress import progress_bar
-
-STRUCTURAL_WIDTH = 11  # PageRank, degree, clustering and 8 spectral coordinates
 
 
 def build_graph(joined: Joined, directed: bool, report: ReadReport) -> Graph:

@@ -51,7 +51,8 @@ def interpret(values: pa.ChunkedArray, typed: bool, where: str) -> Cells:
     if pa.types.is_temporal(kind):
         return Cells("time", _moments(values, where))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return Cells("vector", _vectors(values, where))
+        rows = _vectors(values, where)
+        return Cells("vector", rows) if rows.shape[1] else Cells("empty", _NONE)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
         return Cells("words", _NONE, values.cast(pa.large_string()))
     raise GraphError(
@@ -179,5 +180,5 @@ def _vectors(values: pa.ChunkedArray, where: str) -> Numbers:
     present = np.asarray(pc.is_valid(values).to_numpy(), dtype=bool)
     rows = np.full((len(values), width), np.nan)
     flat = pc.list_flatten(values.drop_null()).cast(pa.float64(), safe=False)
-    rows[present] = flat.to_numpy().reshape(-1, width)
+    rows[present] = flat.to_numpy().reshape(present.sum(), width)
     return rows

@@ -19,6 +19,7 @@ ColumnKind: TypeAlias = Literal["numeric", "boolean", "time", "vector", "categor
 KINDS: tuple[ColumnKind, ...] = ("numeric", "boolean", "time", "vector", "category", "text")
 MAX_CATEGORIES = 100
 TEXT_BUCKETS = 128
+_MOST_BUCKETS = 1 << 20
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -75,13 +76,25 @@ class FeatureColumn:
                 buckets=int(content.get("buckets", 0)),
                 indicator=bool(content.get("indicator", False)),
             )
-            sound = column.kind in KINDS and len(column.mean) == len(column.scale) and column.width > 0
-            sound = sound and bool(np.all(np.isfinite(column.mean)) and np.all(np.array(column.scale) > 0))
+            sound = column._is_sound()
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             sound = False
-        if not sound or not 0 <= column.buckets <= 1 << 20:
+        if not sound:
             raise DataError(f"not a column of a feature schema: {str(content)[:200]}", where="feature schema")
         return column
+
+    def _is_sound(self) -> bool:
+        """Whether the fields are those of the kind."""
+        parts = (len(self.mean), len(self.categories), self.buckets)
+        finite = bool(np.isfinite(self.mean).all() and np.isfinite(self.scale).all())
+        scaled = finite and len(self.mean) == len(self.scale) and all(scale > 0 for scale in self.scale)
+        if self.kind == "category":
+            return parts == (0, len(set(self.categories)), 0) and self.width > 0
+        if self.kind == "text":
+            return parts[:2] == (0, 0) and 0 < self.buckets <= _MOST_BUCKETS
+        if self.kind == "vector":
+            return scaled and parts == (max(1, len(self.mean)), 0, 0)
+        return scaled and self.kind in KINDS and parts == (1, 0, 0)
 
 
 def fit_column(

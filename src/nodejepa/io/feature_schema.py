@@ -30,6 +30,8 @@ TextPolicy: TypeAlias = Literal["refuse", "hash", "ignore"]
 MissingPolicy: TypeAlias = Literal["fill", "refuse"]
 InfinitePolicy: TypeAlias = Literal["refuse", "missing"]
 
+STRUCTURAL_WIDTH = 11  # PageRank, degree, clustering and 8 spectral coordinates
+
 _FORMAT = "nodejepa feature schema"
 _VERSION = 1
 _SPARSE_BELOW = 0.2  # share of non-zeros from which on a dense matrix is the smaller one
@@ -168,7 +170,9 @@ class FeatureSchema:
         missing, infinite = content.get("missing"), content.get("infinite")
         sound = (
             isinstance(columns, list)
-            and all(type(n) is int and n >= 0 for n in (structural, 0 if width is None else width))
+            and type(structural) is int
+            and structural in (0, STRUCTURAL_WIDTH)
+            and (width is None or (type(width) is int and width >= 0 and not columns))
             and missing in get_args(MissingPolicy)
             and infinite in get_args(InfinitePolicy)
         )

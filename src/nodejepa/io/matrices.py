@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import re
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import scipy.io
 import scipy.sparse as sp
 
 from nodejepa.errors import DataError, GraphError
 from nodejepa.graph_checks import Features, check_positions, read_features, read_sparse
-from nodejepa.io.files_in import byte_stream, reading
+from nodejepa.io.files_in import reading
+from nodejepa.io.matrix_market import read_matrix_market
 
 MATRIX_FORMATS = ("npz", "npy", "mtx")
 _EDGES = ("edge_index", "edges")
@@ -96,7 +94,7 @@ class MatrixFile:
                 raise GraphError(
                     f"an array of {dense.dtype} and shape {dense.shape} holds no edges", where=self.where
                 )
-            found = sp.coo_array(dense)
+            found = sp.coo_array(dense.astype(np.float64))  # SciPy has no half precision
         matrix = read_sparse(found, self.where)
         if matrix.shape[0] != matrix.shape[1]:
             raise GraphError(
@@ -139,7 +137,7 @@ def open_matrix(path: Path, kind: str, compression: str | None) -> MatrixFile:
     """Read an npz, npy or MatrixMarket file."""
     where = str(path)
     if kind == "mtx":
-        return MatrixFile(where, {"matrix": _read_mtx(path, compression)})
+        return MatrixFile(where, {"matrix": read_matrix_market(path, compression)})
     if compression is not None:
         raise DataError(f"{kind} within another compression", where=where, fix="Decompress it first.")
     if kind == "npy":
@@ -186,38 +184,6 @@ def _assembled(arrays: dict[str, Any], where: str) -> dict[str, Any]:
         out[prefix.rstrip("_") or "matrix"] = matrix
     out.pop("_is_array", None)
     return out
-
-
-def _read_mtx(path: Path, compression: str | None) -> Any:
-    where = str(path)
-    if compression not in (None, "gzip"):
-        raise DataError(f"MatrixMarket in {compression}", where=where, fix="Decompress it, or use .gz.")
-    with reading(where):
-        _refuse_impossible_size(path, compression)
-        if compression is None:
-            matrix = scipy.io.mmread(str(path))
-        else:
-            with gzip.open(path, "rb") as file:
-                matrix = scipy.io.mmread(file)
-        return sp.coo_array(matrix) if np.asarray(matrix.dtype).dtype.kind != "c" else _refuse_complex(where)
-
-
-def _refuse_impossible_size(path: Path, compression: str | None) -> None:
-    """Room is made for what the header promises: refuse more entries than the file has bytes."""
-    with byte_stream(path, compression) as stream:
-        start = stream.read(1 << 16).decode("latin-1")
-    sizes = next((line for line in start.splitlines() if not re.match(r"\s*(%|$)", line)), "")
-    numbers = [int(part) for part in sizes.split()]
-    promised = numbers[2] if len(numbers) > 2 else int(np.prod(numbers, dtype=np.float64))
-    ratio = 1 if compression is None else 1000
-    if promised > ratio * path.stat().st_size:
-        raise DataError(
-            f"its header promises {promised} entries, the file is too short for them", where=str(path)
-        )
-
-
-def _refuse_complex(where: str) -> Any:
-    raise GraphError("the matrix holds complex numbers", where=where, fix="Edge weights are real numbers.")
 
 
 def _features(found: Any, where: str) -> Features:

@@ -1,0 +1,349 @@
+"""Bad inputs by the hundred: each ends in a NodeJEPAError or in a sound graph, never in anything else.
+
+Every case is drawn from its own seed, so a failure can be repeated by its number.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import string
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from nodejepa import FeatureSchema, NodeJEPAError, read_graph
+
+CELLS = [
+    "",
+    " ",
+    "nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "-0",
+    "007",
+    "9" * 25,
+    str(2**63),
+    "1.5",
+    "1,5",
+    "true",
+    "NULL",
+    "2024-02-30",
+    "2024-02-29T12:00:00Z",
+    '"',
+    '""',
+    '"open',
+    "it's",
+    "\0",
+    "\u202e",
+    "\U0001f600",
+    "<b>",
+    "=1+1",
+    "../../x",
+    "x" * 3000,
+    "[1, 2]",
+    "a\tb",
+    "a;b",
+    "a\rb",
+    "#",
+    "%",
+    "\ufeff",
+]
+HEADERS = [
+    "source",
+    "target",
+    "weight",
+    "id",
+    "",
+    " ",
+    "source",
+    "1",
+    "a,b",
+    '"q',
+    "label",
+    "x" * 500,
+    "\0",
+    "é",
+]
+BYTES = [
+    b"\xff",
+    b"\xfe\xff",
+    b"\x00",
+    b'"',
+    b"\n",
+    b"\r",
+    b",",
+    b";",
+    b"\t",
+    b"#",
+    b"\xef\xbb\xbf",
+    b"\x1a",
+    b"9" * 40,
+]
+
+
+def good_csv(rng):
+    rows = [f"n{rng.randrange(20)},n{rng.randrange(20)},{rng.random():.3f}" for _ in range(30)]
+    return ("source,target,weight\n" + "\n".join(rows) + "\n").encode()
+
+
+def good_nodes(rng):
+    rows = [f"n{i},{rng.random():.3f},{rng.choice(['red', 'blue'])},{rng.choice('tf')}" for i in range(20)]
+    return ("id,size,colour,y\n" + "\n".join(rows) + "\n").encode()
+
+
+def good_parquet(rng):
+    table = pa.table(
+        {"source": [f"n{rng.randrange(9)}" for _ in range(30)], "target": ["n0", "n1", "n2"] * 10}
+    )
+    return in_memory(
+        lambda file: pq.write_table(table, file, compression=rng.choice(["none", "snappy", "zstd"]))
+    )
+
+
+def good_npz(rng):
+    matrix = sp.random_array((9, 9), density=0.3, rng=np.random.default_rng(rng.randrange(99)), format="csr")
+    if rng.random() < 0.5:
+        return in_memory(lambda file: sp.save_npz(file, matrix, compressed=rng.random() < 0.5))
+    arrays = {"edge_index": np.array([[0, 1, 2], [1, 2, 3]]), "x": np.eye(4), "y": np.array([0, 1, 0, 1])}
+    return in_memory(lambda file: np.savez(file, **arrays))
+
+
+def good_npy(rng):
+    return in_memory(
+        lambda file: np.save(file, np.array([[rng.randrange(9) for _ in range(8)] for _ in range(2)]))
+    )
+
+
+def good_mtx(rng):
+    matrix = sp.random_array((9, 9), density=0.3, rng=np.random.default_rng(rng.randrange(99)))
+    return in_memory(lambda file: scipy.io.mmwrite(file, matrix))
+
+
+def in_memory(write):
+    file = io.BytesIO()
+    write(file)
+    return file.getvalue()
+
+
+def mutated(content, rng):
+    """A few bytes flipped, cut out, doubled, moved or replaced by something nasty."""
+    content = bytearray(content)
+    for _ in range(rng.choice([1, 1, 2, 5, 20])):
+        if not content:
+            break
+        at = rng.randrange(len(content))
+        match rng.randrange(6):
+            case 0:
+                content[at] ^= 1 << rng.randrange(8)
+            case 1:
+                content[at : at + rng.randrange(1, 30)] = b""
+            case 2:
+                content[at:at] = content[at : at + rng.randrange(1, 60)]
+            case 3:
+                content[at:at] = rng.choice(BYTES)
+            case 4:
+                content[at] = rng.randrange(256)
+            case 5 if rng.random() < 0.3:
+                del content[at:]
+    return bytes(content)
+
+
+def sound(loaded):
+    """What a graph promises, whatever it was read from."""
+    graph = loaded.graph
+    matrix = graph.adjacency
+    matrix.check_format(full_check=True)
+    assert matrix.shape == (graph.num_nodes, graph.num_nodes)
+    assert graph.num_nodes > 0
+    assert np.isfinite(matrix.data).all()
+    assert (matrix.data > 0).all()
+    assert not matrix.diagonal().any()
+    assert graph.directed or abs(matrix - matrix.T).max() == 0
+    values = graph.features.data if sp.issparse(graph.features) else graph.features
+    assert np.isfinite(values).all()
+    assert graph.features.shape == (graph.num_nodes, loaded.schema.width)
+    if graph.node_ids is not None:
+        assert len(set(graph.node_ids.tolist())) == graph.num_nodes
+    if loaded.labels is not None:
+        assert loaded.labels.shape == (graph.num_nodes,)
+        assert -1 <= loaded.labels.min() <= loaded.labels.max() < len(loaded.class_names)
+    assert FeatureSchema.from_dict(loaded.schema.to_dict()) == loaded.schema
+    assert all(isinstance(note, str) for note in loaded.notes)
+
+
+def outcome(edges, nodes=None, **options):
+    """Read it: True if there is a graph, False for an error that says what is wrong; anything else fails."""
+    try:
+        loaded = read_graph(edges, nodes, structural=False, **options)
+    except NodeJEPAError:
+        return False
+    sound(loaded)
+    return True
+
+
+MAKERS = {"csv": good_csv, "parquet": good_parquet, "npz": good_npz, "npy": good_npy, "mtx": good_mtx}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_the_unharmed_files_are_read(tmp_path, kind):
+    path = tmp_path / f"e.{kind}"
+    path.write_bytes(MAKERS[kind](random.Random(0)))
+    assert outcome(path)
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("kind", MAKERS)
+def test_mutated_files(tmp_path, kind, seed):
+    rng = random.Random(f"{kind} {seed}")
+    path = tmp_path / f"e.{kind}"
+    content = MAKERS[kind](rng)
+    for round_ in range(3):
+        path.write_bytes(mutated(content, rng))
+        outcome(path, directed=bool(round_ % 2))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_mutated_compressed_files(tmp_path, seed):
+    rng = random.Random(f"gz {seed}")
+    path = tmp_path / "e.csv.gz"
+    packed = gzip.compress(good_csv(rng))
+    path.write_bytes(mutated(packed, rng) if seed % 2 else gzip.compress(mutated(good_csv(rng), rng)))
+    outcome(path)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_mutated_node_tables(tmp_path, seed):
+    rng = random.Random(f"nodes {seed}")
+    (tmp_path / "e.csv").write_bytes(good_csv(rng))
+    (tmp_path / "n.csv").write_bytes(mutated(good_nodes(rng), rng))
+    for text in ("refuse", "hash"):
+        outcome(tmp_path / "e.csv", tmp_path / "n.csv", text=text, labels="y" if seed % 2 else None)
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_random_tables_of_nasty_cells(tmp_path, seed):
+    rng = random.Random(f"cells {seed}")
+    delimiter = rng.choice(",;\t |")
+    ending = rng.choice(["\n", "\r\n", "\r"])
+    for name in ("e.csv", "n.csv"):
+        width = rng.randrange(1, 6)
+        rows = [[rng.choice(HEADERS) for _ in range(width)]] if rng.random() < 0.8 else []
+        for _ in range(rng.randrange(12)):
+            wanted = width if rng.random() < 0.97 else rng.randrange(7)
+            plain = rng.choice(string.ascii_letters) if rng.random() < 0.6 else rng.choice(CELLS)
+            rows.append([plain, *(rng.choice([*"abc", *CELLS]) for _ in range(wanted - 1))])
+        quote = rng.random() < 0.5
+        text = ending.join(
+            delimiter.join(f'"{c.replace(chr(34), chr(34) * 2)}"' if quote else c for c in r) for r in rows
+        )
+        (tmp_path / name).write_bytes(text.encode("utf-8"))
+    outcome(tmp_path / "e.csv")
+    outcome(tmp_path / "e.csv", tmp_path / "n.csv", text="hash", infinite="missing")
+
+
+def random_column(rng, rows):
+    """An Arrow column of any type, with gaps."""
+    makers = [
+        lambda: pa.array([rng.choice([None, 0, 1, -1, 2**62]) for _ in range(rows)], pa.int64()),
+        lambda: pa.array([rng.choice([0, 2**64 - 1]) for _ in range(rows)], pa.uint64()),
+        lambda: pa.array(
+            [rng.choice([None, 0.0, -1.5, 1e308, float("nan"), float("inf")]) for _ in range(rows)]
+        ),
+        lambda: pa.array([rng.choice(["", "a", "b", None, *CELLS]) for _ in range(rows)], pa.string()),
+        lambda: pa.array([rng.choice(CELLS) for _ in range(rows)], pa.large_string()),
+        lambda: pa.array([rng.choice(CELLS) for _ in range(rows)]).dictionary_encode(),
+        lambda: pa.array([rng.choice([True, False, None]) for _ in range(rows)], pa.bool_()),
+        lambda: pa.array([rng.choice([b"\xff", b"a", None]) for _ in range(rows)], pa.binary()),
+        lambda: pa.array([rng.choice([b"0" * 16, b"1" * 16]) for _ in range(rows)], pa.binary(16)),
+        lambda: pa.array([[1.0] * rng.randrange(3) for _ in range(rows)], pa.list_(pa.float64())),
+        lambda: pa.array(
+            [rng.choice([[1.0, None], [2.0, float("inf")]]) for _ in range(rows)], pa.list_(pa.float32(), 2)
+        ),
+        lambda: pa.array([{"a": 1}] * rows),
+        lambda: pa.nulls(rows),
+        lambda: pa.array(
+            [rng.choice([None, 0, 2**50]) for _ in range(rows)], pa.timestamp(rng.choice(["s", "ns"]))
+        ),
+        lambda: pa.array([rng.choice([None, 0, 10]) for _ in range(rows)], pa.date32()),
+        lambda: pa.array([rng.choice([None, 0, 10]) for _ in range(rows)], pa.time32("s")),
+        lambda: pa.array([rng.choice([None, 0, 10]) for _ in range(rows)], pa.duration("ms")),
+        lambda: pa.array([rng.randrange(rows) for _ in range(rows)], pa.int32()),
+        lambda: pa.array([f"n{rng.randrange(rows)}" for _ in range(rows)]),
+        lambda: pa.array([1.5] * rows, pa.float16()),
+        lambda: pa.array(range(rows)),
+    ]
+    return rng.choice(makers)()
+
+
+def random_table(rng):
+    rows = rng.choice([1, 2, 7, 30])
+    columns = [random_column(rng, rows) for _ in range(rng.randrange(1, 6))]
+    names = [rng.choice([*HEADERS, *(f"c{i}" for i in range(9))]) for _ in columns]
+    return pa.table(columns, names=names)
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_random_typed_tables(tmp_path, seed):
+    rng = random.Random(f"typed {seed}")
+    edges, nodes = random_table(rng), random_table(rng)
+    if seed % 3 == 0:
+        pq.write_table(edges, tmp_path / "e.parquet")
+        edges = tmp_path / "e.parquet"
+    options = {
+        "text": rng.choice(["refuse", "hash", "ignore"]),
+        "missing": rng.choice(["fill", "fill", "refuse"]),
+        "infinite": rng.choice(["refuse", "missing"]),
+        "unknown_ids": rng.choice(["add", "drop", "refuse"]),
+    }
+    labels = rng.choice([None, *nodes.column_names])
+    outcome(edges)
+    outcome(edges, nodes, labels=labels, **options)
+    numbered = pa.table({"source": list(range(nodes.num_rows)), "target": [0] * nodes.num_rows})
+    named = pa.table(
+        [pa.array(range(nodes.num_rows)), *nodes.columns], names=["id", *map(str, range(nodes.num_columns))]
+    )
+    outcome(numbered, named, **options)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_archives(tmp_path, seed):
+    rng = random.Random(f"arrays {seed}")
+    arrays = {}
+    for name in rng.sample(
+        ["edge_index", "x", "y", "adj", "data", "indices", "indptr", "shape", "node_ids", "row"], 5
+    ):
+        shape = rng.choice([(), (0,), (2,), (2, 3), (3, 2), (4, 4), (2, 2, 2)])
+        kind = rng.choice(["i8", "u8", "f8", "f2", "?", "c16", "U3", "S3", "M8[s]"])
+        numbers = np.random.default_rng(seed).integers(0, rng.choice([1, 4, 2**40]), size=shape)
+        with np.errstate(over="ignore"):
+            arrays[name] = numbers.astype(kind)
+    np.savez(tmp_path / "a.npz", **arrays)
+    outcome(tmp_path / "a.npz")
+    edges = pa.table({"u": [0, 1], "v": [1, 0]})
+    outcome(edges, tmp_path / "a.npz", labels=rng.choice([None, "y"]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_schemas(seed):
+    """A damaged schema is refused, or applies; it never breaks the reader."""
+    rng = random.Random(f"schema {seed}")
+    nodes = pa.table(
+        {"id": list("abc"), "n": [1.0, None, 3.0], "c": ["p", "q", "p"], "z": [[1.0, 2.0]] * 2 + [[3.0, 1.0]]}
+    )
+    edges = pa.table({"u": list("ab"), "v": list("bc")})
+    content = read_graph(edges, nodes).schema.to_dict()
+    place = rng.choice([content, *content["columns"]])
+    key = rng.choice(list(place))
+    place[key] = rng.choice([None, 0, -1, "x", [], [1.0], ["p"], {}, 1e400, True, 10**30])
+    try:
+        schema = FeatureSchema.from_dict(content)
+    except NodeJEPAError:
+        return
+    outcome(edges, nodes, schema=schema)
