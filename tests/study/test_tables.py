@@ -281,16 +281,32 @@ def test_presets_and_splits_stand_apart():
         record("bgrl", "photo", 42, 86.0) | {"preset": "official"},
         record("dgi", "photo", 42, 90.0) | {"split": "random-10-10-80"},
     ]
-    assert [r["method"] for r in with_preset_names(records)] == ["dgi", "dgi (official)", "bgrl", "dgi"]
+    renamed = [r["method"] for r in with_preset_names(records)]
+    assert renamed == ["dgi", "dgi (official)", "bgrl (official)", "dgi"]
+    assert with_preset_names([{**records[0], "preset": "default"}])[0]["method"] == "dgi"
     assert sorted(by_split(records)) == ["", "random-10-10-80"]
-    assert sorted(by_split(records[3:])) == [""]
     tables = {table.name: table for table in tables_of("main", records)}
     assert rows_of(tables["main"])[:3] == [
         ["DGI", "80.00 (1)"],
-        ["BGRL", "86.00 (1)"],
+        ["BGRL (official)", "86.00 (1)"],
         ["DGI (official)", "85.00 (1)"],
     ]
     assert rows_of(tables["main-random-10-10-80"])[0] == ["DGI", "90.00 (1)"]
+    assert "main-paper-probe-random-10-10-80" not in tables
+
+
+def test_other_splits_do_not_stand_beside_the_papers_figures():
+    records = [
+        record(method, "photo", seed, 80.0 + seed) | {"split": "random-10-10-80"}
+        for method in ("nodejepa", "dgi")
+        for seed in (42, 43)
+    ]
+    tables = {table.name: table for table in tables_of("main", records)}
+    assert "main-paper-probe" not in tables
+    assert tables["main"].title == "Test accuracy (%) under the fair probe, split random-10-10-80"
+    assert all(row[-2:] == ["-", "-"] for row in rows_of(tables["significance-nodejepa"]))
+    assert all(row[-1] == "-" for row in rows_of(tables["wins"]))
+    assert all(row[2] == "-" for row in rows_of(tables["ranks"]))
 
 
 def test_kind_of_a_study():

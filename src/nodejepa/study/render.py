@@ -82,21 +82,22 @@ def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ())
         make = {"fewshot": fewshot_table, "ablation": ablation_table, "finetune": finetune_table}[kind]
         return [make(records)]
     tables = []
-    for split, part in by_split(records).items():
-        made = [main_table(part), ranks_table(part)]
-        if not split:
-            made += [paper_comparison_table(part), effective_rank_table(part), geometry_table(part)]
+    parts = by_split(records)
+    for split, part in parts.items():
+        made = [main_table(part), ranks_table(part), effective_rank_table(part), geometry_table(part)]
+        made += [] if split else [paper_comparison_table(part)]
         present = [variant for variant in JEPA if variant in methods_of(part, floors=False)]
         made += [significance_table(part, variant) for variant in present]
         made += [wins_table(part)] if present else []
-        tables += [_for_split(table, split) for table in made]
+        tables += [_for_split(table, split, alone=len(parts) == 1) for table in made]
     return tables
 
 
-def _for_split(table: Table, split: str) -> Table:
+def _for_split(table: Table, split: str, *, alone: bool) -> Table:
     if not split:
         return table
-    return replace(table, name=f"{table.name}-{split}", title=f"{table.title}, split {split}")
+    name = table.name if alone else f"{table.name}-{split}"
+    return replace(table, name=name, title=f"{table.title}, split {split}")
 
 
 def figures_of(
@@ -110,7 +111,7 @@ def figures_of(
         return {
             "total-time": partial(time.total_time_figure, records),
             "epoch-time": partial(time.epoch_time_figure, records),
-            "accuracy-time": partial(time.accuracy_time_figure, records, _paper_splits(main)),
+            "accuracy-time": partial(time.accuracy_time_figure, records, _drawn_part(main)),
         }
     if kind == "fewshot":
         return {"fewshot": partial(fewshot.fewshot_figure, borrow_floors(records, main))}
@@ -118,7 +119,7 @@ def figures_of(
         return {"ablation": partial(ablation.ablation_figure, borrow_floors(records, main))}
     if kind == "finetune":
         return {}
-    part = _paper_splits(records)
+    part = _drawn_part(records)
     shape = {
         "effective-rank": partial(geometry.effective_rank_figure, part),
         "mean-std": partial(geometry.mean_std_figure, part),
@@ -134,8 +135,10 @@ def figures_of(
     }
 
 
-def _paper_splits(records: Sequence[Record]) -> list[Record]:
-    return by_split(with_preset_names(records)).get("", [])
+def _drawn_part(records: Sequence[Record]) -> list[Record]:
+    """The part of a study that is drawn: the paper's splits, or the only ones there are."""
+    parts = by_split(with_preset_names(records))
+    return parts.get("") or (next(iter(parts.values())) if len(parts) == 1 else [])
 
 
 def _draw(kind: str, records: Sequence[Record], main: Sequence[Record], folder: Path) -> list[Path]:

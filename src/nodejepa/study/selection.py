@@ -58,18 +58,16 @@ def best_floor(scores: dict[tuple[str, str], Summary], dataset: str) -> float | 
 
 
 def with_preset_names(records: Sequence[Record]) -> list[Record]:
-    """Each method under its leading preset keeps its name; another preset makes it another method.
+    """A method under preset ``paper`` (or ``default``, if that was not run) keeps its name.
 
-    Leading is ``paper`` where it was run, else ``default``: ranks and tests compare those.
+    Another preset makes it another method, which ranks and the paper's figures do not know.
     """
-    presets: dict[str, set[str]] = defaultdict(set)
-    for record in records:
-        presets[str(record["method"])].add(str(record.get("preset")))
+    with_paper = {record["method"] for record in records if record.get("preset") == "paper"}
     renamed = []
     for record in records:
-        name, preset = str(record["method"]), str(record.get("preset"))
-        leading = min(presets[name], key=lambda p: (("paper", "default", "None", p).index(p), p))
-        renamed.append(record if preset == leading else {**record, "method": f"{name} ({preset})"})
+        name, preset = str(record["method"]), record.get("preset")
+        plain = preset == "paper" or (preset in ("default", None) and name not in with_paper)
+        renamed.append(record if plain else {**record, "method": f"{name} ({preset})"})
     return renamed
 
 
@@ -79,9 +77,12 @@ def by_split(records: Sequence[Record]) -> dict[str, list[Record]]:
     for record in records:
         split = str(record.get("split"))
         parts["" if split in _PAPER_SPLITS else split].append(record)
-    if len(parts) == 1:  # a study on one other split needs no further name
-        return {"": next(iter(parts.values()))}
     return {name: parts[name] for name in sorted(parts)}
+
+
+def on_paper_splits(records: Iterable[Record]) -> bool:
+    """Whether all figures may stand beside the paper's."""
+    return all(str(record.get("split")) in _PAPER_SPLITS for record in records)
 
 
 def borrow_floors(records: Sequence[Record], main: Sequence[Record]) -> list[Record]:

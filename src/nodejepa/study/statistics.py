@@ -113,7 +113,8 @@ def welch_error(left: Summary, right: Summary) -> tuple[float | None, float]:
     a, b = left.std**2 / left.n, right.std**2 / right.n
     if a + b == 0:
         return 0.0, 0.0
-    return math.sqrt(a + b), (a + b) ** 2 / (a**2 / (left.n - 1) + b**2 / (right.n - 1))
+    share = a / (a + b)  # squares of tiny variances would vanish, those of their shares do not
+    return math.sqrt(a + b), 1 / (share**2 / (left.n - 1) + (1 - share) ** 2 / (right.n - 1))
 
 
 def two_sided_p(t: float, freedom: float) -> float:

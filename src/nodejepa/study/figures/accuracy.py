@@ -17,6 +17,7 @@ from nodejepa.study.selection import (
     by_method_and_dataset,
     datasets_of,
     methods_of,
+    on_paper_splits,
     scores_by,
 )
 from nodejepa.study.tables.ranks import paper_ranks
@@ -28,8 +29,10 @@ def accuracy_figure(records: Sequence[Record]) -> Figure | None:
     datasets = datasets_of(records)
     floors = {d: floor for d in datasets if (floor := best_floor(scores, d)) is not None}
 
+    comparable = on_paper_splits(records)
+
     def printed(method: str, dataset: str) -> float | None:
-        found = paper_accuracy(method, dataset)
+        found = paper_accuracy(method, dataset) if comparable else None
         return None if found is None else found.mean
 
     return bar_panels(
@@ -51,7 +54,7 @@ def average_rank_figure(records: Sequence[Record]) -> Figure | None:
     if not ranking.average:
         return None
     order = sorted(ranking.average, key=lambda method: (ranking.average[method], method))
-    printed = paper_ranks(ranking.datasets, ranking.average)
+    printed = paper_ranks(ranking.datasets, ranking.average) if on_paper_splits(records) else {}
     figure = new_figure(6.4, 1.7 + 0.34 * len(order))
     panel = figure.add_subplot()
     for row, method in enumerate(order):

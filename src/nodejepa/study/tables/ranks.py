@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from nodejepa.study.contrasts import rank_methods
 from nodejepa.study.names import FLOORS, SELF_SUPERVISED, dataset_name, method_name
 from nodejepa.study.paper import paper_accuracy, paper_average_rank, paper_source
-from nodejepa.study.selection import Record, by_method_and_dataset, methods_of, scores_by
+from nodejepa.study.selection import Record, by_method_and_dataset, methods_of, on_paper_splits, scores_by
 from nodejepa.study.statistics import average_ranks
 from nodejepa.study.table import MISSING, Cell, Column, Row, Table, number_cell, text_cell, text_column
 from nodejepa.study.tables.wording import FAIR_PROBE
@@ -29,7 +29,7 @@ def ranks_table(records: Sequence[Record]) -> Table:
     ours = rank_methods(records)
     ours_paper_probe = rank_methods(records, field="test_accuracy_paper_probe")
     with_floors = rank_methods(records, (*SELF_SUPERVISED, *FLOORS))
-    printed = paper_ranks(ours.datasets, ours.average)
+    printed = paper_ranks(ours.datasets, ours.average) if on_paper_splits(records) else {}
     seeds = scores_by(records, "test_accuracy", by_method_and_dataset)
     rows: list[Row] = []
     for method in methods_of(records):

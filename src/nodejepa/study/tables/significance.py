@@ -9,7 +9,7 @@ from itertools import groupby
 from nodejepa.study.contrasts import Contrast, contrasts
 from nodejepa.study.names import FLOORS, JEPA, dataset_name, method_name
 from nodejepa.study.paper import PrintedTest, paper_tests
-from nodejepa.study.selection import Record, methods_of
+from nodejepa.study.selection import Record, methods_of, on_paper_splits
 from nodejepa.study.statistics import outcome
 from nodejepa.study.table import (
     MISSING,
@@ -27,7 +27,8 @@ from nodejepa.study.tables.wording import FAIR_PROBE, FLOORS_NOTE
 
 def significance_table(records: Sequence[Record], variant: str) -> Table:
     """Difference, its confidence interval and p, raw and corrected, beside the paper's."""
-    printed = {(row.dataset, row.baseline): row for row in paper_tests(variant)} if variant in JEPA else {}
+    tests = paper_tests(variant) if on_paper_splits(records) else ()
+    printed = {(row.dataset, row.baseline): row for row in tests}
     groups = [
         tuple(_row(contrast, printed.get((dataset, contrast.opponent))) for contrast in group)
         for dataset, group in groupby(contrasts(records, variant), key=lambda contrast: contrast.dataset)
@@ -64,7 +65,7 @@ def wins_table(records: Sequence[Record]) -> Table:
     groups = []
     for variant in (name for name in JEPA if name in methods_of(records, floors=False)):
         found = contrasts(records, variant)
-        printed = paper_tests(variant)
+        printed = paper_tests(variant) if on_paper_splits(records) else ()
         opponents = [name for name in methods_of(records) if name != variant]
         rows = [_wins_row(variant, method_name(name), found, printed, [name]) for name in opponents]
         baselines = [name for name in opponents if name not in FLOORS]
