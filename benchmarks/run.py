@@ -16,6 +16,7 @@ from pathlib import Path
 from nodejepa.files import write_json
 
 TABLE = [
+    "load_graph",
     "probe",
     "gcn_layer",
     "khop_mask",
