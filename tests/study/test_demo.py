@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from nodejepa.data import Dataset
+from nodejepa.data import Dataset, load_dataset
 from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
-from nodejepa.study.demo import SHOTS, compare_with_floors, run_demo
+from nodejepa.io import read_graph
+from nodejepa.study.demo import SHOTS, compare_with_floors, run_demo, write_as_csv
 from nodejepa.study.report import maps
 from nodejepa.study.scoring import embed_seeds, score_method
 
@@ -33,6 +34,16 @@ def test_demo_scores_every_method_and_writes_its_files(tmp_path, monkeypatch):
     table, drawn = data["chapters"][0]["sections"][2], data["chapters"][2]["sections"][1]
     assert table["rows"][1][2][0] == f"{sgc.few_shot[SHOTS[0]].test_accuracy_mean:.1f} (1)"
     assert len(drawn["ids"]) == demo.dataset.graph.num_nodes
+
+
+def test_the_demo_graph_comes_back_from_its_files(tmp_path):
+    digits = load_dataset("digits")
+    edges, nodes = write_as_csv(digits, tmp_path)
+    loaded = read_graph(edges, nodes=nodes, labels="label")
+    assert loaded.graph.node_ids[17] == "digits-0017"
+    assert (loaded.graph.adjacency != digits.graph.adjacency).nnz == 0
+    assert loaded.class_names == tuple("0123456789")
+    np.testing.assert_array_equal(loaded.labels, digits.labels)
 
 
 def scores(mean: float, spread: float) -> ProbeResult:

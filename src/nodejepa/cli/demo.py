@@ -28,6 +28,8 @@ def demo(
         table.add_row(row.method, *(accuracy(row.few_shot[shots]) for shots in SHOTS))
     stdout.print(table)
     stdout.print(Text(found.comparison))
+    for path in found.files:
+        stdout.print(Text(f"graph       {path}"), soft_wrap=True)
     for row in found.rows:
         stdout.print(Text(f"embeddings  {row.path}"), soft_wrap=True)
     stdout.print(Text(f"report      {found.report}"), soft_wrap=True)

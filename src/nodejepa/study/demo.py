@@ -6,9 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+from pyarrow import csv
+
 from nodejepa.data import Dataset, load_dataset
 from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.evaluation import ProbeResult, fewshot_probe
+from nodejepa.files import atomic_path
 from nodejepa.graph_checks import Features
 from nodejepa.io import write_embeddings
 from nodejepa.methods import METHODS, make_method
@@ -45,19 +51,41 @@ class Demo:
     rows: tuple[DemoRow, ...]
     comparison: str
     report: Path
+    files: tuple[Path, Path]  # the graph as a user would bring it: edges and nodes
 
 
 def run_demo(
     out: str | Path, *, methods: Sequence[str] = DEMO_METHODS, draws: int = 5, seed: int = 42
 ) -> Demo:
-    """Embed ``digits`` with each method; write ``out/embeddings/METHOD.parquet`` and ``out/report.html``."""
-    Path(out).mkdir(parents=True, exist_ok=True)  # a folder that cannot be written fails before the work
+    """Embed ``digits`` with each method; write the graph, its embeddings and a report into ``out``.
+
+    The graph is written as ``edges.csv`` and ``nodes.csv``, to try ``nodejepa embed-graph`` on.
+    """
     dataset = load_dataset("digits")
+    files = write_as_csv(dataset, Path(out))  # a folder that cannot be written fails before the work
     rows = tuple(_row(dataset, method, Path(out), draws, seed) for method in methods)
     comparison = compare_with_floors({row.method: row.few_shot for row in rows})
     report = Path(out) / "report.html"
     write_report(demo_report(dataset, rows, comparison, draws), report)
-    return Demo(dataset, rows, comparison, report)
+    return Demo(dataset, rows, comparison, report, files)
+
+
+def write_as_csv(dataset: Dataset, folder: Path) -> tuple[Path, Path]:
+    """A labelled graph as people have theirs, two tables with text ids: ``edges.csv`` and ``nodes.csv``."""
+    graph = dataset.graph
+    names = np.array([f"{dataset.name}-{i:04d}" for i in range(graph.num_nodes)])
+    upper = sp.triu(graph.adjacency, k=1).tocoo()
+    features = np.asarray(graph.features)
+    edges = pa.table({"source": names[upper.row], "target": names[upper.col]})
+    nodes = pa.table(
+        {"id": names, "label": dataset.labels}
+        | {f"feature_{j}": features[:, j] for j in range(features.shape[1])}
+    )
+    paths = folder / "edges.csv", folder / "nodes.csv"
+    for path, table in zip(paths, (edges, nodes), strict=True):
+        with atomic_path(path) as temporary:
+            csv.write_csv(table, temporary, csv.WriteOptions(quoting_style="none"))
+    return paths
 
 
 def compare_with_floors(results: Mapping[str, Mapping[int, ProbeResult]]) -> str:
