@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from nodejepa.cli import main
+from nodejepa.data import load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.errors import DataError
+from nodejepa.study.demo import write_as_csv
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -35,8 +37,21 @@ def test_python_block_runs(code, capsys):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """One folder for all commands, in their order: a later one may read what an earlier one wrote."""
-    return tmp_path_factory.mktemp("readme")
+    """One folder for all commands, in their order: a later one may read what an earlier one wrote.
+
+    It begins as a checkout after ``make demo``, as far as they need it.
+    """
+    folder = tmp_path_factory.mktemp("readme")
+    write_as_csv(load_dataset("digits"), folder / "demo")
+    for file in (
+        *ROOT.glob("studies/*.toml"),
+        *ROOT.glob("studies/main/**/*.*"),
+        ROOT / "docs" / "results.md",
+    ):
+        copy = folder / file.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(file.read_bytes())
+    return folder
 
 
 @pytest.mark.parametrize("line", OURS)
