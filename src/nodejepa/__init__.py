@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_method
     from nodejepa.neighbours import Neighbours, nearest_neighbours
+    from nodejepa.owngraph import apply_run, embed_graph, inspect_graph
     from nodejepa.pipeline import NodeEmbedder
     from nodejepa.structure import descriptors
 
@@ -79,14 +80,17 @@ __all__ = [
     "Split",
     "TrainingError",
     "__version__",
+    "apply_run",
     "as_graph",
     "descriptors",
     "diagnose",
+    "embed_graph",
     "embeddings_frame",
     "export_embeddings",
     "fewshot_probe",
     "from_networkx",
     "from_pyg",
+    "inspect_graph",
     "linear_probe",
     "load_dataset",
     "load_graph",
@@ -133,6 +137,7 @@ _HOMES = {
     "methods": ("METHODS", "NodeJEPA", "PatchJEPA", "load_method", "make_method"),
     "neighbours": ("Neighbours", "nearest_neighbours"),
     "pipeline": ("NodeEmbedder",),
+    "owngraph": ("apply_run", "embed_graph", "inspect_graph"),
     "structure": ("descriptors",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -20,6 +20,13 @@ DataRoot = Annotated[
 ]
 
 
+def folder_path(text: str | Path) -> Path:
+    """A path that was written out: ``Path("")`` would silently be the current folder."""
+    if not str(text):
+        raise typer.BadParameter('The path is empty; "." is the current folder.')
+    return Path(text)
+
+
 def dataset_names(incomplete: str) -> list[str]:
     """For completion in the shell."""
     from nodejepa.data.catalogue import CATALOGUE

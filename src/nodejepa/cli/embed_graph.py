@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.catalogue import MethodName, Settings
+from nodejepa.cli.catalogue import MethodName, Settings, folder_path
 from nodejepa.cli.screen import stderr, stdout
 
 if TYPE_CHECKING:
@@ -58,7 +58,12 @@ def embed_graph(
         typer.Option(help="Embeddings: .parquet (with ids) or .npy; .json and .html go beside it."),
     ] = None,
     run: Annotated[
-        Path | None, typer.Option(help="Folder of the trained model (default: beside --out, .run).")
+        Path | None,
+        typer.Option(
+            help="Folder of the trained model (default: beside --out, .run).",
+            parser=folder_path,
+            metavar="PATH",
+        ),
     ] = None,
     source: SourceColumn = None,
     target: TargetColumn = None,

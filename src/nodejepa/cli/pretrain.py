@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings, dataset_names
+from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings, dataset_names, folder_path
 from nodejepa.cli.embed_graph import IdColumn, NodeFile, SourceColumn, TargetColumn, WeightColumn
 from nodejepa.cli.screen import stderr, stdout
 
@@ -33,13 +33,6 @@ EMBED_EXAMPLES = (
 )
 
 
-def _folder(text: str | Path) -> Path:
-    """A path that was written out: ``Path("")`` would silently be the current folder."""
-    if not str(text):
-        raise typer.BadParameter('The path is empty; "." is the current folder.')
-    return Path(text)
-
-
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 
 
@@ -48,7 +41,7 @@ def pretrain(
     out: Annotated[
         Path,
         typer.Option(
-            help="Run folder: model, history and checkpoints go here.", parser=_folder, metavar="PATH"
+            help="Run folder: model, history and checkpoints go here.", parser=folder_path, metavar="PATH"
         ),
     ],
     method: MethodName = "nodejepa",

@@ -19,7 +19,7 @@ from nodejepa.config import flatten
 from nodejepa.graph import Graph
 
 _FLOAT = 4
-_FIXED_BYTES = 150_000_000  # compiled code, work space of the libraries
+_FIXED_BYTES = 200_000_000  # compiled code, work space of the libraries
 _SPARSE_COST = 12.0  # an operation of a sparse product takes as long as so many of a dense one
 _ELEMENTWISE_COST = 200.0  # operations' worth of norms and activations, for each value of a layer
 
@@ -34,14 +34,14 @@ class _Profile:
 
 
 _PROFILES = {
-    "nodejepa": _Profile(6.0, 8.0, 6.0),
-    "patchjepa": _Profile(6.0, 8.0, 5.0),
-    "dgi": _Profile(8.0, 6.0, 7.0),
-    "graphmae": _Profile(6.0, 8.0, 5.0),
-    "bgrl": _Profile(9.0, 12.0, 10.0),
-    "cca-ssg": _Profile(8.0, 6.0, 7.0),
+    "nodejepa": _Profile(6.0, 6.0, 6.0),
+    "patchjepa": _Profile(6.0, 6.0, 5.0),
+    "dgi": _Profile(6.0, 4.0, 7.0),
+    "graphmae": _Profile(3.0, 3.0, 5.0),
+    "bgrl": _Profile(9.0, 6.0, 10.0),
+    "cca-ssg": _Profile(6.0, 2.0, 7.0),
 }
-_UNKNOWN = _Profile(10.0, 12.0, 10.0)  # a method that nobody has measured is taken for a heavy one
+_UNKNOWN = _Profile(9.0, 6.0, 10.0)  # a method that nobody has measured is taken for a heavy one
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _share_seen(settings: Mapping[str, Any], work: Workload) -> float:
     drawn = int(settings["patches.contexts"]) + int(settings["patches.targets"])
     mean_degree = work.entries / max(work.nodes, 1)
     # a patch grows by its neighbours; most of them lie inside, as METIS cuts few edges
-    growth = 1 + int(settings["patches.hops"]) * min(mean_degree, 10.0) / 2
+    growth = 1 + int(settings["patches.hops"]) * min(mean_degree, 20.0) / 2
     return min(1.0, drawn * growth / count)
 
 

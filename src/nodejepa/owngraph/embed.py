@@ -53,8 +53,15 @@ def make_trainable(
     seed: int = 0,
     device: str = "auto",
 ) -> Estimator:
-    """The method with its settings; one that learns from labels is refused."""
-    if find_method(method).supervised:
+    """The method with its settings; one that learns from labels, or does not learn, is refused."""
+    entry = find_method(method)
+    if not entry.trained:
+        raise ConfigError(
+            f"method {method} needs no training",
+            where="method",
+            fix="Train nodejepa or another that `nodejepa methods` lists; --labels scores the floors beside it.",
+        )
+    if entry.supervised:
         raise ConfigError(
             f"{method} learns from labels, and embed-graph keeps labels away from training",
             where="method",

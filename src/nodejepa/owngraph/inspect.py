@@ -11,7 +11,7 @@ from typing import Any
 from nodejepa.io import LoadedGraph, read_graph
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.places import describe_file
-from nodejepa.owngraph.plan import Plan, duration, gigabytes, make_plan
+from nodejepa.owngraph.plan import Plan, duration, gigabytes, make_plan, refuse_unreadable
 from nodejepa.owngraph.timing import Timings
 from nodejepa.progress import progress_bar
 from nodejepa.structure.summary import GraphSummary, summarise_graph
@@ -102,13 +102,14 @@ def inspect_graph(
         reading: options of :func:`nodejepa.read_graph`.
     """
     timings = timings or Timings()
+    files = {"edges": edges, "nodes": nodes}
+    paths = {name: Path(v) for name, v in files.items() if isinstance(v, str | os.PathLike)}
+    refuse_unreadable(paths, memory_limit)
     with timings.phase("reading"):
         loaded = read_graph(edges, nodes, **(reading or {}))
     with timings.phase("checking"), progress_bar("Checking the graph"):
         summary = summarise_graph(loaded.graph)
         plan = make_plan(estimator, loaded.graph, memory_limit)
     with timings.phase("hashing"):
-        given = {"edges": edges, "nodes": nodes}
-        files = {name: Path(v) for name, v in given.items() if isinstance(v, str | os.PathLike)}
-        inputs = {name: describe_file(path) for name, path in files.items()}
+        inputs = {name: describe_file(path) for name, path in paths.items()}
     return Inspection(loaded, summary, plan, inputs)

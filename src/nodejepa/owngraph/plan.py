@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from nodejepa.config import flatten, override
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.methods import find_method, make_estimator
+from nodejepa.io.files_in import existing_file, file_format
+from nodejepa.methods import make_estimator
 from nodejepa.methods.budget import Budget, Workload, estimate, measured_speed
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.memory import available_bytes, resident_bytes
@@ -94,10 +97,8 @@ def make_plan(estimator: Estimator, graph: Graph, memory_limit: float | None = N
         graph: already in memory.
         memory_limit: gigabytes that the process may take; what is available if not given.
     """
-    if memory_limit is not None and not memory_limit > 0:
-        raise ConfigError(f"the memory limit is {memory_limit} GB", fix="Give a positive number.")
     held = resident_bytes()
-    limit = held + available_bytes() if memory_limit is None else int(memory_limit * 1e9)
+    limit = _limit_bytes(held, memory_limit)
     work, speed = Workload.of(graph), measured_speed()
 
     def budget(method: str, config: Any) -> Budget:
@@ -110,17 +111,41 @@ def make_plan(estimator: Estimator, graph: Graph, memory_limit: float | None = N
     proposals = []
     for options, method, config in _alternatives(estimator):
         found = budget(method, config)
-        better = plan.fits is False or found.seconds < plan.seconds / 2
+        better = not plan.fits or found.seconds < plan.seconds / 2
         if better and held + found.peak_bytes <= limit:
             proposals.append(Proposal(options, held + found.peak_bytes, found.seconds))
-    return Plan(
-        plan.method,
-        plan.peak_bytes,
-        plan.seconds,
-        limit,
-        plan.limit_given,
-        tuple(proposals[:_MOST_PROPOSALS]),
-    )
+    return replace(plan, proposals=tuple(proposals[:_MOST_PROPOSALS]))
+
+
+def refuse_unreadable(files: Mapping[str, Path], memory_limit: float | None = None) -> None:
+    """Refuse files that could not even be read within the memory there is."""
+    held = resident_bytes()
+    limit = _limit_bytes(held, memory_limit)
+    for role, path in files.items():
+        needed = held + reading_bytes(existing_file(path, role))
+        if needed > limit:
+            raise ConfigError(
+                f"reading the file needs about {gigabytes(needed)} of memory and {gigabytes(limit)} "
+                f"{'are available' if memory_limit is None else 'were allowed'}",
+                where=str(path),
+                fix="Use a machine with more memory or a smaller graph. If you know better, raise "
+                "--memory-limit.",
+            )
+
+
+def reading_bytes(path: Path) -> int:
+    """Peak memory of reading a file, by its size; the factors were measured on 1 and 4 million edges."""
+    kind, compression = file_format(path)
+    factor = 4 if kind == "text" else 8
+    return path.stat().st_size * factor * (5 if compression else 1)
+
+
+def _limit_bytes(held: int, memory_limit: float | None) -> int:
+    if memory_limit is None:
+        return held + available_bytes()
+    if not memory_limit > 0:
+        raise ConfigError(f"the memory limit is {memory_limit} GB", fix="Give a positive number.")
+    return int(memory_limit * 1e9)
 
 
 def _alternatives(estimator: Estimator) -> list[tuple[str, str, Any]]:
@@ -128,16 +153,14 @@ def _alternatives(estimator: Estimator) -> list[tuple[str, str, Any]]:
     found: list[tuple[str, str, Any]] = []
     epochs = estimator.config.training.epochs
     lighter = make_estimator(_LIGHTER_METHOD, overrides={"training.epochs": epochs})
+    configs = {_LIGHTER_METHOD: lighter.config} | {estimator.name: estimator.config}
     for width in (None, *_WIDTHS):
-        for name, config in ((estimator.name, estimator.config), (_LIGHTER_METHOD, lighter.config)):
-            if name == _LIGHTER_METHOD and estimator.name == _LIGHTER_METHOD and config is lighter.config:
-                continue
+        for name, config in configs.items():
             changes = {} if width is None else _narrower(config, width)
-            if name == estimator.name and not changes:
-                continue
             options = [f"--method {name}"] if name != estimator.name else []
             options += [f"--set {setting}={value}" for setting, value in changes.items()]
-            found.append((" ".join(options), find_method(name).name, override(config, changes)))
+            if options and (changes or width is None):
+                found.append((" ".join(options), name, override(config, changes)))
     return found
 
 

@@ -1,0 +1,33 @@
+"""What the tests of a user's own graph share."""
+
+from __future__ import annotations
+
+import pytest
+from owngraph_files import Files, people, write
+
+from nodejepa.cli import main
+
+
+@pytest.fixture(params=["parquet"])
+def files(tmp_path, request) -> Files:
+    edges, nodes = people()
+    return Files(
+        tmp_path,
+        write(edges, tmp_path / f"edges.{request.param}"),
+        write(nodes, tmp_path / f"nodes.{request.param}"),
+    )
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run a command in this process: exit code, stdout, stderr."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NODEJEPA_DEBUG", "")
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    return call

@@ -1,0 +1,191 @@
+"""A trained encoder on files it has never seen: the same features, or a clear word about why not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from owngraph_files import people, write
+
+from nodejepa import apply_run, embed_graph
+from nodejepa.errors import CheckpointError
+from nodejepa.owngraph.run_schema import RunSchema
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with both files, the embeddings and the run."""
+    folder = tmp_path_factory.mktemp("trained")
+    edges, nodes = people()
+    embed_graph(
+        write(edges, folder / "edges.parquet"),
+        write(nodes, folder / "nodes.parquet"),
+        out=folder / "z.parquet",
+        settings={"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 2},
+        labels="team",
+        report=False,
+        finetune=False,
+    )
+    return folder
+
+
+@pytest.fixture
+def embed(run, trained, tmp_path):
+    """``nodejepa embed`` of a changed node table: exit code, ids and embeddings, what was said."""
+
+    def call(nodes=None, edges=None, *more):
+        edges = people()[0] if edges is None else edges
+        command = ["embed", trained / "z.run", "--edges", write(edges, tmp_path / "e.csv")]
+        if nodes is not None:
+            command += ["--nodes", write(nodes, tmp_path / "n.parquet")]
+        out = tmp_path / "z2.parquet"
+        code, _, err = run(*command, "--out", out, *more)
+        assert "Traceback" not in err
+        assert out.exists() == (code == 0)
+        return code, pq.read_table(out) if code == 0 else None, " ".join(err.split())
+
+    return call
+
+
+def changed(name, values):
+    nodes = people()[1]
+    return nodes.set_column(nodes.column_names.index(name), name, pa.array(values))
+
+
+def test_the_graph_of_training_gives_the_embeddings_of_training(embed, trained):
+    code, table, err = embed(people()[1])
+    assert code == 0, err
+    assert table.equals(pq.read_table(trained / "z.parquet"))
+
+
+def test_order_of_rows_and_columns_does_not_matter(embed, trained):
+    order = np.random.default_rng(0).permutation(60)
+    nodes = people()[1].take(order).select(["team", "active", "user", "city", "age"])
+    code, table, err = embed(nodes, None, "--id", "user")
+    assert code == 0, err
+    before = pq.read_table(trained / "z.parquet").to_pylist()
+    after = table.to_pylist()
+    assert [row["id"] for row in after] == nodes["user"].to_pylist()
+    for row, place in zip(after, order, strict=True):
+        expected = before[place]
+        assert [row[f"z{j}"] for j in range(8)] == pytest.approx(
+            [expected[f"z{j}"] for j in range(8)], abs=1e-4
+        )
+
+
+def test_new_nodes_are_embedded_beside_the_old(embed):
+    edges, nodes = people()
+    newcomer = pa.table(
+        {"user": ["new"], "age": [31.0], "city": ["Oslo"], "active": [True], "team": ["red"]}
+    ).cast(nodes.schema)
+    more = pa.table({"from": ["new"], "to": nodes["user"].to_pylist()[:1]})
+    code, table, err = embed(pa.concat_tables([nodes, newcomer]), pa.concat_tables([edges, more]))
+    assert code == 0, err
+    assert table["id"].to_pylist() == [*nodes["user"].to_pylist(), "new"]
+    assert np.isfinite(table["z0"].to_numpy()).all()
+
+
+def test_new_categories_and_columns_are_told(embed):
+    code, _, err = embed(changed("city", ["Atlantis", *people()[1]["city"].to_pylist()[1:]]))
+    assert code == 0
+    assert "categories not seen before" in err
+    code, _, err = embed(people()[1].append_column("shoe size", pa.array(range(60))))
+    assert code == 0
+    assert "no use for" in err
+    assert "shoe size" in err
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        (people()[1].drop_columns(["age"]), "lacks column 'age'"),
+        (changed("age", ["old"] * 60), "text where numbers are expected"),
+        (changed("city", list(range(60))), "numbers where text"),
+        (changed("active", [f"{i}" for i in range(60)]), "truth values"),
+        (None, "node table"),
+    ],
+    ids=["column missing", "text for numbers", "numbers for text", "text for truth", "no table"],
+)
+def test_what_does_not_fit_is_refused_and_what_would_is_said(embed, nodes, said):
+    code, _, err = embed(nodes)
+    assert code == 2
+    assert said in err
+    assert "'age'" in err
+
+
+def test_weights_that_training_did_not_have_are_told(embed):
+    edges = people()[0]
+    code, _, err = embed(
+        people()[1], edges.append_column("weight", pa.array(np.arange(edges.num_rows) + 1.0))
+    )
+    assert code == 0
+    assert "trained on unweighted edges" in err
+
+
+def test_a_named_graph_or_files_and_not_both(run, trained, tmp_path):
+    out = tmp_path / "z.parquet"
+    edges = trained / "edges.parquet"
+    code, _, err = run("embed", trained / "z.run", "--out", out)
+    assert code == 2
+    assert "either" in err
+    code, _, err = run("embed", trained / "z.run", "digits", "--edges", edges, "--out", out)
+    assert code == 2
+    assert "not both" in err
+    code, _, err = run("embed", trained / "z.run", "digits", "--nodes", edges, "--out", out)
+    assert code == 2
+    assert "belongs to --edges" in err
+    code, _, err = run("embed", trained / "z.run", "digits", "--out", out)
+    assert code == 2
+    assert "feature columns" in err
+    code, _, err = run("embed", trained / "z.run", "--edges", edges, "--out", edges)
+    assert code == 2
+    assert "replace an input" in err
+
+
+def test_a_run_of_a_named_graph_has_no_schema(run, trained, tmp_path):
+    shutil.copytree(trained / "z.run", tmp_path / "bare")
+    (tmp_path / "bare" / "schema.json").unlink()
+    edges = trained / "edges.parquet"
+    code, _, err = run("embed", tmp_path / "bare", "--edges", edges, "--out", tmp_path / "z.npy")
+    assert code == 2
+    assert "no schema.json" in err
+    code, _, err = run("embed", tmp_path / "nowhere", "--edges", edges, "--out", tmp_path / "z.npy")
+    assert code == 2
+    assert "no such run folder" in err
+
+
+def test_columns_asked_for_by_name_are_remembered(tmp_path):
+    edges, nodes = people()
+    edges = edges.rename_columns(["b", "a"]).select(["a", "b"])
+    files = write(edges, tmp_path / "e.csv"), write(nodes, tmp_path / "n.csv")
+    settings = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 0}
+    made = embed_graph(
+        *files, out=tmp_path / "z.npy", settings=settings, source="b", target="a", directed=True, report=False
+    )
+    again = apply_run(tmp_path / "z.run", *files)
+    np.testing.assert_array_equal(again.embeddings, made.embeddings)
+    assert again.loaded.graph.directed
+    assert again.loaded.report.edge_columns["source"] == "b"
+
+
+def test_every_flipped_digit_of_the_schema_is_found(trained, tmp_path):
+    text = (trained / "z.run" / "schema.json").read_text()
+    assert RunSchema.load(trained / "z.run").features.width == 5
+    content = json.loads(text)
+    places = [i for i, c in enumerate(text) if c.isdigit()]
+    assert len(places) > 20
+    for place in places[:: len(places) // 20]:
+        damaged = text[:place] + str((int(text[place]) + 1) % 10) + text[place + 1 :]
+        if json.loads(damaged) == content:
+            continue
+        (tmp_path / "schema.json").write_text(damaged)
+        with pytest.raises(CheckpointError, match="damaged"):
+            RunSchema.load(tmp_path)
+    for damaged in (text[: len(text) // 2], "[]", "", "\x00" * 10, "[" * 100_000):
+        (tmp_path / "schema.json").write_text(damaged)
+        with pytest.raises(CheckpointError, match="damaged"):
+            RunSchema.load(tmp_path)

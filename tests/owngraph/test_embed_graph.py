@@ -1,0 +1,246 @@
+"""Files in, embeddings out: what is written, that it is true, and that every option does what it says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from owngraph_files import NODES, QUICK, people, write
+
+from nodejepa import NodeJEPA, embed_graph, load_graph
+from nodejepa.methods import load_method
+
+
+def matrix(path):
+    table = pq.read_table(path)
+    return np.column_stack([table[name].to_numpy() for name in table.column_names if name != "id"])
+
+
+def manifest_of(files):
+    return json.loads((files.folder / "z.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("files", ["parquet", "csv"], indirect=True)
+def test_from_files_to_embeddings_keyed_by_the_ids_in_their_order(run, files):
+    code, out, err = run(*files.quick("--labels", "team"))
+    assert code == 0, err
+    table = pq.read_table(files.folder / "z.parquet")
+    assert table["id"].to_pylist() == people()[1]["user"].to_pylist()
+    assert table.num_columns == 9
+    manifest = manifest_of(files)
+    written = (files.folder / "z.parquet").read_bytes()
+    assert manifest["embeddings"]["sha256"] == hashlib.sha256(written).hexdigest()
+    model = (files.folder / "z.run" / "model.safetensors").read_bytes()
+    assert manifest["run"]["model"]["sha256"] == hashlib.sha256(model).hexdigest()
+    for name, path in (("edges", files.edges), ("nodes", files.nodes)):
+        assert manifest["inputs"][name]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert manifest["read"]["feature_columns"] == {"age": "numeric", "city": "category", "active": "boolean"}
+    assert manifest["epochs"] == 3
+    assert {"reading", "checking", "structure", "training", "embedding", "writing"} <= manifest[
+        "seconds"
+    ].keys()
+    assert {"nodejepa", "raw", "sgc"} == manifest["scores"]["probe"].keys()
+    assert manifest["scores"]["class_sizes"] == {"blue": 30, "red": 30}
+    assert "guessed" in err
+    assert "60 nodes x 8" in out
+
+
+def test_the_same_in_python(files):
+    """Five lines give the bits of the command; labels do not reach training."""
+    settings = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 3}
+    made = embed_graph(
+        files.edges,
+        files.nodes,
+        out=files.folder / "z.parquet",
+        settings=settings,
+        labels="team",
+        report=False,
+        finetune=False,
+    )
+    graph = load_graph(files.edges, nodes=files.nodes, ignore=["team"])
+    z = NodeJEPA(**settings).fit(graph).transform(graph)
+    np.testing.assert_array_equal(made.embeddings, z)
+    np.testing.assert_array_equal(matrix(files.folder / "z.parquet"), z)
+    np.testing.assert_array_equal(load_method(files.folder / "z.run").transform(graph), z)
+
+
+def test_labels_give_probe_and_fine_tuning_a_page_and_never_other_embeddings(run, files):
+    code, out, err = run(*files.quick("--labels", "team", "--report", "--finetune"))
+    assert code == 0, err
+    scores = manifest_of(files)["scores"]
+    assert scores["finetune"]["test_accuracy"] > 40
+    assert scores["finetune"]["scratch_test_accuracy"] is not None
+    assert "fine-tuned" in out
+    page = (files.folder / "z.html").read_text(encoding="utf-8")
+    for said in ("Which classes are confused", "Scores by class", "Map of the embeddings", "Fine-tuning"):
+        assert said in page
+    other = files.folder / "other.parquet"
+    assert run(*files.quick("--ignore", "team", "--out", str(other)))[0] == 0
+    assert other.read_bytes() == (files.folder / "z.parquet").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["red", *[None] * 59], ["red", "blue", *[None] * 58], ["red"] * 60],
+    ids=["one", "one each", "one class"],
+)
+def test_too_few_labels_cost_the_scores_and_not_the_embeddings(run, files, labels):
+    nodes = people()[1]
+    nodes = nodes.set_column(nodes.column_names.index("team"), "team", pa.array(labels))
+    write(nodes, files.nodes)
+    code, _, err = run(*files.quick("--labels", "team"))
+    assert code == 0, err
+    assert "too few" in err
+    assert manifest_of(files)["scores"] is None
+    assert any("too few" in said for said in manifest_of(files)["warnings"])
+    assert matrix(files.folder / "z.parquet").shape == (NODES, 8)
+
+
+def test_missing_labels_are_no_class(run, files):
+    nodes = people()[1]
+    team = [None if i % 3 == 0 else name for i, name in enumerate(nodes["team"].to_pylist())]
+    write(nodes.set_column(nodes.column_names.index("team"), "team", pa.array(team)), files.nodes)
+    assert run(*files.quick("--labels", "team"))[0] == 0
+    assert manifest_of(files)["scores"]["class_sizes"] == {"blue": 20, "red": 20}
+
+
+def test_columns_by_name_weights_direction_and_npy(run, files):
+    edges, nodes = people()
+    edges = edges.append_column("strength", pa.array(np.arange(edges.num_rows) % 4 + 1.0))
+    edges = edges.select(["strength", "to", "from"])
+    write(edges, files.edges)
+    write(nodes.select(["age", "team", "user", "city", "active"]), files.nodes)
+    columns = ("--source", "from", "--target", "to", "--weight", "strength", "--id", "user", "--directed")
+    out = files.folder / "z.npy"
+    code, _, err = run(*files.quick(*columns, "--ignore", "team", "--ignore", "age", "--out", str(out)))
+    assert code == 0, err
+    assert "guessed" not in err
+    manifest = manifest_of(files)
+    assert manifest["graph"]["directed"]
+    assert manifest["graph"]["weighted"]
+    assert manifest["read"]["edge_columns"] == {"source": "from", "target": "to", "weight": "strength"}
+    assert list(manifest["read"]["feature_columns"]) == ["city", "active"]
+    assert np.load(out).shape == (NODES, 8)
+
+
+def test_without_a_node_table_structure_describes_the_nodes(run, files):
+    out = files.folder / "z.parquet"
+    code, _, err = run("embed-graph", "--edges", files.edges, "--out", out, *QUICK)
+    assert code == 0, err
+    assert "features are structural" in err
+    assert manifest_of(files)["features"]["structural"] == 11
+
+
+@pytest.mark.parametrize("method", ["patchjepa", "dgi", "graphmae", "bgrl", "cca-ssg"])
+def test_every_method_that_is_trained_without_labels(run, files, method):
+    command = [
+        *("embed-graph", "--edges", files.edges, "--nodes", files.nodes, "--out", files.folder / "z.parquet"),
+        *("--method", method, "--set", "encoder.hidden=8", "--epochs", "2", "--no-report", "--seed", "3"),
+    ]
+    code, _, err = run(*command)
+    assert code == 0, err
+    assert manifest_of(files)["method"] == method
+    assert manifest_of(files)["seed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--method", "supervised-gcn"), "labels away from training"),
+        (("--method", "raw"), "needs no training"),
+        (("--method", "nodejpea"), "Did you mean nodejepa"),
+        (("--set", "hiden=3"), "unknown"),
+        (("--preset", "best"), "no preset"),
+        (("--device", "tpu"), "device"),
+        (("--labels", "tem"), "there is no column 'tem'"),
+        (("--source", "sender"), "there is no column 'sender'"),
+        (("--id", "nobody"), "there is no column 'nobody'"),
+        (("--out", "z.xlsx"), "cannot be written"),
+        (("--memory-limit", "-1"), "positive"),
+        (("--resume", "--force"), "contradict"),
+        (("--run", ""), "empty"),
+    ],
+)
+def test_wrong_options_are_explained_before_anything_is_written(run, files, more, said, monkeypatch):
+    monkeypatch.chdir(files.folder)
+    code, out, err = run(*files.quick(*more))
+    assert code == 2
+    assert said in " ".join(err.split())
+    assert out == ""
+    assert not list(files.folder.glob("z.parquet*"))
+    assert not list(files.folder.glob("z.json*"))
+
+
+def test_where_to_write_must_be_said(run, files):
+    code, _, err = run("embed-graph", "--edges", files.edges)
+    assert code == 2
+    assert "--out" in err
+    assert "--check" in err
+
+
+def test_check_reports_and_writes_nothing(run, files):
+    before = set(files.folder.rglob("*"))
+    code, out, err = run(*files.quick("--check"))
+    assert code == 0
+    assert err == ""
+    for said in ("components", "isolated nodes", "hubs", "estimated time", "estimated memory", "guessed"):
+        assert said in out
+    code, out, _ = run(*files.quick("--check", "--json"))
+    found = json.loads(out)
+    assert found["graph"]["nodes"] == NODES
+    assert found["plan"]["fits"]
+    assert found["read"]["duplicate_rows"] > 0
+    assert set(files.folder.rglob("*")) == before
+
+
+def test_json_is_the_manifest(run, files):
+    code, out, _ = run(*files.quick("--json"))
+    assert code == 0
+    assert json.loads(out) == manifest_of(files)
+
+
+def test_what_is_there_is_kept_unless_told_otherwise(run, files):
+    assert run(*files.quick())[0] == 0
+    first = (files.folder / "z.parquet").read_bytes()
+    code, _, err = run(*files.quick("--seed", "5"))
+    assert code == 2
+    assert "--resume" in err
+    assert "--force" in err
+    assert (files.folder / "z.parquet").read_bytes() == first
+    code, _, err = run(*files.quick("--seed", "5", "--resume"))  # another run: not gone on with
+    assert code == 2
+    assert "seed" in err
+    assert manifest_of(files)["seed"] == 0
+    assert run(*files.quick("--resume"))[0] == 0  # the same: nothing to train, the same bits again
+    assert (files.folder / "z.parquet").read_bytes() == first
+    assert run(*files.quick("--seed", "5", "--force"))[0] == 0
+    assert (files.folder / "z.parquet").read_bytes() != first
+    assert manifest_of(files)["seed"] == 5
+
+
+def test_resume_does_not_replace_a_file_that_no_run_made(run, files):
+    (files.folder / "z.parquet").write_bytes(b"precious")
+    code, _, err = run(*files.quick("--resume"))
+    assert code == 2
+    assert "no run to go on with" in err
+    assert (files.folder / "z.parquet").read_bytes() == b"precious"
+
+
+def test_an_input_is_never_the_output(run, files):
+    content = files.nodes.read_bytes()
+    code, _, err = run(*files.quick("--out", str(files.nodes), "--force"))
+    assert code == 2
+    assert "replace an input" in err
+    assert files.nodes.read_bytes() == content
+
+
+def test_the_run_folder_can_be_elsewhere(run, files):
+    elsewhere = files.folder / "deep" / "er" / "model"
+    assert run(*files.quick("--run", str(elsewhere)))[0] == 0
+    assert (elsewhere / "model.safetensors").exists()
+    assert (elsewhere / "schema.json").exists()
+    assert not (files.folder / "z.run").exists()

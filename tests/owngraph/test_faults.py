@@ -1,0 +1,316 @@
+"""Kills, full disks, second processes and damaged files: nothing half-written is ever taken for whole."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from owngraph_files import people, write
+
+from nodejepa import embed_graph
+from nodejepa.training.checkpoint import load_tensors
+from nodejepa.training.loop import Logging
+from nodejepa.training.run import Run
+
+SETTINGS = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 6}
+OPTIONS = (
+    *("--set", "encoder.hidden=8", "--set", "predictor.hidden=8", "--epochs", "6"),
+    *("--checkpoint-epochs", "2", "--no-report", "--no-finetune"),
+)
+PYTHON = {
+    "settings": SETTINGS,
+    "report": False,
+    "finetune": False,
+    "logging": Logging(checkpoint_epochs=2),
+}
+
+# runs the command and kills itself at the asked moment
+KILLER = """
+import os, signal, sys
+stage, arguments = sys.argv[1], sys.argv[2:]
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+from nodejepa.cli import main
+if stage == "reading":
+    import nodejepa.io.load
+    nodejepa.io.load.join = die
+elif stage == "partition":
+    import nodejepa.structure
+    sys.modules["nodejepa.structure.partition"]._metis = die
+elif stage.startswith("epoch "):
+    from nodejepa.training.run import Run
+    append = Run.append
+    def die_after(self, record):
+        append(self, record)
+        if record["epoch"] == int(stage.split()[1]):
+            die()
+    Run.append = die_after
+else:  # the moment in which a finished file is moved to its name
+    replace = os.replace
+    def die_before(source, target):
+        if os.path.basename(target) == stage:
+            die()
+        replace(source, target)
+    os.replace = die_before
+main(arguments)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    edges, nodes = people()
+    write(edges, tmp_path / "edges.parquet")
+    write(nodes.drop_columns(["team"]), tmp_path / "nodes.parquet")
+    return tmp_path
+
+
+def command(folder, *more):
+    files = ("--edges", folder / "edges.parquet", "--nodes", folder / "nodes.parquet")
+    return ("embed-graph", *files, "--out", folder / "z.parquet", *OPTIONS, *more)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Embeddings (the file's bytes) and weights of each method, never interrupted."""
+    made = {}
+
+    def of(method):
+        if method not in made:
+            folder = tmp_path_factory.mktemp(method)
+            edges, nodes = people()
+            write(edges, folder / "edges.parquet")
+            write(nodes.drop_columns(["team"]), folder / "nodes.parquet")
+            embed_graph(
+                folder / "edges.parquet",
+                folder / "nodes.parquet",
+                out=folder / "z.parquet",
+                method=method,
+                **PYTHON,
+            )
+            made[method] = folder
+        return made[method]
+
+    return of
+
+
+def weights(folder):
+    return {name: t.numpy() for name, t in load_tensors(folder / "z.run" / "model.safetensors")[0].items()}
+
+
+def is_finished(folder):
+    """As a careful reader would decide: the manifest is there and names the digest of the embeddings."""
+    if not (folder / "z.json").exists():
+        return False
+    digest = hashlib.sha256((folder / "z.parquet").read_bytes()).hexdigest()
+    return json.loads((folder / "z.json").read_text())["embeddings"]["sha256"] == digest
+
+
+@pytest.mark.parametrize(
+    ("stage", "method"),
+    [
+        ("reading", "nodejepa"),
+        ("partition", "patchjepa"),
+        ("schema.json", "nodejepa"),
+        ("epoch 1", "nodejepa"),
+        ("checkpoint.safetensors", "nodejepa"),
+        ("epoch 5", "patchjepa"),
+        ("model.safetensors", "nodejepa"),
+        ("z.parquet", "nodejepa"),
+        ("z.json", "nodejepa"),
+    ],
+)
+def test_killed_and_resumed_ends_in_the_bits_of_an_undisturbed_run(run, folder, undisturbed, stage, method):
+    arguments = [str(a) for a in command(folder, "--method", method)]
+    environment = {**os.environ, "NODEJEPA_CACHE": str(folder / "cache")}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLER, stage, *arguments], capture_output=True, text=True, env=environment
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not is_finished(folder)
+    if (folder / "z.parquet").exists():
+        assert pq.read_table(folder / "z.parquet").num_rows == 60
+    code, _, err = run(*command(folder, "--method", method, "--resume"))
+    assert code == 0, err
+    whole = undisturbed(method)
+    assert is_finished(folder)
+    assert (folder / "z.parquet").read_bytes() == (whole / "z.parquet").read_bytes()
+    for name, values in weights(whole).items():
+        np.testing.assert_array_equal(weights(folder)[name], values)
+    assert not list(folder.glob(".*")), "what the killed process left is cleared away"
+
+
+@pytest.mark.filterwarnings("default::nodejepa.training.loop.CollapseWarning")
+def test_a_kill_while_replacing_leaves_the_old_ones_or_says_unfinished(run, folder):
+    assert run(*command(folder))[0] == 0
+    before = (folder / "z.parquet").read_bytes()
+    arguments = [str(a) for a in command(folder, "--seed", "4", "--force")]
+    killed = subprocess.run([sys.executable, "-c", KILLER, "epoch 3", *arguments], capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    assert is_finished(folder)
+    assert (folder / "z.parquet").read_bytes() == before
+    code, _, err = run(*command(folder, "--seed", "4", "--resume"))
+    assert code == 0, err
+    assert "dimensional collapse" in err
+    assert "dimensional collapse" in " ".join(json.loads((folder / "z.json").read_text())["warnings"])
+    assert is_finished(folder)
+    assert (folder / "z.parquet").read_bytes() != before
+
+
+def no_space(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "nodejepa.io.embeddings.pq.write_table",
+        "nodejepa.training.run.Run.append",
+        "nodejepa.files.os.fsync",
+        "nodejepa.owngraph.places.tempfile.TemporaryFile",
+    ],
+)
+def test_a_full_disk_is_told_and_costs_nothing(run, folder, monkeypatch, place, undisturbed):
+    with monkeypatch.context() as patch:
+        patch.setattr(place, no_space)
+        code, _, err = run(*command(folder))
+    assert code == 2
+    assert "No space left on device" in err
+    assert "Traceback" not in err
+    assert not is_finished(folder)
+    assert not (folder / "z.parquet").exists()
+    assert run(*command(folder, "--resume"))[0] == 0
+    assert (folder / "z.parquet").read_bytes() == (undisturbed("nodejepa") / "z.parquet").read_bytes()
+
+
+def test_no_room_for_the_embeddings_is_told_before_training(run, folder, monkeypatch):
+    monkeypatch.setattr(
+        "nodejepa.owngraph.places.shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 9)
+    )
+    code, _, err = run(*command(folder))
+    assert code == 2
+    assert "are free" in err
+    assert not (folder / "z.run" / "config.json").exists()
+
+
+def test_where_nothing_can_be_written_nothing_is_begun(run, folder):
+    (folder / "file").write_text("in the way")
+    for more in (("--out", folder / "file" / "z.parquet"), ("--run", folder / "file" / "run")):
+        code, _, err = run(*command(folder), *more)
+        assert code == 2
+        assert "written here" in err
+    code, _, err = run(*command(folder), "--run", folder / "file")
+    assert code == 2
+    assert "is a file" in err
+    (folder / "z.json").mkdir()
+    code, _, err = run(*command(folder))
+    assert code == 2
+    assert "is a folder" in err
+
+
+def test_a_second_process_is_refused(run, folder):
+    with Run(folder / "z.run").owned(".embed-graph.lock"):
+        code, _, err = run(*command(folder))
+    assert code == 2
+    assert "another process" in err
+    assert not (folder / "z.parquet").exists()
+    assert run(*command(folder))[0] == 0
+
+
+def interrupted(folder, monkeypatch):
+    """A run that ended after its last checkpoint and before its model."""
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    files = folder / "edges.parquet", folder / "nodes.parquet"
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "write_table", stop)
+        with pytest.raises(KeyboardInterrupt):
+            embed_graph(*files, out=folder / "z.parquet", **PYTHON)
+    return folder / "z.run" / "checkpoint.safetensors"
+
+
+class Explosive:
+    """Whoever unpickles this makes a file."""
+
+    def __reduce__(self):
+        return (open, ("was-executed", "w"))
+
+
+DAMAGES = {
+    "truncated": lambda content: content[: len(content) // 2],
+    "empty": lambda _: b"",
+    "bit flipped": lambda content: content[:-40] + bytes([content[-40] ^ 4]) + content[-39:],
+    "header flipped": lambda content: content[:30] + bytes([content[30] ^ 1]) + content[31:],
+    "pickle": lambda _: pickle.dumps(Explosive()),
+    "torch pickle": lambda _: b"PK\x03\x04" + pickle.dumps(Explosive()),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_checkpoint_or_model_is_refused_and_never_executed(run, folder, monkeypatch, damage):
+    monkeypatch.chdir(folder)
+    checkpoint = interrupted(folder, monkeypatch)
+    good = checkpoint.read_bytes()
+    checkpoint.write_bytes(DAMAGES[damage](good))
+    code, _, err = run(*command(folder, "--resume"))
+    assert code == 2
+    assert "checkpoint.safetensors" in err
+    assert not (folder / "z.parquet").exists()
+    checkpoint.write_bytes(good)
+    assert run(*command(folder, "--resume"))[0] == 0
+    model = folder / "z.run" / "model.safetensors"
+    model.write_bytes(DAMAGES[damage](model.read_bytes()))
+    for attempt in (
+        command(folder, "--resume"),
+        ("embed", folder / "z.run", "--edges", folder / "edges.parquet", "--out", folder / "z2.npy"),
+    ):
+        code, _, err = run(*attempt)
+        assert code == 2
+        assert "model.safetensors" in err
+    assert not (folder / "was-executed").exists()
+    assert is_finished(folder), "the embeddings that were there are still there"
+
+
+def test_damaged_settings_of_a_run_are_refused(run, folder, monkeypatch):
+    interrupted(folder, monkeypatch)
+    (folder / "z.run" / "config.json").write_text('{"method": "nodejepa", "confi')
+    code, _, err = run(*command(folder, "--resume"))
+    assert code == 2
+    assert "config.json is damaged" in err
+
+
+def test_damaged_inputs_are_refused_or_read_right(run, folder):
+    good = (folder / "edges.parquet").read_bytes()
+    rng = np.random.default_rng(0)
+    cut = [good[:n] for n in (0, 3, 10, len(good) // 2, len(good) - 1)]
+    flipped = []
+    for place in rng.integers(0, len(good), 15):
+        flipped.append(good[:place] + bytes([good[place] ^ (1 << rng.integers(8))]) + good[place + 1 :])
+    for content in cut:
+        (folder / "edges.parquet").write_bytes(content)
+        code, _, err = run(*command(folder, "--check"))
+        assert code == 2
+        assert "edges.parquet" in err
+    for content in flipped:
+        (folder / "edges.parquet").write_bytes(content)
+        code, out, err = run(*command(folder, "--check"))
+        assert code in (0, 2)
+        assert "Traceback" not in out + err
+
+
+def test_the_explosive_explodes(tmp_path, monkeypatch):
+    """The test above would pass with a harmless pickle."""
+    monkeypatch.chdir(tmp_path)
+    pickle.loads(pickle.dumps(Explosive())).close()
+    assert (tmp_path / "was-executed").exists()

@@ -1,0 +1,184 @@
+"""The plan: estimates near the truth, limits seen, and proposals that really fit."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from owngraph_files import QUICK
+
+from nodejepa.data import load_dataset
+from nodejepa.errors import ConfigError
+from nodejepa.graph import Graph
+from nodejepa.methods import METHODS, make_estimator
+from nodejepa.methods.budget import Workload, estimate, measured_speed
+from nodejepa.owngraph import memory
+from nodejepa.owngraph.plan import make_plan, refuse_unreadable
+
+# estimate, then train and embed; the peak of the process is the truth
+MEASURE = """
+import json, resource, sys, warnings
+warnings.simplefilter("ignore")
+from nodejepa.data import load_dataset
+from nodejepa.methods import make_estimator
+from nodejepa.owngraph.memory import resident_bytes
+from nodejepa.owngraph.plan import make_plan
+name, method, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+graph = load_dataset(name).graph
+estimator = make_estimator(method, overrides=settings)
+held = resident_bytes()
+plan = make_plan(estimator, graph)
+estimator.fit(graph).transform(graph)
+peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({"estimated": plan.peak_bytes - held, "measured": peak - held}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("dataset", "method", "settings"),
+    [
+        ("digits", "nodejepa", {"epochs": 2}),
+        ("synthetic:nodes=100000,edges=1000000,features=32", "nodejepa", {"epochs": 1, "encoder.hidden": 64}),
+        ("synthetic:nodes=100000,edges=1000000,features=32", "patchjepa", {"epochs": 1}),
+    ],
+)
+def test_the_memory_estimate_is_within_a_factor_of_three(dataset, method, settings):
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, dataset, method, json.dumps(settings)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert 1 / 3 < found["estimated"] / found["measured"] < 3, found
+
+
+def test_more_of_anything_costs_more():
+    base = Workload(nodes=10_000, entries=100_000, columns=50, feature_entries=500_000, dense=True)
+    config = make_estimator("nodejepa").config
+    least = estimate("nodejepa", config, base, operations_per_second=1e10)
+    for changed in (
+        Workload(20_000, 100_000, 50, 1_000_000, True),
+        Workload(10_000, 10_000_000, 50, 500_000, True),
+        Workload(10_000, 100_000, 500, 5_000_000, True),
+    ):
+        more = estimate("nodejepa", config, changed, operations_per_second=1e10)
+        assert more.peak_bytes > least.peak_bytes
+        assert more.seconds > least.seconds
+    assert estimate("nodejepa", config, base, operations_per_second=2e10).seconds == pytest.approx(
+        least.seconds / 2
+    )
+    for change in ({"encoder.hidden": 512}, {"encoder.layers": 5}, {"encoder.kind": "gat"}):
+        wide = make_estimator("nodejepa", overrides=change).config
+        assert estimate("nodejepa", wide, base, operations_per_second=1e10).peak_bytes > least.peak_bytes
+
+
+@pytest.mark.parametrize("method", [name for name, entry in METHODS.items() if entry.trained])
+def test_every_method_and_preset_can_be_estimated(method):
+    work = Workload.of(load_dataset("digits").graph)
+    for preset in METHODS[method].presets:
+        config = make_estimator(method, preset=preset).config
+        found = estimate(method, config, work, operations_per_second=measured_speed(0.001))
+        assert 1e8 < found.peak_bytes < 1e10
+        assert found.seconds > 0
+
+
+@pytest.fixture
+def wide_graph():
+    rng = np.random.default_rng(0)
+    return Graph.from_edges(*rng.integers(0, 50_000, (2, 100_000)), features=rng.normal(size=(50_000, 4)))
+
+
+def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeypatch):
+    monkeypatch.setattr("nodejepa.owngraph.plan.resident_bytes", lambda: 400_000_000)
+    estimator = make_estimator("nodejepa")
+    assert make_plan(estimator, wide_graph, memory_limit=10).proposals == ()
+    plan = make_plan(estimator, wide_graph, memory_limit=1.2)
+    assert not plan.fits
+    assert plan.proposals
+    with pytest.raises(ConfigError, match="These fit: --") as refused:
+        plan.require_fit()
+    for proposal in plan.proposals:
+        assert proposal.peak_bytes <= 1.2e9
+        assert proposal.options in str(refused.value)
+        words = shlex.split(proposal.options)
+        method = words[words.index("--method") + 1] if "--method" in words else "nodejepa"
+        changes = dict(word.split("=") for word in words if "=" in word)
+        again = make_plan(make_estimator(method, overrides=changes), wide_graph, memory_limit=1.2)
+        assert again.fits, "the same plan says so"
+    hopeless = make_plan(estimator, wide_graph, memory_limit=0.41)
+    assert hopeless.proposals == ()
+    with pytest.raises(ConfigError, match="No smaller settings fit"):
+        hopeless.require_fit()
+
+
+def test_what_takes_long_is_told_and_not_refused(wide_graph, monkeypatch):
+    monkeypatch.setattr("nodejepa.owngraph.plan.measured_speed", lambda: 1e8)
+    plan = make_plan(make_estimator("nodejepa"), wide_graph, memory_limit=100)
+    assert plan.takes_long
+    assert plan.fits
+    assert any(proposal.options == "--method patchjepa" for proposal in plan.proposals)
+    plan.require_fit()
+
+
+def test_the_command_stops_before_it_trains(run, files, monkeypatch):
+    monkeypatch.setattr("nodejepa.owngraph.plan.resident_bytes", lambda: 400_000_000)
+    code, _, err = run(*files.quick("--memory-limit", "0.45"))
+    assert code == 2
+    assert "450 MB were allowed" in err
+    assert not (files.folder / "z.run" / "config.json").exists()
+    code, out, _ = run(*files.quick("--memory-limit", "0.45", "--check"))
+    assert code == 0
+    assert "Does not fit" in out
+
+
+def test_a_file_too_large_to_be_read_is_refused_before_reading(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("nodejepa.owngraph.plan.resident_bytes", lambda: 400_000_000)
+    edges = tmp_path / "edges.csv"
+    edges.write_text("a,b\n" + "1,2\n" * 1_000_000)
+    with pytest.raises(ConfigError, match="reading the file needs"):
+        refuse_unreadable({"edges": edges}, 0.41)
+    refuse_unreadable({"edges": edges}, 0.5)
+    code, _, err = run("embed-graph", "--edges", edges, "--check", "--memory-limit", "0.41", *QUICK)
+    assert code == 2
+    assert "edges.csv" in err
+
+
+GROUPS = {
+    "v2": ("0::/user/me\n", "sys/fs/cgroup/user/me", "memory.max", "memory.current", "inactive_file 1000\n"),
+    "v2 in a container": (
+        "0::/../host\n",
+        "sys/fs/cgroup",
+        "memory.max",
+        "memory.current",
+        "inactive_file 1000\n",
+    ),
+    "v1": (
+        *("5:cpu:/\n4:memory,hugetlb:/job\n", "sys/fs/cgroup/memory/job"),
+        *("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file 1000\ninactive_file 7\n"),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_limits_of_control_groups_count(tmp_path, kind):
+    lines, place, limit, usage, stat = GROUPS[kind]
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text(lines)
+    folder = tmp_path / place
+    folder.mkdir(parents=True)
+    (folder / limit).write_text("50000\n")
+    (folder / usage).write_text("20000\n")
+    (folder / "memory.stat").write_text("anon 5\n" + stat)
+    assert memory.available_bytes(tmp_path) == 31000
+    (folder / limit).write_text("max\n" if kind != "v1" else "9223372036854771712\n")
+    assert memory.available_bytes(tmp_path) > 10**6
+    (folder / limit).write_text("10\n")
+    assert memory.available_bytes(tmp_path) == 0
+
+
+def test_without_control_groups_the_machine_decides(tmp_path):
+    assert memory.available_bytes(tmp_path) > 10**6
+    assert memory.resident_bytes() > 10**6
