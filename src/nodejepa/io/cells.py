@@ -20,15 +20,21 @@ Numbers: TypeAlias = npt.NDArray[np.float64]
 
 MISSING = ("", "#N/A", "-nan", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
+_COMMA_NUMBER = r"^[+-]?\d+(,\d+)?([eE][+-]?\d+)?$"
+_THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})*$"
 _MOSTLY = 0.9  # from this share of numbers on, a cell that is none is taken for a mistake
 
 
 class Cells(NamedTuple):
-    """A column and what it holds: ``numbers`` for every kind but words, which have ``words``."""
+    """A column and what it holds: ``numbers`` for every kind but words, which have ``words``.
+
+    ``guess`` says how the numbers were understood where they could be understood in another way.
+    """
 
     kind: Kind
     numbers: Numbers
     words: pa.ChunkedArray | None = None
+    guess: str = ""
 
 
 _NONE = np.zeros((0, 0))
@@ -115,12 +121,30 @@ def _interpret_text(words: pa.ChunkedArray, where: str) -> Cells:
             where=where,
             fix="Correct or empty the cell, or leave the column out with ignore=; rows are counted from 1.",
         )
+    if pc.all(pc.match_substring_regex(words, _COMMA_NUMBER)).as_py():
+        return _decimal_commas(words, where)
     for zone in (None, "UTC"):
         try:
             return Cells("time", _moments(words.cast(pa.timestamp("us", tz=zone)), where))
         except pa.ArrowInvalid:
             continue
     return Cells("words", _NONE, words)
+
+
+def _decimal_commas(words: pa.ChunkedArray, where: str) -> Cells:
+    """``3,14`` as spreadsheets of half the world write it; ``3,140`` alone could be either."""
+    if pc.all(pc.match_substring_regex(words, _THOUSANDS)).as_py():
+        comma = pc.match_substring(words, ",")
+        shown = words[int(pc.index(comma, True).as_py())].as_py()
+        raise GraphError(
+            f"nobody can tell whether the comma in {shown!r} is a decimal one or marks thousands",
+            where=where,
+            fix="Write numbers with a decimal point and nothing between thousands.",
+        )
+    points = pc.utf8_ltrim(pc.replace_substring(words, ",", "."), "+")
+    return Cells(
+        "numeric", _column(points.cast(pa.float64())), guess="commas are taken for decimal points (guessed)"
+    )
 
 
 def _undecorated(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -5,37 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from nodejepa.errors import GraphError
+from nodejepa.io.column_names import ENDINGS, IDS, PAIRS, PARTNER, WEIGHTS, frame_index, plain
 from nodejepa.io.report import ReadReport
 from nodejepa.io.tables import Table
-
-_PAIRS = (
-    ("source", "target"),
-    ("src", "dst"),
-    ("src", "dest"),
-    ("source", "destination"),
-    ("source", "dest"),
-    ("from", "to"),
-    ("u", "v"),
-    ("head", "tail"),
-    ("start", "end"),
-    ("sender", "receiver"),
-    ("citing", "cited"),
-    ("follower", "followee"),
-    ("subject", "object"),
-    ("parent", "child"),
-    ("node1", "node2"),
-    ("id1", "id2"),
-    ("user1", "user2"),
-    ("i", "j"),
-    ("row", "col"),
-    ("a", "b"),
-    ("x", "y"),
-)
-_ENDINGS = ("", "id", "node", "nodeid", "name", "uuid")
-_PARTNER = {a + end: b + end for end in _ENDINGS for a, b in reversed(_PAIRS)}
-_WEIGHTS = ("weight", "weights", "edgeweight")
-_IDS = ("id", "nodeid", "node", "nodes", "uuid", "key", "vertex", "vertexid", "name", "label")
-_ID_NAMES = _IDS[:-1]  # "label" names nodes in some formats and classes in others: never guessed
 
 
 def edge_columns(
@@ -58,7 +30,9 @@ def edge_columns(
             table.find(name, argument)
     free = [name for name in table.names if name not in told]
     if source is None or target is None:
-        first, second = _guess_ends(free, source, target)
+        index = frame_index(table.names)
+        ends = [name for name in free if name != index] if len(free) > 2 else free
+        first, second = _guess_ends(ends, source, target)
         if first is None or second is None or first == second:
             raise GraphError(
                 "the ends of the edges cannot be found", where=table.where, fix="Name source and target."
@@ -71,7 +45,7 @@ def edge_columns(
         )
     if weight is None:
         left = (name for name in free if name not in (source, target))
-        weight = next((name for name in left if _plain(name) in _WEIGHTS), False)
+        weight = next((name for name in left if plain(name) in WEIGHTS), False)
         if weight:
             report.note(f"edge weights are column {weight!r} (guessed; weight=False leaves them out).")
     elif weight and weight in (source, target):
@@ -88,28 +62,24 @@ def guess_id_column(table: Table, report: ReadReport, *, positional: bool) -> st
 
     Where rows are matched by position (``positional``) ids are decoration: then only a telling name counts.
     """
-    plain = {_plain(name): name for name in reversed(table.names)}
-    named = next((plain[name] for name in _ID_NAMES if name in plain), None)
+    names = {plain(name): name for name in reversed(table.names)}
+    named = next((names[name] for name in IDS if name in names), None)
     if named is None and positional:
         return None
-    column = named or table.names[0]
+    column = named or frame_index(table.names) or table.names[0]
     report.note(f"node ids are column {column!r} of the nodes (guessed).")
     return column
 
 
 def _guess_ends(free: list[str], source: str | None, target: str | None) -> tuple[str | None, str | None]:
-    plain = {_plain(name): name for name in reversed(free)}
+    names = {plain(name): name for name in reversed(free)}
     if source is not None:
-        return source, plain.get(_PARTNER.get(_plain(source), ""), free[0] if free else None)
+        return source, names.get(PARTNER.get(plain(source), ""), free[0] if free else None)
     if target is not None:
-        reverse = {b: a for a, b in _PARTNER.items()}
-        return plain.get(reverse.get(_plain(target), ""), free[0] if free else None), target
-    for end in _ENDINGS:
-        for a, b in _PAIRS:
-            if a + end in plain and b + end in plain:
-                return plain[a + end], plain[b + end]
+        reverse = {b: a for a, b in PARTNER.items()}
+        return names.get(reverse.get(plain(target), ""), free[0] if free else None), target
+    for end in ENDINGS:
+        for a, b in PAIRS:
+            if a + end in names and b + end in names:
+                return names[a + end], names[b + end]
     return free[0], free[1] if len(free) > 1 else None
-
-
-def _plain(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())

@@ -81,6 +81,7 @@ class FeatureSchema:
             for name in table.column_names:
                 place = f"{where}, column {name!r}"
                 cells = interpret(table[name], typed, place)
+                report.note_guess(name, cells.guess)
                 cells = refuse_infinite(cells, place, as_missing=infinite == "missing")
                 fitted = fit_column(name, cells, text=text, where=place)
                 if isinstance(fitted, str):
@@ -112,6 +113,7 @@ class FeatureSchema:
             for column in self.columns:
                 place = f"{where}, column {column.name!r}"
                 cells = expect(column.cell_kind, table[column.name], typed, place)
+                report.note_guess(column.name, cells.guess)
                 cells = refuse_infinite(cells, place, as_missing=self.infinite == "missing")
                 _say_missing(column, count_missing(cells, table.num_rows), self.missing, place, report)
                 block, unknown = encode_column(column, cells, table.num_rows)

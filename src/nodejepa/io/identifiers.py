@@ -121,7 +121,7 @@ def _from_floats(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
         if np.isnan(floats[bad[0]]):
             _refuse_missing(column, int(bad[0]), int(np.isnan(floats).sum()))
         raise GraphError(
-            f"row {bad[0] + 1} is {floats[bad[0]]!r}, stored as a floating-point number ({bad.size} such)",
+            f"row {bad[0] + 1} is {floats[bad[0]]:.17g}, stored as a floating-point number ({bad.size} such)",
             where=column.where,
             fix="Store ids as text or 64-bit whole numbers: floats cannot hold every id.",
         )

@@ -61,6 +61,6 @@ def _number_names(values: pa.ChunkedArray, present: npt.NDArray[np.bool_], boole
 
 def _order(names: npt.NDArray[np.object_]) -> Callable[[str], Any]:
     def whole(name: str) -> bool:
-        return name.lstrip("-").isdecimal() and len(name) < 20
+        return name.removeprefix("-").isdecimal() and len(name) < 20
 
     return int if all(map(whole, set(names.tolist()))) else str

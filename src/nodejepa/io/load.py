@@ -101,7 +101,8 @@ def read_graph(
         delimiter: of text files; guessed if not given.
         header: whether text files have one; guessed if not given.
 
-    Nodes come in the order of the node table; others follow in the order in which the edges name them.
+    Nodes come in the order of the node table; others follow, first those at the start of edges, then those
+    that are only at the end of some, each in the order of the rows.
     Every guess and everything left out is in ``LoadedGraph.notes``.
     """
     _check_choice("text", text, TextPolicy)

@@ -43,6 +43,11 @@ class ReadReport:
         if sentence not in self.notes:
             self.notes.append(sentence)
 
+    def note_guess(self, column: str, guess: str) -> None:
+        """Say how a column was understood, if that was a guess."""
+        if guess:
+            self.note(f"column {column!r}: {guess}.")
+
     def drop(self, column: str, reason: str) -> None:
         """Leave a column out and say why."""
         self.dropped_columns[column] = reason

@@ -12,6 +12,7 @@ import pyarrow as pa
 from nodejepa.errors import GraphError
 from nodejepa.graph_checks import Features
 from nodejepa.io.cells import interpret
+from nodejepa.io.column_names import frame_index
 from nodejepa.io.edge_columns import edge_columns, guess_id_column
 from nodejepa.io.identifiers import IdColumn
 from nodejepa.io.matrices import MatrixFile
@@ -62,12 +63,12 @@ def read_edge_table(
     first, second, heavy = edge_columns(table, source, target, weight, report)
     rows = table.read([first, second, *([heavy] if heavy else [])], "Reading edges")
     report.edge_rows = rows.num_rows
-    weights = _weights(rows[heavy], table, heavy) if heavy else None
+    weights = _weights(rows[heavy], table, heavy, report) if heavy else None
     start, end = (IdColumn(rows[c], table.typed, f"{table.where}, column {c!r}") for c in (first, second))
     return Edges((start, end), None, weights)
 
 
-def _weights(values: pa.ChunkedArray, table: Table, name: str) -> npt.NDArray[np.float64]:
+def _weights(values: pa.ChunkedArray, table: Table, name: str, report: ReadReport) -> npt.NDArray[np.float64]:
     where = f"{table.where}, column {name!r}"
     advice = "Correct it, or leave weights out with weight=False; rows are counted from 1."
     if not len(values):
@@ -75,6 +76,7 @@ def _weights(values: pa.ChunkedArray, table: Table, name: str) -> npt.NDArray[np
     cells = interpret(values, table.typed, where)
     if cells.kind not in ("numeric", "boolean"):
         raise GraphError("edge weights are not numbers", where=where, fix=advice)
+    report.note_guess(name, cells.guess)
     numbers = cells.numbers[:, 0]
     bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
     if bad.size:
@@ -108,6 +110,10 @@ def read_node_table(
         wanted = [table.find(name, "columns") for name in columns]
     else:
         wanted = [name for name in table.names if name not in (id_column, labels, *ignore)]
+        index = frame_index(table.names)
+        if index in wanted:  # row numbers: where rows are sorted by class they would give the class away
+            wanted.remove(index)
+            report.drop(index, "it is the unnamed index of a data frame")
     wanted = [name for name in dict.fromkeys(wanted) if name != labels]
     named = [name for name in (id_column, labels) if name is not None]
     rows = table.read(list(dict.fromkeys([*wanted, *named])), "Reading nodes")

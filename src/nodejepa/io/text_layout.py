@@ -1,0 +1,194 @@
+"""How a delimited file is laid out, found by looking at its beginning: comments, delimiter, header."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from nodejepa.errors import DataError, GraphError
+from nodejepa.io.cells import MISSING
+from nodejepa.io.column_names import speaks_of_a_graph, unnamed
+from nodejepa.io.files_in import byte_stream, reading
+from nodejepa.io.report import ReadReport
+
+NOT_UTF8 = 'Save it as UTF-8; spreadsheets call that "CSV UTF-8".'
+_SAMPLE = 1 << 16
+_LARGEST_SAMPLE = 1 << 26
+_LINES = 4  # a sample has at least as many lines, however long they are
+_NAMES = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space", "|": "bar"}
+_PREFERRED = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+_DATA_LIKE = re.compile(
+    r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{4}-\d\d-\d\d.*"
+)
+_FEWEST_NUMBERED = 3  # columns called 0, 1, 2 are numbered, two of them may be chance
+
+
+class Layout(NamedTuple):
+    """Names of the columns, what separates them, and how many lines stand above the first row."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    skip_lines: int
+
+
+def find_layout(
+    path: Path, compression: str | None, *, report: ReadReport, delimiter: str | None, header: bool | None
+) -> Layout:
+    """Look at the beginning of a file; what was not told is guessed, and doubtful guesses are noted."""
+    if delimiter is not None and not _is_plain(delimiter):
+        raise GraphError(f"delimiter {delimiter!r} is not one plain character", where="delimiter")
+    sample, whole = _sample(path, compression)
+    lines = io.StringIO(sample, newline="").readlines()
+    skipped = 0
+    declared = _SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
+    if declared and _is_plain(declared[1]):  # spreadsheets declare the delimiter so
+        skipped, delimiter = 1, delimiter or declared[1]
+    while skipped < len(lines) and lines[skipped].startswith(("#", "%")):
+        skipped += 1
+    body = "".join(lines[skipped:])
+    delimiter = delimiter or _guess_delimiter(body, path, whole, report)
+    rows, lines_of_first = _rows(body, delimiter, whole)
+    if not rows:
+        raise DataError("the file has no rows", where=str(path), fix="Write it again.")
+    if delimiter == " " and any("" in row[:-1] for row in rows):
+        raise GraphError(
+            "columns are separated by several spaces, so nobody can tell an empty cell from none",
+            where=str(path),
+            fix="Separate them by one tab or one comma.",
+        )
+    if header is None:
+        above = _names_in_comment(lines[skipped - 1], delimiter, rows[0]) if skipped else None
+        if above is not None:
+            report.note(f"{path.name}: the columns are named in the comment above: {', '.join(above[:4])}.")
+            return Layout(above, delimiter, skipped)
+        header = _guess_header(rows, path, report)
+    names = tuple(rows[0]) if header else ("",) * len(rows[0])
+    names = tuple(name.strip() or unnamed(i) for i, name in enumerate(names, start=1))
+    return Layout(names, delimiter, skipped + (lines_of_first if header else 0))
+
+
+def _is_plain(delimiter: str) -> bool:
+    return (
+        len(delimiter) == 1 and delimiter.isascii() and not delimiter.isalnum() and delimiter not in '\r\n"'
+    )
+
+
+def _sample(path: Path, compression: str | None) -> tuple[str, bool]:
+    """The beginning of the text, a few lines of it at least, and whether that is all of it."""
+    size = _SAMPLE
+    while True:
+        with reading(str(path)), byte_stream(path, compression) as stream:
+            content = stream.read(size + 1)
+        whole = len(content) <= size
+        lines = max(content.count(b"\n"), content.count(b"\r"))
+        if whole or lines >= _LINES or size >= _LARGEST_SAMPLE:
+            break
+        size *= 8
+    try:
+        text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
+    except UnicodeDecodeError as error:
+        if whole or error.start < len(error.object) - 4:  # else a letter was cut through
+            line = content.count(b"\n", 0, error.start) + 1
+            raise DataError(f"line {line} is not UTF-8 text", where=str(path), fix=NOT_UTF8) from None
+        text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="ignore")
+    return text, whole
+
+
+def _rows(body: str, delimiter: str, whole: bool) -> tuple[list[list[str]], int]:
+    """Rows of the sample that are complete, and how many lines the first one ends after."""
+    reader = csv.reader(io.StringIO(body, newline=""), delimiter=delimiter)
+    rows: list[list[str]] = []
+    first = 0
+    try:
+        for row in reader:
+            if row and not rows:
+                first = reader.line_num
+            rows += [row] if row else []
+    except csv.Error:  # a field beyond the module's limit: Arrow will say where
+        pass
+    return (rows if whole or len(rows) < 2 else rows[:-1]), first
+
+
+def _guess_delimiter(body: str, path: Path, whole: bool, report: ReadReport) -> str:
+    preferred = next(
+        (_PREFERRED[ending.lower()] for ending in path.suffixes if ending.lower() in _PREFERRED), ""
+    )
+    best, width = "", 1
+    for candidate in dict.fromkeys([preferred or ",", *_NAMES]):
+        rows, _ = _rows(body, candidate, whole)
+        counts = {len(row) for row in rows}
+        if len(counts) == 1 and max(counts) > width:
+            best, width = candidate, max(counts)
+        if best and best == preferred:
+            break
+    if not best:  # nothing is regular: take what the first row has, and let the parser name the bad row
+        first = body.split("\n", 1)[0]
+        best = preferred if preferred and preferred in first else max(_NAMES, key=first.count)
+        if first.count(best) == 0:
+            raise GraphError(
+                "the file has one column",
+                where=str(path),
+                fix="Separate columns by comma, tab or semicolon: an edge has two ends, a node an id.",
+            )
+    if best != preferred:
+        report.note(f"{path.name}: columns are taken to be separated by {_NAMES[best]}.")
+    return best
+
+
+def _names_in_comment(line: str, delimiter: str, first_row: list[str]) -> tuple[str, ...] | None:
+    """``# from,to`` above rows that have no header of their own, as published edge lists have it."""
+    names = tuple(cell.strip() for cell in line.strip().lstrip("#%").strip().split(delimiter))
+    words = not any(_DATA_LIKE.fullmatch(name) or name.endswith(":") for name in names)
+    fits = len(names) == len(first_row) and all(names) and words
+    return names if fits and speaks_of_a_graph(names) and not speaks_of_a_graph(first_row) else None
+
+
+def _guess_header(rows: list[list[str]], path: Path, report: ReadReport) -> bool:
+    first, rest = [cell.strip() for cell in rows[0]], rows[1:]
+    below = [[row[i].strip() for row in rest if i < len(row)] for i in range(len(first))]
+    shown = ", ".join(first[:4])[:80]
+    words = [i for i, cell in enumerate(first) if cell not in MISSING and not _DATA_LIKE.fullmatch(cell)]
+    over_data = [i for i in words if _all_data(below[i])]
+    numbered = len(words) < len(first) and bool(_are_numbered(first, words))
+    known = speaks_of_a_graph(first)
+    telling = known and any(len(cell) > 1 for cell in first)  # a and b may as well be two nodes
+    data_like = any(_DATA_LIKE.fullmatch(cell) for cell in first)
+    if data_like and (numbered or (words and over_data == words)):
+        return True
+    cells = [set(column) for column in below]
+    repeated = any(cell in cells[i] for i, cell in enumerate(first) if cell)
+    elsewhere = not telling and not over_data and any(set(first[:2]) & column for column in cells[:2])
+    if data_like or repeated or elsewhere:
+        report.note(
+            f"{path.name}: the first row ({shown}) looks like data, so the file is taken to have no header; "
+            "say header=True if it has."
+        )
+        return False
+    if not rest:
+        report.note(f"{path.name}: its only row ({shown}) is taken for the header.")
+    elif not known and not over_data:
+        report.note(
+            f"{path.name}: the first row ({shown}) is taken for the header; say header=False if it is data."
+        )
+    return True
+
+
+def _all_data(cells: list[str]) -> bool:
+    """Whether a column holds numbers, dates or UUIDs and nothing else: a word above it is its name."""
+    there = [cell for cell in cells if cell not in MISSING]
+    return bool(there) and all(map(_DATA_LIKE.fullmatch, there))
+
+
+def _are_numbered(first: list[str], words: list[int]) -> bool:
+    """Whether columns are called 0, 1, 2, ..., as those of a frame without names, beside one of ids."""
+    numbers = [cell for i, cell in enumerate(first) if i not in words and cell not in MISSING]
+    if len(numbers) < 2 or len(numbers) == len(first) or not all(cell.isdecimal() for cell in numbers):
+        return False
+    start = int(numbers[0])
+    running = all(int(cell) == start + i for i, cell in enumerate(numbers))
+    named = first[0] == "" or speaks_of_a_graph([first[i] for i in words])
+    return running and (named or len(numbers) >= _FEWEST_NUMBERED)
