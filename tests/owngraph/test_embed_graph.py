@@ -215,6 +215,12 @@ def test_what_is_there_is_kept_unless_told_otherwise(run, files):
     assert code == 2
     assert "seed" in err
     assert manifest_of(files)["seed"] == 0
+    schema = (files.folder / "z.run" / "schema.json").read_bytes()
+    for other in (("--directed",), ("--ignore", "age")):
+        code, _, err = run(*files.quick("--resume", *other))
+        assert code == 2
+        assert "another graph" in err
+        assert (files.folder / "z.run" / "schema.json").read_bytes() == schema
     assert run(*files.quick("--resume"))[0] == 0  # the same: nothing to train, the same bits again
     assert (files.folder / "z.parquet").read_bytes() == first
     assert run(*files.quick("--seed", "5", "--force"))[0] == 0

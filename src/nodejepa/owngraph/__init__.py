@@ -5,7 +5,7 @@ plan         estimated time and memory against what there is, and settings that 
 embed        read, train, embed, score, write; ``memory``, ``places`` and ``timing`` serve it
 apply        a trained encoder on a graph it has not seen; ``run_schema`` says how to read that
 scores       what the embeddings are worth, where there are labels
-page         the HTML report
+page         the HTML report; ``manifest`` is the same for programs
 """
 
 from nodejepa.owngraph.apply import AppliedRun, apply_run

@@ -7,30 +7,30 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from nodejepa.config import to_dict
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.files import write_json
 from nodejepa.graph import Graph
 from nodejepa.io import write_embeddings
 from nodejepa.methods import find_method, make_estimator
-from nodejepa.methods.estimator import Estimator, pick_device, versions
+from nodejepa.methods.estimator import Estimator, pick_device
 from nodejepa.owngraph.inspect import Inspection, inspect_graph
-from nodejepa.owngraph.places import Places, input_files, sha256_of
+from nodejepa.owngraph.manifest import make_manifest
+from nodejepa.owngraph.page import graph_report
+from nodejepa.owngraph.places import Places, input_files
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.owngraph.scores import Scores, score_embeddings
 from nodejepa.owngraph.timing import Timings
 from nodejepa.progress import progress_bar
+from nodejepa.structure import descriptors, partition, recommended_parts
+from nodejepa.study.report import write_report
 from nodejepa.training.loop import Logging
 
-MANIFEST_FORMAT = "nodejepa embeddings"
 _BYTES_PER_VALUE = 4
 
 
@@ -59,7 +59,7 @@ def make_trainable(
         raise ConfigError(
             f"method {method} needs no training",
             where="method",
-            fix="Train nodejepa or another that `nodejepa methods` lists; --labels scores the floors beside it.",
+            fix="Train nodejepa or another that `nodejepa methods` lists; --labels also scores the floors.",
         )
     if entry.supervised:
         raise ConfigError(
@@ -137,10 +137,12 @@ def embed_graph(
         places.begin(force=force)
         with timings.phase("structure"):
             prepare_structure(estimator, graph)
-        schema.save(places.run)  # before training: no model is ever without it
+        if not places.begun:
+            schema.save(places.run)  # before training: no model is ever without it
         with timings.phase("training"):
             logging = logging or Logging(description=f"Training {estimator.name}")
             estimator.fit(graph, out=places.run, resume=resume, logging=logging)
+        schema.save(places.run)  # a run that was gone on with has now been found to be of this very graph
         with timings.phase("embedding"), progress_bar("Embedding"):
             embeddings = estimator.transform(graph)
             diagnostics = diagnose(embeddings)
@@ -151,13 +153,10 @@ def embed_graph(
         warned = [*said, *([problem] if problem else [])]
         with timings.phase("writing"):
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
+            places.page.unlink(missing_ok=True)
             with progress_bar("Writing embeddings"):
                 write_embeddings(places.embeddings, graph, embeddings)
-            places.page.unlink(missing_ok=True)
             if report:
-                from nodejepa.owngraph.page import graph_report
-                from nodejepa.study.report import write_report
-
                 page = graph_report(
                     inspection,
                     estimator,
@@ -168,35 +167,23 @@ def embed_graph(
                     warnings=warned,
                 )
                 write_report(page, places.page)
-        manifest = {
-            "format": MANIFEST_FORMAT,
-            "version": 1,
-            "embeddings": _described(places.embeddings)
-            | {"nodes": int(embeddings.shape[0]), "dimensions": int(embeddings.shape[1])},
-            "report": _described(places.page) if report else None,
-            "run": {"folder": str(places.run), "model": _described(places.run / "model.safetensors")},
-            **inspection.to_dict(),
-            "features": schema.summary(),
-            "method": estimator.name,
-            "preset": preset,
-            "config": to_dict(estimator.config),
-            "seed": estimator.seed,
-            "epochs": len(estimator.history_),
-            "threads": torch.get_num_threads(),
-            "versions": versions(),
-            "seconds": timings.seconds,
-            "diagnostics": diagnostics.to_dict(),
-            "scores": None if scores is None else scores.to_dict(),
-            "warnings": [*inspection.warnings(), *warned],
-        }
+        manifest = make_manifest(
+            places,
+            inspection,
+            schema,
+            estimator,
+            diagnostics,
+            scores,
+            preset=preset,
+            seconds=timings.seconds,
+            warnings=warned,
+        )
         write_json(places.manifest, manifest)
     return EmbeddedGraph(embeddings, inspection, scores, manifest, places)
 
 
 def prepare_structure(estimator: Estimator, graph: Graph) -> None:
     """Compute what the method needs of the graph's structure; training finds it in the cache."""
-    from nodejepa.structure import descriptors, partition, recommended_parts
-
     predictor = getattr(estimator.config, "predictor", None)
     patches = getattr(estimator.config, "patches", None)
     if patches is not None:
@@ -223,10 +210,6 @@ def _score(
         return score_embeddings(estimator, loaded.graph, embeddings, loaded.labels, names, tune=tune), None
     except EvaluationError as error:
         return None, f"No scores: {error}"
-
-
-def _described(path: Path) -> dict[str, Any]:
-    return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
 
 
 @contextmanager

@@ -54,6 +54,11 @@ class Places:
         """The files beside the run folder, in the order in which they are written."""
         return (self.embeddings, self.page, self.manifest)
 
+    @property
+    def begun(self) -> bool:
+        """Whether a run was begun in the folder."""
+        return (self.run / "config.json").exists()
+
     def check(self, inputs: Iterable[Path], *, resume: bool, force: bool) -> None:
         """Refuse, before any work, to lose what is there or to write where nothing can be written."""
         for path in self.written:
@@ -65,8 +70,7 @@ class Places:
         for folder in dict.fromkeys((self.embeddings.parent, self.run)):
             _check_writable(folder)
         there = [str(path) for path in self.written if path.exists()]
-        begun = (self.run / "config.json").exists()
-        if force or (resume and (begun or not there)):
+        if force or (resume and (self.begun or not there)):
             return
         if resume:
             raise ConfigError(
@@ -74,9 +78,10 @@ class Places:
                 where=str(self.run),
                 fix="Choose another --out, or replace them with --force.",
             )
-        if there or begun:
+        there += [str(self.run)] if self.begun else []
+        if there:
             raise ConfigError(
-                f"{', '.join([*there, *([str(self.run)] if begun else [])])} exist",
+                f"{', '.join(there)} exist{'s' if len(there) == 1 else ''}",
                 fix="Go on with --resume, replace them with --force, or choose another --out.",
             )
 

@@ -1,0 +1,60 @@
+"""The manifest: what was read, dropped, guessed, chosen and measured on the way to the embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nodejepa.config import to_dict
+from nodejepa.diagnostics import Diagnostics
+from nodejepa.methods.estimator import Estimator, versions
+from nodejepa.owngraph.inspect import Inspection
+from nodejepa.owngraph.places import Places, sha256_of
+from nodejepa.owngraph.run_schema import RunSchema
+from nodejepa.owngraph.scores import Scores
+
+FORMAT = "nodejepa embeddings"
+VERSION = 1
+
+
+def make_manifest(
+    places: Places,
+    inspection: Inspection,
+    schema: RunSchema,
+    estimator: Estimator,
+    diagnostics: Diagnostics,
+    scores: Scores | None,
+    *,
+    preset: str,
+    seconds: Mapping[str, float],
+    warnings: Sequence[str],
+) -> dict[str, Any]:
+    """Plain values, ready for JSON; all files it names must be written."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "embeddings": _described(places.embeddings)
+        | {"nodes": diagnostics.nodes, "dimensions": diagnostics.dimensions},
+        "report": _described(places.page) if places.page.exists() else None,
+        "run": {"folder": str(places.run), "model": _described(places.run / "model.safetensors")},
+        **inspection.to_dict(),
+        "features": schema.summary(),
+        "method": estimator.name,
+        "preset": preset,
+        "config": to_dict(estimator.config),
+        "seed": estimator.seed,
+        "epochs": len(estimator.history_),
+        "threads": torch.get_num_threads(),
+        "versions": versions(),
+        "seconds": dict(seconds),
+        "diagnostics": diagnostics.to_dict(),
+        "scores": None if scores is None else scores.to_dict(),
+        "warnings": [*inspection.warnings(), *warnings],
+    }
+
+
+def _described(path: Path) -> dict[str, Any]:
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
