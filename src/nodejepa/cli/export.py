@@ -41,8 +41,10 @@ def export(
     """Write embeddings for TensorBoard's projector, a vector store, FAISS or a spreadsheet."""
     from nodejepa.io import export_embeddings, read_embeddings
     from nodejepa.io.export import check_target
+    from nodejepa.io.files_in import refuse_replacing
 
     check_target(out, to.value)  # before the work
+    refuse_replacing(out, embeddings)
     stored = read_embeddings(embeddings)
     exported = export_embeddings(out, stored.ids, stored.matrix, to=to.value)
     nodes, width = stored.matrix.shape

@@ -48,6 +48,12 @@ def existing_file(path: str | os.PathLike[str], role: str) -> Path:
         ) from None
 
 
+def refuse_replacing(out: Path, source: Path) -> None:
+    """Refuse to write over the file that is read."""
+    if out.exists() and source.exists() and out.samefile(source):
+        raise DataError("the output would replace the input", where=str(out), fix="Choose another --out.")
+
+
 @contextmanager
 def reading(where: str, fix: str = "The file is damaged, cut off or of another format.") -> Iterator[None]:
     """Whatever a foreign parser raises on bad bytes, as an error that names the file.
