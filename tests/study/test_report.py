@@ -32,6 +32,7 @@ from nodejepa.study.report.sections import (
     Chapter,
     ConfusionMatrix,
     Curves,
+    DotPlot,
     EmbeddingMap,
     Facts,
     Report,
@@ -422,3 +423,16 @@ def test_the_command_writes_the_page(digits_run, tmp_path, capsys):
 def test_the_same_folders_give_the_same_page(digits_run, digits_report, tmp_path):
     write_report(build_report([digits_run]), tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == render(digits_report)
+
+
+def test_different_splits_are_never_compared(tmp_path):
+    easy = [record("nodejepa", seed, 90.0 + seed / 10, split="random-10-10-80") for seed in range(4)]
+    hard = [record("dgi", seed, 70.0 - seed / 7, split="20-30") for seed in range(4)]
+    assert comparison_words([*easy, *hard]) == [
+        "No difference can be tested yet: that takes two seeds of a method."
+    ]
+    both = [record("dgi", seed, 95.0 - seed / 7, split="random-10-10-80") for seed in range(4)]
+    words = comparison_words([*easy, *hard, *both])
+    assert words[0].startswith("DGI, split random-10-10-80: better in 1")
+    (plot,) = of_kind(study_chapter(write_records(tmp_path / "x", [*easy, *hard])), DotPlot)
+    assert list(plot.panels) == ["Photo, split 20-30", "Photo, split random-10-10-80"]

@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nodejepa.study.names import SELF_SUPERVISED
-from nodejepa.study.selection import Record, Values, by_method_and_dataset, datasets_of, methods_of, values_by
-from nodejepa.study.statistics import Comparison, Outcome, average_ranks, compare, holm, outcome, summarise
+from nodejepa.study.selection import (
+    Record,
+    Values,
+    by_method_and_dataset,
+    datasets_of,
+    means_on_shared_seeds,
+    methods_of,
+    shared_seeds,
+    values_by,
+)
+from nodejepa.study.statistics import Comparison, Outcome, average_ranks, compare, holm, outcome
 
 
 @dataclass(frozen=True)
@@ -50,23 +59,30 @@ def contrasts(records: Sequence[Record], method: str, field: str = "test_accurac
 
 @dataclass(frozen=True)
 class Ranking:
-    """Average ranks of ``methods`` over the graphs on which every one of them has a score."""
+    """Average ranks over the graphs on which all methods share seeds, and how many seeds these are."""
 
     average: dict[str, float]
-    datasets: tuple[str, ...]
+    seeds: dict[str, int]  # by graph
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The graphs that count."""
+        return tuple(self.seeds)
 
 
 def rank_methods(
     records: Sequence[Record], candidates: Sequence[str] = SELF_SUPERVISED, field: str = "test_accuracy"
 ) -> Ranking:
-    """Rank those ``candidates`` that the study has; a graph that lacks one of them does not count."""
+    """Rank those ``candidates`` that the study has by their means over the seeds that all of them have.
+
+    A graph on which they share no seed does not count.
+    """
     values = values_by(records, field, by_method_and_dataset)
     methods = [name for name in candidates if any(method == name for method, _ in values)]
-    tables, complete = [], []
+    tables, seeds = [], {}
     for dataset in datasets_of(records):
-        scores = {name: summarise(list(values.get((name, dataset), {}).values())) for name in methods}
-        means = {name: score.mean for name, score in scores.items() if score is not None}
-        if methods and len(means) == len(methods):
+        here = {name: values.get((name, dataset), {}) for name in methods}
+        if means := means_on_shared_seeds(here):
             tables.append(means)
-            complete.append(dataset)
-    return Ranking(average_ranks(tables), tuple(complete))
+            seeds[dataset] = len(shared_seeds(here.values()))
+    return Ranking(average_ranks(tables), seeds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune")
+_SINGLE_TABLES = {"efficiency": efficiency_table, "ablation": ablation_table, "finetune": finetune_table}
 _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 
 
@@ -73,30 +75,35 @@ def study_kind(records: Sequence[Record], folder: str = "") -> str:
 def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ()) -> list[Table]:
     """All tables of a study; ``main`` lends floors to a study that has none."""
     records = with_preset_names(records)
-    if kind == "efficiency":
-        return [efficiency_table(records)]
     if kind in ("fewshot", "ablation", "collapse", "finetune"):
         records = borrow_floors(records, main)
-        if kind == "collapse":
-            return [effective_rank_table(records), geometry_table(records)]
-        make = {"fewshot": fewshot_table, "ablation": ablation_table, "finetune": finetune_table}[kind]
-        return [make(records)]
-    tables = []
+    if kind == "fewshot":
+        return [fewshot_table(records)]
     parts = by_split(records)
-    for split, part in parts.items():
-        made = [main_table(part), ranks_table(part), effective_rank_table(part), geometry_table(part)]
-        made += [] if split else [paper_comparison_table(part)]
-        present = [variant for variant in JEPA if variant in methods_of(part, floors=False)]
-        made += [significance_table(part, variant) for variant in present]
-        made += [wins_table(part)] if present else []
-        tables += [_for_split(table, split, alone=len(parts) == 1) for table in made]
-    return tables
+    return [
+        _for_split(table, split, alone=len(parts) == 1)
+        for split, part in parts.items()
+        for table in _tables_of_part(kind, part, split)
+    ]
+
+
+def _tables_of_part(kind: str, part: Sequence[Record], split: str) -> list[Table]:
+    """The tables of one split."""
+    if kind == "collapse":
+        return [effective_rank_table(part), geometry_table(part)]
+    if kind in _SINGLE_TABLES:
+        return [_SINGLE_TABLES[kind](part)]
+    made = [main_table(part), ranks_table(part), effective_rank_table(part), geometry_table(part)]
+    made += [] if split else [paper_comparison_table(part)]
+    present = [variant for variant in JEPA if variant in methods_of(part, floors=False)]
+    made += [significance_table(part, variant) for variant in present]
+    return made + ([wins_table(part)] if present else [])
 
 
 def _for_split(table: Table, split: str, *, alone: bool) -> Table:
     if not split:
         return table
-    name = table.name if alone else f"{table.name}-{split}"
+    name = table.name if alone else f"{table.name}-{re.sub(r'[^0-9A-Za-z.-]+', '-', split)}"
     return replace(table, name=name, title=f"{table.title}, split {split}")
 
 
@@ -107,19 +114,19 @@ def figures_of(
     from nodejepa.study.figures import ablation, accuracy, differences, fewshot, geometry, time
 
     records = with_preset_names(records)
+    part = _drawn_part(records)
     if kind == "efficiency":
         return {
-            "total-time": partial(time.total_time_figure, records),
-            "epoch-time": partial(time.epoch_time_figure, records),
-            "accuracy-time": partial(time.accuracy_time_figure, records, _drawn_part(main)),
+            "total-time": partial(time.total_time_figure, part),
+            "epoch-time": partial(time.epoch_time_figure, part),
+            "accuracy-time": partial(time.accuracy_time_figure, part, _drawn_part(with_preset_names(main))),
         }
     if kind == "fewshot":
         return {"fewshot": partial(fewshot.fewshot_figure, borrow_floors(records, main))}
     if kind == "ablation":
-        return {"ablation": partial(ablation.ablation_figure, borrow_floors(records, main))}
+        return {"ablation": partial(ablation.ablation_figure, borrow_floors(part, main))}
     if kind == "finetune":
         return {}
-    part = _drawn_part(records)
     shape = {
         "effective-rank": partial(geometry.effective_rank_figure, part),
         "mean-std": partial(geometry.mean_std_figure, part),
@@ -137,7 +144,7 @@ def figures_of(
 
 def _drawn_part(records: Sequence[Record]) -> list[Record]:
     """The part of a study that is drawn: the paper's splits, or the only ones there are."""
-    parts = by_split(with_preset_names(records))
+    parts = by_split(records)
     return parts.get("") or (next(iter(parts.values())) if len(parts) == 1 else [])
 
 

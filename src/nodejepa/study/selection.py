@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeAlias, TypeGuard, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
+from nodejepa.errors import DataError
 from nodejepa.study.names import FLOORS, dataset_name, in_dataset_order, in_method_order, method_name
 from nodejepa.study.statistics import Summary, summarise
 
@@ -14,7 +15,7 @@ Record: TypeAlias = dict[str, Any]
 Values: TypeAlias = dict[int, float]  # by seed
 Key = TypeVar("Key", bound=Hashable)
 
-_PAPER_SPLITS = ("20-30", "official")
+_PAPER_SPLITS = {"arxiv": "official"}  # of every other graph: 20-30
 
 
 def values_by(records: Iterable[Record], field: str, key: Callable[[Record], Key]) -> dict[Key, Values]:
@@ -23,16 +24,40 @@ def values_by(records: Iterable[Record], field: str, key: Callable[[Record], Key
     for record in records:
         value: object = record.get(field)
         if record.get("status") == "done" and _is_number(value):
-            found[key(record)][int(record["seed"])] = float(value)
+            place, seed = key(record), int(record["seed"])
+            if seed in found[place]:
+                _refuse_second(record)
+            found[place][seed] = float(value)
     return {place: dict(sorted(values.items())) for place, values in found.items()}
 
 
 def scores_by(records: Iterable[Record], field: str, key: Callable[[Record], Key]) -> dict[Key, Summary]:
     """As :func:`values_by`, summarised over seeds."""
-    found = {
-        place: summarise(list(values.values())) for place, values in values_by(records, field, key).items()
-    }
+    return summaries(values_by(records, field, key))
+
+
+def summaries(values: Mapping[Key, Values]) -> dict[Key, Summary]:
+    """Mean and spread over seeds."""
+    found = {place: summarise([*mine.values()]) for place, mine in values.items()}
     return {place: score for place, score in found.items() if score is not None}
+
+
+def means_on_shared_seeds(values: Mapping[Key, Values]) -> dict[Key, float]:
+    """The mean of each over the seeds that all of them have; nothing where there is no such seed.
+
+    >>> means_on_shared_seeds({"a": {1: 10.0, 2: 30.0}, "b": {1: 12.0}})
+    {'a': 10.0, 'b': 12.0}
+    """
+    seeds = shared_seeds(values.values())
+    return {
+        key: math.fsum(mine[seed] for seed in seeds) / len(seeds) for key, mine in values.items() if seeds
+    }
+
+
+def shared_seeds(values: Iterable[Values]) -> set[int]:
+    """The seeds that all of them have."""
+    sets = [set(mine) for mine in values]
+    return set.intersection(*sets) if sets else set()
 
 
 def by_method_and_dataset(record: Record) -> tuple[str, str]:
@@ -76,13 +101,17 @@ def by_split(records: Sequence[Record]) -> dict[str, list[Record]]:
     parts: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         split = str(record.get("split"))
-        parts["" if split in _PAPER_SPLITS else split].append(record)
+        parts["" if _is_paper_split(record) else split].append(record)
     return {name: parts[name] for name in sorted(parts)}
 
 
 def on_paper_splits(records: Iterable[Record]) -> bool:
     """Whether all figures may stand beside the paper's."""
-    return all(str(record.get("split")) in _PAPER_SPLITS for record in records)
+    return all(_is_paper_split(record) for record in records)
+
+
+def _is_paper_split(record: Record) -> bool:
+    return record.get("split") == _PAPER_SPLITS.get(str(record["dataset"]), "20-30")
 
 
 def borrow_floors(records: Sequence[Record], main: Sequence[Record]) -> list[Record]:
@@ -116,6 +145,15 @@ def unfinished_notes(records: Iterable[Record]) -> list[str]:
         count = "1 cell" if len(methods) == 1 else f"{len(methods)} cells"
         notes.append(f"{dataset_name(dataset)}, {count} {status} ({names}): {reason.rstrip('.')}.")
     return notes
+
+
+def _refuse_second(record: Record) -> NoReturn:
+    names = ("method", "preset", "variant", "dataset", "split", "seed")
+    told = ", ".join(f"{name} {record[name]}" for name in names if record.get(name) is not None)
+    raise DataError(
+        f"two records would stand in one place of a table; one of them is {told}",
+        fix="Keep what this table does not tell apart (presets, variants, splits) in studies of their own.",
+    )
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:

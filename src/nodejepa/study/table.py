@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nodejepa.study.statistics import Summary
@@ -88,12 +87,12 @@ def text_cell(text: str, *, mark: str = "") -> Cell:
 
 
 def score_cell(
-    score: Summary | None, *, decimals: int = 2, best: float | None = None, mark: str = ""
+    score: Summary | None, *, decimals: int = 2, best: Summary | None = None, mark: str = ""
 ) -> Cell:
-    """``87.98 ± 0.58 (5)``: mean, standard deviation, seeds; bold if it is the ``best`` mean."""
+    """``87.98 ± 0.58 (5)``: mean, standard deviation, seeds; bold if it is as good as ``best``."""
     if score is None:
         return Cell(MISSING, ("", "", ""))
-    bold = best is not None and score.mean >= best
+    bold = best is not None and (score.n, score.mean) >= (best.n, best.mean)
     text = f"{_mean_std(score, decimals)} ({score.n})"
     return Cell(text, (*_values(score), str(score.n)), bold, mark)
 
@@ -125,16 +124,6 @@ def difference_cell(ours: Summary | None, paper: Summary | None, *, decimals: in
     """Ours minus the paper's."""
     both = None if ours is None or paper is None else ours.mean - paper.mean
     return number_cell(both, decimals=decimals, signed=True)
-
-
-def floor_mark(score: Summary | None, floor: float | None) -> str:
-    """A dagger where a method is not above the best ``floor`` (``None``: there is none to beat)."""
-    return DAGGER if score is not None and floor is not None and score.mean <= floor else ""
-
-
-def best_mean(scores: Sequence[Summary | None]) -> float | None:
-    """The highest mean, for printing it bold."""
-    return max((score.mean for score in scores if score is not None), default=None)
 
 
 def _mean_std(score: Summary, decimals: int) -> str:

@@ -26,13 +26,14 @@ from nodejepa.study.selection import (
     by_method_and_dataset,
     datasets_of,
     scores_by,
+    summaries,
 )
-from nodejepa.study.tables.ablation import variant_label, variant_scores, variants_of
+from nodejepa.study.tables.ablation import variant_label, variant_values, variants_of
 
 
 def ablation_figure(records: Sequence[Record]) -> Figure | None:
     """Variants A-F: ours beside the paper's, the best floor as a line."""
-    scores = variant_scores(records)
+    scores = summaries(variant_values(records))
     datasets = [d for d in datasets_of(records) if any(place[1] == d for place in scores)]
     if not datasets:
         return None

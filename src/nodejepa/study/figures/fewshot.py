@@ -13,13 +13,14 @@ from nodejepa.study.selection import (
     Record,
     datasets_of,
     methods_of,
+    summaries,
 )
-from nodejepa.study.tables.fewshot import fewshot_scores
+from nodejepa.study.tables.fewshot import fewshot_values
 
 
 def fewshot_figure(records: Sequence[Record]) -> Figure | None:
     """Accuracy against labels per class, one panel a graph."""
-    scores = fewshot_scores(records)
+    scores = summaries(fewshot_values(records))
     datasets = [d for d in datasets_of(records) if any(place[1] == d for place in scores)]
     methods = [m for m in methods_of(records) if any(place[0] == m for place in scores)]
     if not datasets:

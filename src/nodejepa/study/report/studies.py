@@ -25,6 +25,7 @@ from nodejepa.study.report.sections import (
 )
 from nodejepa.study.selection import (
     by_method_and_dataset,
+    by_split,
     datasets_of,
     methods_of,
     scores_by,
@@ -103,17 +104,18 @@ def progress_words(records: Sequence[Record]) -> list[str]:
 def comparison_words(records: Sequence[Record]) -> list[str]:
     """For each trained method: where it stands beside the floors and the other methods, with tests."""
     sentences = []
-    for method in methods_of(records, floors=False):
-        if method in FLOORS:
-            continue
-        found = [contrast for contrast in contrasts(records, method) if contrast.outcome() is not None]
-        groups = {
-            "floors that need no training": [c.outcome() for c in found if c.opponent in FLOORS],
-            "other methods": [c.outcome() for c in found if c.opponent not in FLOORS],
-        }
-        parts = [_standing(whom, Counter(outcomes)) for whom, outcomes in groups.items() if outcomes]
-        if parts:
-            sentences.append(f"{method_name(method)}: {'; '.join(parts)}.")
+    for where, part in _comparable_parts(records).items():
+        for method in methods_of(part, floors=False):
+            if method in FLOORS:
+                continue
+            found = [contrast for contrast in contrasts(part, method) if contrast.outcome() is not None]
+            groups = {
+                "floors that need no training": [c.outcome() for c in found if c.opponent in FLOORS],
+                "other methods": [c.outcome() for c in found if c.opponent not in FLOORS],
+            }
+            words = [_standing(whom, Counter(outcomes)) for whom, outcomes in groups.items() if outcomes]
+            if words:
+                sentences.append(f"{method_name(method)}{where}: {'; '.join(words)}.")
     if not sentences:
         trained = any(method not in FLOORS for method in methods_of(records, floors=False))
         return ["No difference can be tested yet: that takes two seeds of a method."] if trained else []
@@ -121,6 +123,13 @@ def comparison_words(records: Sequence[Record]) -> list[str]:
         "Better and worse mean p < 0.05 in a t-test over seeds, corrected (Holm) for all tests of the method."
     )
     return [*sentences, rule]
+
+
+def _comparable_parts(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """Accuracies on different splits are different questions; the name is empty where there is one part."""
+    parts = by_split(records)
+    names = {key: ", ".join(sorted({str(r.get("split")) for r in part})) for key, part in parts.items()}
+    return {f", split {names[key]}" if len(parts) > 1 else "": part for key, part in parts.items()}
 
 
 def _standing(whom: str, counts: Mapping[str | None, int]) -> str:
@@ -139,7 +148,7 @@ def _named(records: Sequence[Record]) -> list[Record]:
 
 
 def _pictures(records: Sequence[Record]) -> list[Section]:
-    drawn = {field: scores_by(records, field, by_method_and_dataset) for field in _DRAWN}
+    drawn = {field: scores_by(records, field, id) for field in _DRAWN}
     field = next((field for field, scores in drawn.items() if scores), None)
     if field is None:
         return []
@@ -151,6 +160,17 @@ def _pictures(records: Sequence[Record]) -> list[Section]:
 
 
 def _dot_plot(records: Sequence[Record], field: str, title: str, unit: str) -> DotPlot:
+    panels: dict[str, list[Dot]] = {}
+    for where, part in _comparable_parts(records).items():
+        panels |= {f"{name}{where}": dots for name, dots in _dots(part, field).items()}
+    caption = (
+        "Large: mean over seeds, with one standard deviation to either side; small: single seeds; hollow: "
+        "floors that need no training. The axes do not start at zero."
+    )
+    return DotPlot(title, unit, panels, caption)
+
+
+def _dots(records: Sequence[Record], field: str) -> dict[str, list[Dot]]:
     values = values_by(records, field, by_method_and_dataset)
     panels = {}
     for dataset in datasets_of(records):
@@ -171,11 +191,7 @@ def _dot_plot(records: Sequence[Record], field: str, title: str, unit: str) -> D
                 )
         if dots:
             panels[dataset_name(dataset)] = dots
-    caption = (
-        "Large: mean over seeds, with one standard deviation to either side; small: single seeds; hollow: "
-        "floors that need no training. The axes do not start at zero."
-    )
-    return DotPlot(title, unit, panels, caption)
+    return panels
 
 
 def _shot_curves(records: Sequence[Record], field: str, title: str, unit: str) -> Curves:

@@ -8,22 +8,20 @@ from nodejepa.study.names import FLOORS, dataset_name, method_name
 from nodejepa.study.paper import paper_ablation, paper_source, paper_variants
 from nodejepa.study.selection import (
     Record,
-    best_floor,
+    Values,
     by_method_and_dataset,
     datasets_of,
-    scores_by,
+    summaries,
     unfinished_notes,
     values_by,
 )
-from nodejepa.study.statistics import Summary, compare, holm
+from nodejepa.study.statistics import compare, holm
 from nodejepa.study.table import (
     Cell,
     Column,
     Row,
     Table,
-    best_mean,
     difference_cell,
-    floor_mark,
     number_cell,
     p_cell,
     paper_cell,
@@ -33,7 +31,8 @@ from nodejepa.study.table import (
     text_cell,
     text_column,
 )
-from nodejepa.study.tables.wording import DAGGER_NOTE, FAIR_PROBE, FLOORS_NOTE, SEEDS
+from nodejepa.study.tables.marks import best_of, floor_mark, floors_to_beat
+from nodejepa.study.tables.wording import DAGGER_NOTE, FAIR_PROBE, FLOORS_NOTE, MOST_SEEDS, SEEDS
 
 
 def variant_letter(record: Record) -> str:
@@ -49,10 +48,10 @@ def variant_label(letter: str) -> str:
     return letter if meaning is None else f"{letter}: {meaning}"
 
 
-def variant_scores(records: Sequence[Record]) -> dict[tuple[str, str], Summary]:
-    """Scores by variant and graph."""
+def variant_values(records: Sequence[Record]) -> dict[tuple[str, str], Values]:
+    """Accuracies by variant and graph."""
     varied = [record for record in records if record.get("variant") is not None]
-    return scores_by(varied, "test_accuracy", lambda r: (variant_letter(r), str(r["dataset"])))
+    return values_by(varied, "test_accuracy", lambda r: (variant_letter(r), str(r["dataset"])))
 
 
 def variants_of(records: Sequence[Record]) -> list[str]:
@@ -62,9 +61,8 @@ def variants_of(records: Sequence[Record]) -> list[str]:
 
 def ablation_table(records: Sequence[Record]) -> Table:
     """Variants down; for each graph paper, ours, their difference, and ours against the full model (A)."""
-    varied = [record for record in records if record.get("variant") is not None]
-    scores = variant_scores(records)
-    floors = scores_by([r for r in records if r["method"] in FLOORS], "test_accuracy", by_method_and_dataset)
+    values = variant_values(records)
+    floors = values_by([r for r in records if r["method"] in FLOORS], "test_accuracy", by_method_and_dataset)
     datasets = datasets_of(records)
     columns: list[Column] = [text_column("Variant")]
     for name in map(dataset_name, datasets):
@@ -75,15 +73,15 @@ def ablation_table(records: Sequence[Record]) -> Table:
             Column(f"{name}: ours - A"),
             Column(f"{name}: Holm p"),
         ]
-    changes = _against_full(varied, datasets)
-    everything = {**scores, **floors}
-    best = {d: best_mean([score for (_, at), score in everything.items() if at == d]) for d in datasets}
+    changes = _against_full(values, datasets, variants_of(records))
+    scores = summaries({**values, **floors})
+    best = {d: best_of(score for (_, at), score in scores.items() if at == d) for d in datasets}
 
-    def row(label: str, found: dict[tuple[str, str], Summary], key: str, is_floor: bool) -> Row:
+    def row(label: str, key: str, is_floor: bool) -> Row:
         cells: list[Cell] = [text_cell(label)]
         for dataset in datasets:
-            ours, printed = found.get((key, dataset)), paper_ablation(key, dataset)
-            mark = floor_mark(ours, None if is_floor else best_floor(floors, dataset))
+            ours, printed = scores.get((key, dataset)), paper_ablation(key, dataset)
+            mark = floor_mark(values.get((key, dataset)), floors_to_beat(floors, key, dataset))
             change, p = (None, None) if is_floor else changes.get((key, dataset), (None, None))
             cells += [
                 paper_cell(printed),
@@ -99,8 +97,8 @@ def ablation_table(records: Sequence[Record]) -> Table:
         "Ablation of NodeJEPA: test accuracy (%) under the fair probe",
         tuple(columns),
         (
-            tuple(row(variant_label(letter), scores, letter, False) for letter in variants_of(records)),
-            tuple(row(method_name(name), floors, name, True) for name in FLOORS),
+            tuple(row(variant_label(letter), letter, False) for letter in variants_of(records)),
+            tuple(row(method_name(name), name, True) for name in FLOORS),
         ),
         (
             f"Paper: {paper_source('ablation')}, 3 seeds, under its own probe.",
@@ -108,7 +106,7 @@ def ablation_table(records: Sequence[Record]) -> Table:
             "correction over all of them; bold: p < 0.05.",
             FAIR_PROBE,
             SEEDS,
-            "Bold accuracy: best of the column, floors included.",
+            f"Bold accuracy: best of the column, floors included; {MOST_SEEDS}",
             DAGGER_NOTE,
             FLOORS_NOTE,
             *unfinished_notes(records),
@@ -117,10 +115,9 @@ def ablation_table(records: Sequence[Record]) -> Table:
 
 
 def _against_full(
-    records: Sequence[Record], datasets: Sequence[str]
+    values: dict[tuple[str, str], Values], datasets: Sequence[str], variants: Sequence[str]
 ) -> dict[tuple[str, str], tuple[float, float | None]]:
-    values = values_by(records, "test_accuracy", lambda r: (variant_letter(r), str(r["dataset"])))
-    places = [(v, d) for d in datasets for v in variants_of(records) if v != "A"]
+    places = [(v, d) for d in datasets for v in variants if v != "A"]
     found = {place: compare(values.get(place, {}), values.get(("A", place[1]), {})) for place in places}
     tested = {place: comparison for place, comparison in found.items() if comparison is not None}
     corrected = holm([comparison.p for comparison in tested.values()])

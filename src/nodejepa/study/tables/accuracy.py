@@ -8,21 +8,20 @@ from nodejepa.study.names import FLOORS, dataset_name, method_name
 from nodejepa.study.paper import paper_accuracy, paper_source
 from nodejepa.study.selection import (
     Record,
-    best_floor,
+    Values,
     by_method_and_dataset,
     datasets_of,
     methods_of,
-    scores_by,
+    summaries,
     unfinished_notes,
+    values_by,
 )
-from nodejepa.study.statistics import Summary
+from nodejepa.study.statistics import summarise
 from nodejepa.study.table import (
     Column,
     Row,
     Table,
-    best_mean,
     difference_cell,
-    floor_mark,
     paper_cell,
     paper_column,
     score_cell,
@@ -30,47 +29,44 @@ from nodejepa.study.table import (
     text_cell,
     text_column,
 )
+from nodejepa.study.tables.marks import best_of, floor_mark, floors_to_beat
 from nodejepa.study.tables.wording import (
     BOLD,
     DAGGER_NOTE,
     FAIR_PROBE,
     FLOORS_NOTE,
+    MOST_SEEDS,
     PAPER_PROBE,
     PAPER_STD,
     SEEDS,
 )
 
-Scores = dict[tuple[str, str], Summary]
-
-
-def floor_to_beat(scores: Scores, method: str, dataset: str) -> float | None:
-    """The best floor; floors themselves have none to beat."""
-    return None if method in FLOORS else best_floor(scores, dataset)
-
 
 def main_table(records: Sequence[Record]) -> Table:
     """Methods down, graphs across, under the fair probe."""
-    scores = scores_by(records, "test_accuracy", by_method_and_dataset)
-    heads = scores_by(records, "head_test_accuracy", by_method_and_dataset)
+    values, head_values = (
+        values_by(records, field, by_method_and_dataset) for field in ("test_accuracy", "head_test_accuracy")
+    )
+    scores, heads = summaries(values), summaries(head_values)
     datasets = datasets_of(records)
     best = {
-        d: best_mean([s for place, s in (*scores.items(), *heads.items()) if place[1] == d]) for d in datasets
+        d: best_of(s for place, s in (*scores.items(), *heads.items()) if place[1] == d) for d in datasets
     }
 
-    def row(label: str, found: Scores, method: str) -> Row:
+    def row(label: str, found: dict[tuple[str, str], Values], method: str) -> Row:
         cells = []
         for dataset in datasets:
-            score = found.get((method, dataset))
-            mark = floor_mark(score, floor_to_beat(scores, method, dataset))
-            cells.append(score_cell(score, best=best[dataset], mark=mark))
+            mine = found.get((method, dataset), {})
+            mark = floor_mark(mine, floors_to_beat(values, method, dataset))
+            cells.append(score_cell(summarise([*mine.values()]), best=best[dataset], mark=mark))
         return (text_cell(label), *cells)
 
     trained: list[Row] = []
     floors: list[Row] = []
     for method in methods_of(records):
-        (floors if method in FLOORS else trained).append(row(method_name(method), scores, method))
+        (floors if method in FLOORS else trained).append(row(method_name(method), values, method))
         if any(owner == method for owner, _ in heads):
-            trained.append(row(f"{method_name(method)}, own head", heads, method))
+            trained.append(row(f"{method_name(method)}, own head", head_values, method))
     notes = [FAIR_PROBE, SEEDS, BOLD, DAGGER_NOTE, FLOORS_NOTE]
     if heads:
         notes.append("Own head: the classifier that was trained with the encoder, without a probe.")
@@ -85,20 +81,23 @@ def main_table(records: Sequence[Record]) -> Table:
 
 def paper_comparison_table(records: Sequence[Record]) -> Table:
     """The paper's Table 1 beside ours under its probe, and under the fair one."""
-    scores = scores_by(records, "test_accuracy_paper_probe", by_method_and_dataset)
-    fair = scores_by(records, "test_accuracy", by_method_and_dataset)
+    both = [
+        values_by(records, field, by_method_and_dataset)
+        for field in ("test_accuracy_paper_probe", "test_accuracy")
+    ]
+    scores, fair = map(summaries, both)
     groups = []
     for dataset in datasets_of(records):
         best, best_fair = (
-            best_mean([s for (_, d), s in found.items() if d == dataset]) for found in (scores, fair)
+            best_of(s for (_, d), s in found.items() if d == dataset) for found in (scores, fair)
         )
         rows: list[Row] = []
         for method in methods_of(records):
             printed = paper_accuracy(method, dataset)
             ours, ours_fair = scores.get((method, dataset)), fair.get((method, dataset))
             mark, mark_fair = (
-                floor_mark(score, floor_to_beat(found, method, dataset))
-                for score, found in ((ours, scores), (ours_fair, fair))
+                floor_mark(values.get((method, dataset)), floors_to_beat(values, method, dataset))
+                for values in both
             )
             rows.append(
                 (
@@ -131,7 +130,7 @@ def paper_comparison_table(records: Sequence[Record]) -> Table:
             PAPER_PROBE,
             FAIR_PROBE,
             SEEDS,
-            "Bold: our best on that graph, floors included.",
+            f"Bold: our best on that graph, floors included; {MOST_SEEDS}",
             DAGGER_NOTE,
             *unfinished_notes(records),
         ),

@@ -6,16 +6,21 @@ from collections.abc import Sequence
 
 from nodejepa.study.names import dataset_name, method_name
 from nodejepa.study.paper import paper_fewshot, paper_source
-from nodejepa.study.selection import Record, datasets_of, methods_of, scores_by, unfinished_notes
-from nodejepa.study.statistics import Summary
+from nodejepa.study.selection import (
+    Record,
+    Values,
+    datasets_of,
+    methods_of,
+    summaries,
+    unfinished_notes,
+    values_by,
+)
 from nodejepa.study.table import (
     Cell,
     Column,
     Row,
     Table,
-    best_mean,
     difference_cell,
-    floor_mark,
     paper_cell,
     paper_column,
     score_cell,
@@ -23,21 +28,21 @@ from nodejepa.study.table import (
     text_cell,
     text_column,
 )
-from nodejepa.study.tables.accuracy import floor_to_beat
-from nodejepa.study.tables.wording import DAGGER_NOTE, FAIR_PROBE, FLOORS_NOTE, SEEDS
+from nodejepa.study.tables.marks import best_of, floor_mark, floors_to_beat
+from nodejepa.study.tables.wording import DAGGER_NOTE, FAIR_PROBE, FLOORS_NOTE, MOST_SEEDS, SEEDS
 
 Place = tuple[str, str, int]  # method, dataset, labels per class
 
 
-def fewshot_scores(records: Sequence[Record]) -> dict[Place, Summary]:
-    """Scores by method, graph and labels per class."""
+def fewshot_values(records: Sequence[Record]) -> dict[Place, Values]:
+    """Accuracies by method, graph and labels per class."""
     shots = [record for record in records if record.get("shots") is not None]
-    return scores_by(shots, "test_accuracy", lambda r: (str(r["method"]), str(r["dataset"]), int(r["shots"])))
+    return values_by(shots, "test_accuracy", lambda r: (str(r["method"]), str(r["dataset"]), int(r["shots"])))
 
 
 def fewshot_table(records: Sequence[Record]) -> Table:
     """For each graph and method: paper, ours and the difference at every number of labels."""
-    scores = fewshot_scores(records)
+    values = fewshot_values(records)
     budgets = sorted({int(record["shots"]) for record in records if record.get("shots") is not None})
     columns: list[Column] = [text_column("Dataset"), text_column("Method")]
     for shots in budgets:
@@ -48,7 +53,7 @@ def fewshot_table(records: Sequence[Record]) -> Table:
             Column(f"{label}: diff."),
         ]
     groups = [
-        tuple(_row(scores, method, dataset, budgets) for method in methods_of(records))
+        tuple(_row(values, method, dataset, budgets) for method in methods_of(records))
         for dataset in datasets_of(records)
     ]
     return Table(
@@ -58,10 +63,11 @@ def fewshot_table(records: Sequence[Record]) -> Table:
         tuple(groups),
         (
             f"Paper: {paper_source('fewshot')}, under its own probe; its supervised GCN must have seen more "
-            "labels than the probe. Ours sees only the labels of its row.",
+            "labels than the probe. Ours learns from the labels of its row only; validation labels "
+            "(30 a class) tell it when to stop, as they choose scaling and C of every probe.",
             FAIR_PROBE,
             SEEDS,
-            "Bold: our best on that graph with that many labels, floors included.",
+            f"Bold: our best on that graph with that many labels, floors included; {MOST_SEEDS}",
             DAGGER_NOTE,
             FLOORS_NOTE,
             *unfinished_notes(records),
@@ -69,15 +75,16 @@ def fewshot_table(records: Sequence[Record]) -> Table:
     )
 
 
-def _row(scores: dict[Place, Summary], method: str, dataset: str, budgets: Sequence[int]) -> Row:
+def _row(values: dict[Place, Values], method: str, dataset: str, budgets: Sequence[int]) -> Row:
     cells: list[Cell] = [text_cell(dataset_name(dataset)), text_cell(method_name(method))]
     for shots in budgets:
-        here = {(m, d): score for (m, d, k), score in scores.items() if d == dataset and k == shots}
-        ours, printed = here.get((method, dataset)), paper_fewshot(method, dataset, shots)
-        mark = floor_mark(ours, floor_to_beat(here, method, dataset))
+        here = {(m, d): found for (m, d, k), found in values.items() if d == dataset and k == shots}
+        scores = summaries(here)
+        ours, printed = scores.get((method, dataset)), paper_fewshot(method, dataset, shots)
+        mark = floor_mark(here.get((method, dataset)), floors_to_beat(here, method, dataset))
         cells += [
             paper_cell(printed),
-            score_cell(ours, best=best_mean([*here.values()]), mark=mark),
+            score_cell(ours, best=best_of(scores.values()), mark=mark),
             difference_cell(ours, printed),
         ]
     return tuple(cells)

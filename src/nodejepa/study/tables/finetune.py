@@ -10,17 +10,15 @@ from nodejepa.study.selection import (
     by_method_and_dataset,
     datasets_of,
     methods_of,
-    scores_by,
+    summaries,
     unfinished_notes,
     values_by,
 )
-from nodejepa.study.statistics import compare
+from nodejepa.study.statistics import compare, holm
 from nodejepa.study.table import (
     Column,
     Row,
     Table,
-    best_mean,
-    floor_mark,
     number_cell,
     p_cell,
     score_cell,
@@ -28,28 +26,32 @@ from nodejepa.study.table import (
     text_cell,
     text_column,
 )
-from nodejepa.study.tables.accuracy import floor_to_beat
-from nodejepa.study.tables.wording import DAGGER_NOTE, FAIR_PROBE, FLOORS_NOTE, SEEDS
+from nodejepa.study.tables.marks import best_of, floor_mark, floors_to_beat
+from nodejepa.study.tables.wording import DAGGER_NOTE, FAIR_PROBE, FLOORS_NOTE, MOST_SEEDS, SEEDS
 
 _FIELDS = ("test_accuracy", "finetune_test_accuracy", "scratch_test_accuracy")
 
 
 def finetune_table(records: Sequence[Record]) -> Table:
     """Frozen with a probe, fine-tuned, trained from random weights, and the difference of the last two."""
-    found = [scores_by(records, field, by_method_and_dataset) for field in _FIELDS]
-    _, tuned_values, scratch_values = (values_by(records, field, by_method_and_dataset) for field in _FIELDS)
+    values = [values_by(records, field, by_method_and_dataset) for field in _FIELDS]
+    found = [*map(summaries, values)]
+    probed, tuned, scratch = values
+    places = [(method, dataset) for dataset in datasets_of(records) for method in methods_of(records)]
+    worths = [compare(tuned.get(place, {}), scratch.get(place, {})) for place in places]
+    corrected = dict(zip(places, holm([None if w is None else w.p for w in worths]), strict=True))
+    worth_of = dict(zip(places, worths, strict=True))
     groups = []
     for dataset in datasets_of(records):
-        best = best_mean([score for scores in found for (_, d), score in scores.items() if d == dataset])
+        best = best_of(score for scores in found for (_, d), score in scores.items() if d == dataset)
         rows: list[Row] = []
         for method in methods_of(records):
             place = (method, dataset)
-            floor = floor_to_beat(found[0], method, dataset)
-            worth = compare(tuned_values.get(place, {}), scratch_values.get(place, {}))
-            cells = []
-            for scores in found:
-                score = scores.get(place)
-                cells.append(score_cell(score, best=best, mark=floor_mark(score, floor)))
+            floors, worth = floors_to_beat(probed, method, dataset), worth_of[place]
+            cells = [
+                score_cell(scores.get(place), best=best, mark=floor_mark(mine.get(place), floors))
+                for scores, mine in zip(found, values, strict=True)
+            ]
             rows.append(
                 (
                     text_cell(dataset_name(dataset)),
@@ -57,6 +59,7 @@ def finetune_table(records: Sequence[Record]) -> Table:
                     *cells,
                     number_cell(None if worth is None else worth.difference, signed=True),
                     p_cell(None if worth is None else worth.p),
+                    p_cell(corrected[place]),
                 )
             )
         groups.append(tuple(rows))
@@ -71,14 +74,16 @@ def finetune_table(records: Sequence[Record]) -> Table:
             score_column("From random weights"),
             Column("Worth of pretraining"),
             Column("p"),
+            Column("Holm p"),
         ),
         tuple(groups),
         (
             "Worth of pretraining: fine-tuned minus the same encoder from random weights, paired over seeds; "
-            "p is not corrected, bold below 0.05. The paper prints no fine-tuning results.",
+            "Holm's correction over all tests of this table; bold: p < 0.05. The paper prints no fine-tuning "
+            "results.",
             f"Probe: frozen encoder. {FAIR_PROBE}",
             SEEDS,
-            "Bold accuracy: best on that graph, floors included.",
+            f"Bold accuracy: best on that graph, floors included; {MOST_SEEDS}",
             DAGGER_NOTE,
             FLOORS_NOTE,
             *unfinished_notes(records),

@@ -19,7 +19,6 @@ from nodejepa.study.table import (
     Column,
     Row,
     Table,
-    best_mean,
     difference_cell,
     paper_cell,
     paper_column,
@@ -28,7 +27,8 @@ from nodejepa.study.table import (
     text_cell,
     text_column,
 )
-from nodejepa.study.tables.wording import FLOORS_NOTE, SEEDS
+from nodejepa.study.tables.marks import best_of
+from nodejepa.study.tables.wording import FLOORS_NOTE, MOST_SEEDS, SEEDS
 
 _NO_PROBE = "No probe: measured on the frozen embeddings of all nodes, without any label."
 _HIGH_IS_NOT_GOOD = "A high effective rank means less collapse, not more accuracy."
@@ -54,7 +54,7 @@ def effective_rank_table(records: Sequence[Record]) -> Table:
         cells: list[Cell] = [text_cell(method_name(method))]
         for dataset in datasets:
             ours, printed = scores.get((method, dataset)), paper_geometry("effective_rank", method, dataset)
-            best = best_mean([score for (_, d), score in scores.items() if d == dataset])
+            best = best_of(score for (_, d), score in scores.items() if d == dataset)
             cells += [
                 paper_cell(printed, decimals=1),
                 score_cell(ours, decimals=1, best=best),
@@ -70,7 +70,7 @@ def effective_rank_table(records: Sequence[Record]) -> Table:
             f"Paper: {paper_source('collapse')}.",
             _NO_PROBE,
             SEEDS,
-            "Bold: our highest on that graph, floors included. " + _HIGH_IS_NOT_GOOD,
+            f"Bold: our highest on that graph, floors included; {MOST_SEEDS} {_HIGH_IS_NOT_GOOD}",
             FLOORS_NOTE,
             *unfinished_notes(records),
         ),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from nodejepa.study.contrasts import rank_methods
 from nodejepa.study.names import FLOORS, SELF_SUPERVISED, dataset_name, method_name
 from nodejepa.study.paper import paper_accuracy, paper_average_rank, paper_source
-from nodejepa.study.selection import Record, by_method_and_dataset, methods_of, on_paper_splits, scores_by
+from nodejepa.study.selection import Record, methods_of, on_paper_splits
 from nodejepa.study.statistics import average_ranks
 from nodejepa.study.table import MISSING, Cell, Column, Row, Table, number_cell, text_cell, text_column
 from nodejepa.study.tables.wording import FAIR_PROBE
@@ -30,19 +30,19 @@ def ranks_table(records: Sequence[Record]) -> Table:
     ours_paper_probe = rank_methods(records, field="test_accuracy_paper_probe")
     with_floors = rank_methods(records, (*SELF_SUPERVISED, *FLOORS))
     printed = paper_ranks(ours.datasets, ours.average) if on_paper_splits(records) else {}
-    seeds = scores_by(records, "test_accuracy", by_method_and_dataset)
     rows: list[Row] = []
     for method in methods_of(records):
         if method not in (*SELF_SUPERVISED, *FLOORS):
             continue
-        counts = [score.n for (name, d), score in seeds.items() if name == method and d in ours.datasets]
+        ranking = with_floors if method in FLOORS else ours
+        seeds = [*ranking.seeds.values()] if method in ranking.average else []
         rows.append(
             (
                 text_cell(method_name(method)),
                 number_cell(paper_average_rank(method), decimals=1),
                 number_cell(printed.get(method)),
                 *(_rank(found.average, method) for found in (ours, ours_paper_probe, with_floors)),
-                text_cell(_span(counts)),
+                text_cell(_span(seeds)),
             )
         )
     split = next((i for i, row in enumerate(rows) if row[0].text == method_name(FLOORS[0])), len(rows))
@@ -61,12 +61,11 @@ def ranks_table(records: Sequence[Record]) -> Table:
         ),
         (tuple(rows[:split]), tuple(rows[split:])),
         (
-            f"Ours: {len(ours.average)} methods ranked, on the graphs where each has a score ({where}). Ties "
-            "share their places.",
+            f"Ours: {len(ours.average)} methods ranked by their means over the seeds that all of them "
+            f"have, on the graphs where there are such seeds ({where}). Ties share their places.",
             f"Paper: {paper_source('main')}, six methods on five graphs; ranked as ours: its accuracies of "
             "the methods and graphs that ours ranks.",
-            "Ours, floors included: fair probe, floors ranked with the methods. Ranked are means over seeds, "
-            "their number in the last column.",
+            "Ours, floors included: fair probe, floors ranked with the methods. Last column: how many seeds.",
             FAIR_PROBE,
         ),
     )

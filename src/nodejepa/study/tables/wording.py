@@ -8,8 +8,9 @@ FAIR_PROBE = (
 )
 PAPER_PROBE = "Paper probe: logistic regression on the embeddings as they are, C = 1."
 SEEDS = "Mean ± standard deviation (n - 1) over seeds, their number in brackets."
-BOLD = "Bold: best of the column, floors included."
-DAGGER_NOTE = "† not above the best floor, which needs no training."
+MOST_SEEDS = "a mean over fewer seeds than another's does not compete."
+BOLD = f"Bold: best of the column, floors included; {MOST_SEEDS}"
+DAGGER_NOTE = "† not above the best floor, which needs no training, on the seeds that both have."
 FLOORS_NOTE = "Floors: raw features, propagated features (S^2 X) and a randomly initialised GCN."
 PAPER_STD = (
     "The paper's standard deviations fit its own t-tests only when divided by n; ours are divided by n - 1."
