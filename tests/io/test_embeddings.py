@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from nodejepa.errors import GraphError, NodeJEPAError
 from nodejepa.graph import Graph
-from nodejepa.io import write_embeddings
+from nodejepa.io import export_embeddings, write_embeddings
 
 Z = np.array([[1, 0.5], [0, 2], [3, 0]], dtype=np.float32)
 
@@ -60,3 +60,13 @@ def test_paths_that_cannot_be_written_are_explained(tmp_path):
             write_embeddings(path, graph, Z)
         assert caught.value.where == str(path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.parquet"]
+
+
+def test_a_file_is_hardly_larger_than_its_numbers(tmp_path):
+    """Parquet's dictionaries would make it half as large again, and slow to write."""
+    z = np.random.default_rng(0).normal(size=(5000, 32)).astype(np.float32)
+    graph = Graph.from_edges([0], [1], num_nodes=len(z), node_ids=[f"n{i}" for i in range(len(z))])
+    write_embeddings(tmp_path / "z.parquet", graph, z)
+    export_embeddings(tmp_path / "v.parquet", graph.node_ids, z, to="parquet")
+    for name in ("z.parquet", "v.parquet"):
+        assert (tmp_path / name).stat().st_size < 1.15 * z.nbytes

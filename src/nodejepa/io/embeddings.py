@@ -38,7 +38,8 @@ def write_embeddings(path: str | Path, graph: Graph, embeddings: Features) -> No
     names = ["id", *(f"z{j}" for j in range(columns.shape[1]))]
     table = pa.table([ids, *(pa.array(column) for column in columns.T)], names=names)
     with atomic_path(path) as temporary:
-        pq.write_table(table, temporary, write_page_checksum=True)  # a flipped bit is found on reading
+        # checksums: a flipped bit is found on reading; hardly a value repeats, so dictionaries only cost
+        pq.write_table(table, temporary, write_page_checksum=True, use_dictionary=False)
 
 
 def check_ending(path: str | Path) -> str:

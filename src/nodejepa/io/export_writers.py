@@ -49,7 +49,7 @@ def write_vectors(path: Path, ids: ExportIds, z: Matrix) -> list[Path]:
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(z.ravel()), z.shape[1])
     table = pa.table({"id": ids.column, "vector": vectors})
     with atomic_path(path) as temporary:
-        pq.write_table(table, temporary, write_page_checksum=True)
+        pq.write_table(table, temporary, write_page_checksum=True, use_dictionary=False)
     return [path]
 
 
