@@ -27,15 +27,17 @@ from nodejepa.training.task import TrainingConfig
 
 @dataclass(frozen=True)
 class FinetuneConfig:
-    """How an encoder is trained on; the same for every method and for the network from random weights."""
+    """How an encoder is trained on; the same for every method and for the network from random weights.
+
+    The rate and its schedule are the paper's shared ones, dropout that of its supervised GCN. Encoder and
+    head share the rate: a slower encoder would handicap the network that has yet to learn everything.
+    """
 
     dropout: float = 0.5  # on the input of every layer but the first, and of the head
-    encoder_rate: float = 1.0  # the encoder's learning rate as a multiple of the head's
     training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=200, patience=50))
 
     def __post_init__(self) -> None:
         require(0 <= self.dropout < 1, "dropout", self.dropout, "at least 0 and below 1")
-        require(self.encoder_rate > 0, "encoder_rate", self.encoder_rate, "positive")
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,7 @@ class _Tuning:
         classes = self.supervision.classes
         with seeded(self.seed, "init", 0):
             classifier = Classifier(encoder, len(classes), dropout=self.config.dropout)
-        task = ClassifierTask(
-            self.inputs, classifier, self.supervision, encoder_rate=self.config.encoder_rate
-        ).to(self.inputs.device)
+        task = ClassifierTask(self.inputs, classifier, self.supervision).to(self.inputs.device)
         history = train(task, self.config.training, seed=self.seed, logging=Logging(description=description))
         with torch.no_grad():
             codes = task.best.logits(self.inputs).argmax(dim=1).cpu().numpy()

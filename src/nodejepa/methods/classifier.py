@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from nodejepa.nn.ema import frozen_copy
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.stack import operator_to, rows_of
-from nodejepa.training.task import Moment, ParameterGroup, Task
+from nodejepa.training.task import Moment, Task
 
 
 class Classifier(nn.Module):
@@ -53,11 +52,6 @@ class Classifier(nn.Module):
             h = rows_of(h, rows)
         return torch.addmm(self.bias, h, self.weight)
 
-    def head_parameters(self) -> Iterator[nn.Parameter]:
-        """All that is not the encoder's."""
-        yield self.weight
-        yield self.bias
-
 
 class ClassifierTask(Task):
     r"""Cross-entropy on the training nodes; the weights with the lowest L on validation nodes are kept.
@@ -71,7 +65,6 @@ class ClassifierTask(Task):
         supervision: labels of training and validation nodes; there are no others here.
         feature_dropout: on single features, in training.
         l2: lambda, on the encoder's first weight only (Kipf & Welling).
-        encoder_rate: the encoder's learning rate as a multiple of the head's.
     """
 
     watched = "val_loss"
@@ -85,11 +78,9 @@ class ClassifierTask(Task):
         *,
         feature_dropout: float = 0.0,
         l2: float = 0.0,
-        encoder_rate: float = 1.0,
     ) -> None:
         super().__init__()
         self.inputs, self.feature_dropout, self.l2 = inputs, feature_dropout, l2
-        self.encoder_rate = encoder_rate
         self.classifier, self.best = classifier, frozen_copy(classifier)
         size, device = inputs.graph.num_nodes, inputs.device
         self.train_rows, self.val_rows = (_rows(part, size) for part in (supervision.train, supervision.val))
@@ -105,15 +96,6 @@ class ClassifierTask(Task):
     def _penalty(self) -> Tensor:
         first = [m.weight for m in self.classifier.encoder.modules() if isinstance(m, HiddenFeatures)]
         return self.l2 / 2 * torch.stack([weight.square().sum() for weight in first]).sum()
-
-    def parameter_groups(self) -> list[ParameterGroup]:
-        """The encoder may learn more slowly than the head, which starts from nothing."""
-        if self.encoder_rate == 1:
-            return super().parameter_groups()
-        return [
-            {"params": list(self.classifier.encoder.parameters()), "factor": self.encoder_rate},
-            {"params": list(self.classifier.head_parameters()), "factor": 1.0},
-        ]
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:

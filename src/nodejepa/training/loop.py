@@ -56,11 +56,8 @@ def train(
     early stopping of the history.
     """
     logging = logging or Logging()
-    groups = task.parameter_groups()
-    parameters = [p for group in groups for p in group["params"]]
-    optimiser = torch.optim.AdamW(
-        [dict(group) for group in groups], lr=config.lr, weight_decay=config.weight_decay
-    )
+    parameters = [p for p in task.parameters() if p.requires_grad]
+    optimiser = torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay)
     history: History = []
     if run is not None and run.checkpoint.exists():
         history = _restore(run, task, optimiser)
@@ -90,7 +87,7 @@ def train(
                     _save(run, task, optimiser, history, before)
                     saved_at, unproven = time.monotonic(), False
                 for group in optimiser.param_groups:
-                    group["lr"] = rate * group["factor"]
+                    group["lr"] = rate
                 optimiser.step()
                 task.after_step((done + 1) / total)
             record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate, **task.validate()}

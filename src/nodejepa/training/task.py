@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TypedDict
 
 import numpy as np
 import torch
@@ -61,13 +60,6 @@ class Moment:
         return torch_generator(self.seed, purpose, self.epoch, self.step)
 
 
-class ParameterGroup(TypedDict):
-    """Parameters that share a learning rate."""
-
-    params: list[nn.Parameter]
-    factor: float
-
-
 class Task(nn.Module, ABC):
     """Network and loss of a method on one graph. Parameters that require gradients are optimised."""
 
@@ -83,10 +75,6 @@ class Task(nn.Module, ABC):
     @abstractmethod
     def embed(self) -> Tensor:
         """Embeddings ``[N, D]`` of the training graph as they are now."""
-
-    def parameter_groups(self) -> list[ParameterGroup]:
-        """What is optimised, and each group's learning rate as a multiple of the schedule's."""
-        return [{"params": [p for p in self.parameters() if p.requires_grad], "factor": 1.0}]
 
     def after_step(self, progress: float) -> None:
         """Called after every optimiser step, with the share of steps done (EMA updates)."""
