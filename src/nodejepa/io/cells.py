@@ -44,7 +44,7 @@ def interpret(values: pa.ChunkedArray, typed: bool, where: str) -> Cells:
     """What a column holds, decided from all of it."""
     if not typed:
         return _interpret_text(untyped_words(values), where)
-    values = _undecorated(values)
+    values = undecorated(values)
     kind = values.type
     if pa.types.is_null(kind) or values.null_count == len(values):
         return Cells("empty", _NONE)
@@ -147,7 +147,7 @@ def _decimal_commas(words: pa.ChunkedArray, where: str) -> Cells:
     )
 
 
-def _undecorated(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def undecorated(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Without extension types and dictionaries, which only say how values are stored."""
     kind = values.type
     if isinstance(kind, pa.BaseExtensionType):

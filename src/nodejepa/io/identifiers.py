@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from nodejepa.errors import GraphError
 from nodejepa.graph_ids import id_array
+from nodejepa.io.cells import undecorated
 from nodejepa.io.report import ReadReport
 
 _WHOLE = r"^(0|-?[1-9][0-9]{0,19})$"
@@ -58,12 +59,8 @@ def number_ids(
 
 def _plain(column: IdColumn) -> pa.ChunkedArray:
     """int64, uint64 or string values without missing ones."""
-    values, kind = column.values, column.values.type
-    if isinstance(kind, pa.BaseExtensionType):
-        values = pa.chunked_array([chunk.storage for chunk in values.chunks], type=kind.storage_type)
-        kind = kind.storage_type
-    if pa.types.is_dictionary(kind):
-        values, kind = values.cast(kind.value_type), kind.value_type
+    values = undecorated(column.values)
+    kind = values.type
     if values.null_count or (pa.types.is_null(kind) and len(values)):
         _refuse_missing(column, int(pc.index(pc.is_null(values), True).as_py()), values.null_count)
     if pa.types.is_null(kind):
