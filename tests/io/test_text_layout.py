@@ -57,6 +57,8 @@ def test_decimal_commas_are_numbers_and_said(read):
 def test_a_comma_that_may_mark_thousands_is_refused(read):
     with pytest.raises(GraphError, match=r"'1,500'.*thousands"):
         read(EDGES, "id;sales\na;1,500\nb;2\nc;20,000\n")
+    with pytest.raises(GraphError, match=r"between thousands, such as '1,500.25'"):
+        read(EDGES, 'id,sales\na,2.5\nb,"1,500.25"\nc,"1,000,000"\n')
 
 
 def test_other_text_encodings_are_named_with_the_remedy(read):

@@ -22,6 +22,7 @@ MISSING = ("", "#N/A", "-nan", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan",
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
 _COMMA_NUMBER = r"^[+-]?\d+(,\d+)?([eE][+-]?\d+)?$"
 _THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})*$"
+_GROUPED = r"^[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?$"
 _MOSTLY = 0.9  # from this share of numbers on, a cell that is none is taken for a mistake
 
 
@@ -123,6 +124,12 @@ def _interpret_text(words: pa.ChunkedArray, where: str) -> Cells:
         )
     if pc.all(pc.match_substring_regex(words, _COMMA_NUMBER)).as_py():
         return _decimal_commas(words, where)
+    if pc.all(pc.match_substring_regex(words, _GROUPED)).as_py():
+        raise GraphError(
+            f"numbers have commas between thousands, such as {_first_with_comma(words)!r}",
+            where=where,
+            fix="Write numbers without them.",
+        )
     for zone in (None, "UTC"):
         try:
             return Cells("time", _moments(words.cast(pa.timestamp("us", tz=zone)), where))
@@ -134,10 +141,9 @@ def _interpret_text(words: pa.ChunkedArray, where: str) -> Cells:
 def _decimal_commas(words: pa.ChunkedArray, where: str) -> Cells:
     """``3,14`` as spreadsheets of half the world write it; ``3,140`` alone could be either."""
     if pc.all(pc.match_substring_regex(words, _THOUSANDS)).as_py():
-        comma = pc.match_substring(words, ",")
-        shown = words[int(pc.index(comma, True).as_py())].as_py()
         raise GraphError(
-            f"nobody can tell whether the comma in {shown!r} is a decimal one or marks thousands",
+            f"nobody can tell whether the comma in {_first_with_comma(words)!r} is a decimal one or marks "
+            "thousands",
             where=where,
             fix="Write numbers with a decimal point and nothing between thousands.",
         )
@@ -145,6 +151,10 @@ def _decimal_commas(words: pa.ChunkedArray, where: str) -> Cells:
     return Cells(
         "numeric", _column(points.cast(pa.float64())), guess="commas are taken for decimal points (guessed)"
     )
+
+
+def _first_with_comma(words: pa.ChunkedArray) -> str:
+    return str(words[int(pc.index(pc.match_substring(words, ","), True).as_py())].as_py())
 
 
 def undecorated(values: pa.ChunkedArray) -> pa.ChunkedArray:
