@@ -23,13 +23,14 @@ from nodejepa.study.tables.efficiency import efficiency_table
 from nodejepa.study.tables.fewshot import fewshot_table
 from nodejepa.study.tables.finetune import finetune_table
 from nodejepa.study.tables.geometry import effective_rank_table, geometry_table
+from nodejepa.study.tables.official import official_table
 from nodejepa.study.tables.ranks import ranks_table
 from nodejepa.study.tables.significance import significance_table, wins_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune")
+KINDS = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "official")
 _SINGLE_TABLES = {"efficiency": efficiency_table, "ablation": ablation_table, "finetune": finetune_table}
 _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 
@@ -74,6 +75,8 @@ def study_kind(records: Sequence[Record], folder: str = "") -> str:
 
 def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ()) -> list[Table]:
     """All tables of a study; ``main`` lends floors to a study that has none."""
+    if kind == "official":
+        return [official_table(records)]
     records = with_preset_names(records)
     if kind in ("fewshot", "ablation", "collapse", "finetune"):
         records = borrow_floors(records, main)
@@ -125,7 +128,7 @@ def figures_of(
         return {"fewshot": partial(fewshot.fewshot_figure, borrow_floors(records, main))}
     if kind == "ablation":
         return {"ablation": partial(ablation.ablation_figure, borrow_floors(part, main))}
-    if kind == "finetune":
+    if kind in ("finetune", "official"):
         return {}
     shape = {
         "effective-rank": partial(geometry.effective_rank_figure, part),

@@ -43,7 +43,15 @@ def literature() -> tuple[Published, ...]:
     """All of ``literature.toml``."""
     text = files("nodejepa.study").joinpath("literature.toml").read_text(encoding="utf-8")
     return tuple(
-        Published(row["method"], dataset, row["split"], row["field"], *row[dataset], row["source"])
+        Published(
+            row["method"],
+            dataset,
+            row["split"],
+            row["field"],
+            row[dataset][0],
+            row[dataset][1],
+            row["source"],
+        )
         for row in tomllib.loads(text)["published"]
         for dataset in _DATASETS
     )
