@@ -11,6 +11,7 @@ from nodejepa.study.render import figures_of, tables_of
 from nodejepa.study.selection import by_split, values_by
 from nodejepa.study.statistics import Summary
 from nodejepa.study.table import Table
+from nodejepa.study.table_formats import to_latex
 from nodejepa.study.tables.ablation import ablation_table
 from nodejepa.study.tables.accuracy import main_table, paper_comparison_table
 from nodejepa.study.tables.fewshot import fewshot_table
@@ -113,3 +114,15 @@ def test_figures_name_a_preset_once():
     names = {label.get_text() for axes in figure.axes for label in axes.get_yticklabels()}
     assert any("DGI (official)" in name for name in names)
     assert not any("(official) (official)" in name for name in names)
+
+
+def test_a_mean_over_different_settings_is_said():
+    records = [record("dgi", "photo", seed, 90.0, config_hash=text) for seed, text in ((1, "a"), (2, "b"))]
+    warning = "Photo, DGI: seeds were measured with different settings; run the study again."
+    assert warning in main_table(records).notes
+    assert warning not in main_table([r | {"config_hash": "a"} for r in records]).notes
+
+
+def test_a_name_in_brackets_does_not_end_a_latex_row():
+    text = to_latex(main_table([record("[2pt] x", "photo", 1, 90.0)]))
+    assert "{[}2pt{]} x & " in text

@@ -93,3 +93,11 @@ def test_what_is_finished() -> None:
     ]
     assert finished(records) == {"raw1", "sgc1"}
     assert finished(records, retry_failed=True) == {"raw1"}
+
+
+def test_a_failure_does_not_undo_the_same_measurement(tmp_path: Path) -> None:
+    append_record(tmp_path, record("raw", 1, test_accuracy=1.0))
+    append_record(tmp_path, record("raw", 1, status="failed"))  # a crash while the interpreter ended
+    assert [r["status"] for r in read_records(tmp_path)] == ["done"]
+    append_record(tmp_path, record("raw", 1, status="failed", key="other settings"))
+    assert [r["status"] for r in read_records(tmp_path)] == ["failed"]

@@ -111,13 +111,15 @@ def test_a_cell_that_another_process_holds_is_left_alone(folders: Folders) -> No
         "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
         "print('held', flush=True); sys.stdin.read()"
     )
-    claim = str(folders.runs / "claims" / RAW.key)
+    claim = str(folders.runs / "claims" / f"{RAW.study}-{RAW.key}")
     with subprocess.Popen(
         [sys.executable, "-c", code, claim], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         assert measure(RAW, folders) == TAKEN
+        other = Folders(folders.out.with_name("other"), folders.runs)
+        assert measure(replace(RAW, study="other"), other) == MEASURED  # the same cell of another study
         holder.kill()
     assert measure(RAW, folders) == MEASURED
     assert measure(RAW, folders) == TAKEN  # done meanwhile
@@ -165,7 +167,10 @@ def test_a_killed_worker_is_a_failed_cell_and_the_rest_goes_on(folders: Folders)
     assert "the process ended with signal 9: out of memory?" in reasons
 
 
-def test_ctrl_c_ends_the_workers_and_the_next_run_goes_on(folders: Folders, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_the_workers_and_the_next_run_goes_on(
+    folders: Folders, tmp_path: Path, how: signal.Signals
+) -> None:
     spec = tmp_path / "mine.toml"
     text = (
         'summary = "one"\nkind = "probe"\n[[grid]]\nmethods = ["patchjepa"]\npreset = "paper"\n'
@@ -179,7 +184,7 @@ def test_ctrl_c_ends_the_workers_and_the_next_run_goes_on(folders: Folders, tmp_
         history = list(tmp_path.glob("runs/digits/patchjepa*/history.jsonl"))
         time.sleep(0.05)
         assert runner.poll() is None
-    runner.send_signal(signal.SIGINT)
+    runner.send_signal(how)
     assert runner.wait(timeout=60) == 130
     assert read_records(folders.out) == []
     size = history[0].stat().st_size

@@ -17,7 +17,9 @@ Record = dict[str, Any]
 def read_records(folder: str | Path) -> list[Record]:
     """The newest record of every cell, in a fixed order that does not depend on when they were measured.
 
-    A last line without its end was being written when the process was killed; it is not a record.
+    A last line without its end was being written when the process was killed; it is not a record. A failure
+    does not undo the same measurement done before: a worker may crash after its record, or a second one be
+    killed beside the first.
     """
     path = Path(folder) / "records.jsonl"
     try:
@@ -38,7 +40,9 @@ def read_records(folder: str | Path) -> list[Record]:
                 where=str(path),
                 fix="Delete that line; its cell is measured again by the next run.",
             ) from None
-        newest[coordinates(record)] = record
+        before = newest.get(coordinates(record), {})
+        if not (_is_done(before) and not _is_done(record) and before.get("key") == record.get("key")):
+            newest[coordinates(record)] = record
     return [newest[place] for place in sorted(newest)]
 
 
@@ -72,6 +76,10 @@ def finished(records: Iterable[Mapping[str, Any]], *, retry_failed: bool = False
     """Keys of the cells that need no further work. ``not run`` is tried again whenever asked."""
     done = ("done",) if retry_failed else ("done", "failed")
     return {str(record.get("key")) for record in records if record.get("status") in done}
+
+
+def _is_done(record: Mapping[str, Any]) -> bool:
+    return record.get("status") == "done"
 
 
 def _cut_torn_line(handle: int) -> None:

@@ -169,13 +169,30 @@ class _Orders:
 
 @contextmanager
 def _pool(jobs: int, orders: _Orders) -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(jobs) as pool, _terminate_is_interrupt():
         try:
             yield pool
-        except BaseException:  # Ctrl-C: what waits is dropped, what runs is ended
+        except BaseException:  # Ctrl-C or kill: what waits is dropped, what runs is ended
             orders.stop()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+@contextmanager
+def _terminate_is_interrupt() -> Iterator[None]:
+    """A runner that is told to end takes its workers along: left alone they would compete with the next."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _with_data(

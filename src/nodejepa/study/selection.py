@@ -127,8 +127,8 @@ def borrow_floors(records: Sequence[Record], main: Sequence[Record]) -> list[Rec
     return [*records, *floors]
 
 
-def unfinished_notes(records: Iterable[Record]) -> list[str]:
-    """One sentence for each reason why cells have no figure."""
+def unfinished_notes(records: Sequence[Record]) -> list[str]:
+    """One sentence for each reason why cells have no figure, or figures that do not go together."""
     groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     everybody: set[str] = set()
     for record in records:
@@ -144,7 +144,24 @@ def unfinished_notes(records: Iterable[Record]) -> list[str]:
         names = "every method" if len(everybody) > 1 and everybody == set(methods) else names
         count = "1 cell" if len(methods) == 1 else f"{len(methods)} cells"
         notes.append(f"{dataset_name(dataset)}, {count} {status} ({names}): {reason.rstrip('.')}.")
-    return notes
+    return [*notes, *_mixed_notes(records)]
+
+
+def _mixed_notes(records: Sequence[Record]) -> list[str]:
+    """A warning where one mean stands for different settings: a cell was measured before they changed."""
+    hashes: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for record in records:
+        if record.get("status") == "done" and record.get("config_hash"):
+            place = tuple(
+                str(record.get(name)) for name in ("dataset", "method", "preset", "variant", "split")
+            )
+            hashes[place].add(str(record["config_hash"]))
+    return [
+        f"{dataset_name(dataset)}, {method_name(method)}: seeds were measured with different settings; run "
+        "the study again."
+        for (dataset, method, *_), found in sorted(hashes.items())
+        if len(found) > 1
+    ]
 
 
 def _refuse_second(record: Record) -> NoReturn:

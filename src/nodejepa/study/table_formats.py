@@ -12,6 +12,8 @@ _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
     "%": r"\%",
+    "[": "{[}",  # at the start of a row it would be an argument of the line break before it
+    "]": "{]}",
     "$": r"\$",
     "#": r"\#",
     "_": r"\_",

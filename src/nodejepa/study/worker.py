@@ -25,7 +25,8 @@ def work(cell: Cell, out: Path, runs: Path, data_root: Path | None, *, retry_fai
     """Measure the cell unless somebody has done it or is doing it; the record says how it ended."""
     claims = runs / "claims"
     claims.mkdir(parents=True, exist_ok=True)
-    with (claims / cell.key).open("w") as claim:
+    # two studies may have the same cell, each with a record of its own
+    with (claims / f"{cell.study}-{cell.key}").open("w") as claim:
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
