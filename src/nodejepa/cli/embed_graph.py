@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,27 @@ from rich.table import Table
 from rich.text import Text
 
 from nodejepa.cli.catalogue import MethodName, Settings, folder_path
+from nodejepa.cli.reading_options import (
+    Delimiter,
+    Header,
+    IdColumn,
+    Infinite,
+    Missing,
+    NodeFile,
+    NoWeight,
+    SourceColumn,
+    Structural,
+    TargetColumn,
+    TextColumns,
+    UnknownIdPolicy,
+    UnknownIds,
+    WeightColumn,
+    delimiter_choice,
+    fixes_in_options,
+    in_options,
+    structural_choice,
+    weight_choice,
+)
 from nodejepa.cli.screen import stderr, stdout
 
 if TYPE_CHECKING:
@@ -30,24 +50,6 @@ EMBED_GRAPH_EXAMPLES = (
 EdgeFile = Annotated[
     Path, typer.Option(help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx.", metavar="FILE")
 ]
-NodeFile = Annotated[
-    Path | None,
-    typer.Option(help="Nodes, a row each; without it only the structure describes them.", metavar="FILE"),
-]
-SourceColumn = Annotated[str | None, typer.Option(help="Column of an edge's start.", metavar="COLUMN")]
-TargetColumn = Annotated[str | None, typer.Option(help="Column of an edge's end.", metavar="COLUMN")]
-WeightColumn = Annotated[str | None, typer.Option(help="Column of edge weights.", metavar="COLUMN")]
-IdColumn = Annotated[
-    str | None, typer.Option("--id", help="Column of the node table that edges refer to.", metavar="COLUMN")
-]
-
-
-class TextColumns(StrEnum):
-    """What to do with free text."""
-
-    refuse = "refuse"
-    hash = "hash"
-    ignore = "ignore"
 
 
 def embed_graph(
@@ -68,6 +70,7 @@ def embed_graph(
     source: SourceColumn = None,
     target: TargetColumn = None,
     weight: WeightColumn = None,
+    no_weight: NoWeight = False,
     id_column: IdColumn = None,
     labels: Annotated[
         str | None,
@@ -81,6 +84,17 @@ def embed_graph(
     text: Annotated[
         TextColumns, typer.Option(help="Free text: refuse, hash or ignore.")
     ] = TextColumns.refuse,
+    missing: Annotated[
+        Missing,
+        typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
+    ] = Missing.fill,
+    infinite: Annotated[
+        Infinite, typer.Option(help="Infinite numbers: refuse, or take them for missing.")
+    ] = Infinite.refuse,
+    unknown_ids: UnknownIdPolicy = UnknownIds.add,
+    structural: Structural = None,
+    header: Header = None,
+    delimiter: Delimiter = None,
     method: MethodName = "nodejepa",
     preset: Annotated[str, typer.Option(help="Settings to start from.")] = "default",
     settings: Settings = None,
@@ -118,18 +132,25 @@ def embed_graph(
     reading: dict[str, Any] = {
         "source": source,
         "target": target,
-        "weight": weight,
+        "weight": weight_choice(weight, no_weight),
         "id_column": id_column,
         "labels": labels,
         "ignore": tuple(ignore or ()),
         "directed": directed,
         "text": text.value,
+        "missing": missing.value,
+        "infinite": infinite.value,
+        "unknown_ids": unknown_ids.value,
+        "structural": structural_choice(structural),
+        "header": header,
+        "delimiter": delimiter_choice(delimiter),
     }
     if check:
         estimator = owngraph.make_trainable(**trained)
-        found = owngraph.inspect_graph(
-            edges, nodes, estimator=estimator, memory_limit=memory_limit, reading=reading
-        )
+        with fixes_in_options():
+            found = owngraph.inspect_graph(
+                edges, nodes, estimator=estimator, memory_limit=memory_limit, reading=reading
+            )
         if as_json:
             typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
         else:
@@ -139,21 +160,22 @@ def embed_graph(
         raise typer.BadParameter(
             "Say where the embeddings go, or --check the graph only.", param_hint="--out"
         )
-    made = owngraph.embed_graph(
-        edges,
-        nodes,
-        out=out,
-        run=run,
-        report=report,
-        finetune=finetune,
-        resume=resume,
-        force=force,
-        memory_limit=memory_limit,
-        announce=lambda found: _show_inspection(stderr, found),
-        logging=Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}"),
-        **trained,
-        **reading,
-    )
+    with fixes_in_options():
+        made = owngraph.embed_graph(
+            edges,
+            nodes,
+            out=out,
+            run=run,
+            report=report,
+            finetune=finetune,
+            resume=resume,
+            force=force,
+            memory_limit=memory_limit,
+            announce=lambda found: _show_inspection(stderr, found),
+            logging=Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}"),
+            **trained,
+            **reading,
+        )
     if as_json:
         typer.echo(json.dumps(made.manifest, indent=2, allow_nan=False))
     else:
@@ -168,7 +190,7 @@ def _show_inspection(console: Console, found: Inspection) -> None:
         table.add_row(name, Text(value))
     console.print(table)
     for note in found.loaded.notes:
-        console.print(Text(f"- {note}"), soft_wrap=True)
+        console.print(Text(f"- {in_options(note)}"), soft_wrap=True)
     for warning in found.warnings():
         console.print(Text.assemble(("Note: ", "yellow"), warning), soft_wrap=True)
     if not found.plan.fits:

@@ -10,7 +10,22 @@ from rich.table import Table
 from rich.text import Text
 
 from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings, dataset_names, folder_path
-from nodejepa.cli.embed_graph import IdColumn, NodeFile, SourceColumn, TargetColumn, WeightColumn
+from nodejepa.cli.reading_options import (
+    Delimiter,
+    Header,
+    IdColumn,
+    NodeFile,
+    NoWeight,
+    SourceColumn,
+    TargetColumn,
+    UnknownIdPolicy,
+    UnknownIds,
+    WeightColumn,
+    delimiter_choice,
+    fixes_in_options,
+    in_options,
+    weight_choice,
+)
 from nodejepa.cli.screen import stderr, stdout
 
 if TYPE_CHECKING:
@@ -117,7 +132,11 @@ def embed(
     source: SourceColumn = None,
     target: TargetColumn = None,
     weight: WeightColumn = None,
+    no_weight: NoWeight = False,
     id_column: IdColumn = None,
+    unknown_ids: UnknownIdPolicy = UnknownIds.add,
+    header: Header = None,
+    delimiter: Delimiter = None,
     device: Device = "auto",
     data_root: DataRoot = None,
 ) -> None:
@@ -129,26 +148,28 @@ def embed(
         )
     if edges is None:
         columns = {"nodes": nodes, "source": source, "target": target, "weight": weight, "id": id_column}
-        for name, value in columns.items():
+        layout = {"no-weight": no_weight or None, "header": header, "delimiter": delimiter}
+        layout["unknown-ids"] = None if unknown_ids is UnknownIds.add else unknown_ids
+        for name, value in (columns | layout).items():
             if value is not None:
                 raise typer.BadParameter(f"--{name} belongs to --edges, not to a data set.")
         _embed_dataset(run, str(dataset), out, device, data_root)
         return
     from nodejepa.owngraph import apply_run
 
-    applied = apply_run(
-        run,
-        edges,
-        nodes,
-        out=out,
-        device=device,
-        source=source,
-        target=target,
-        weight=weight,
-        id_column=id_column,
-    )
+    reading = {
+        "source": source,
+        "target": target,
+        "weight": weight_choice(weight, no_weight),
+        "id_column": id_column,
+        "unknown_ids": unknown_ids.value,
+        "header": header,
+        "delimiter": delimiter_choice(delimiter),
+    }
+    with fixes_in_options():
+        applied = apply_run(run, edges, nodes, out=out, device=device, **reading)
     for note in applied.notes:
-        stderr.print(Text(f"- {note}"), soft_wrap=True)
+        stderr.print(Text(f"- {in_options(note)}"), soft_wrap=True)
     _say_written(applied.embeddings, out, applied.diagnostics)
 
 

@@ -11,11 +11,12 @@ from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.io.feature_schema import (
-    STRUCTURAL_WIDTH,
+    STRUCTURAL,
     FeatureSchema,
     InfinitePolicy,
     MissingPolicy,
     TextPolicy,
+    structural_width,
 )
 from nodejepa.io.join import Joined
 from nodejepa.io.report import ReadReport
@@ -75,7 +76,7 @@ def fit_nodes(
     text: TextPolicy,
     missing: MissingPolicy,
     infinite: InfinitePolicy,
-    structural: bool | None,
+    structural: tuple[str, ...] | None,
 ) -> tuple[Graph, FeatureSchema]:
     """The graph with its features, and how they were made."""
     features: Features = np.zeros((graph.num_nodes, 0), dtype=np.float32)
@@ -93,14 +94,16 @@ def fit_nodes(
             missing=missing,
             infinite=infinite,
         )
-    if structural or (structural is None and schema.width == 0):
+    names = structural_names(structural, schema)
+    if names:
+        said = _listed(names)
         report.note(
-            "structural descriptors are added to the features."
+            f"structural descriptors are added to the features: {said}."
             if schema.width
-            else "features are structural: PageRank, degree, clustering and spectral coordinates."
+            else f"features are structural: {said}."
         )
-        schema = replace(schema, structural=STRUCTURAL_WIDTH)
-        features = _with_structure(graph, features)
+        schema = replace(schema, structural=structural_width(names), described_by=names)
+        features = _with_structure(graph, features, names)
     return graph.with_features(features), schema
 
 
@@ -124,13 +127,28 @@ def apply_schema(graph: Graph, nodes: Nodes, schema: FeatureSchema, report: Read
             where="nodes",
             fix=f"It has columns {', '.join(repr(c.name) for c in schema.columns[:10])}.",
         )
-    return graph.with_features(_with_structure(graph, features) if schema.structural else features)
+    if schema.structural:
+        features = _with_structure(graph, features, schema.described_by)
+    return graph.with_features(features)
 
 
-def _with_structure(graph: Graph, features: Features) -> Features:
+def structural_names(asked: tuple[str, ...] | None, schema: FeatureSchema) -> tuple[str, ...]:
+    """The descriptors to add to the features of a schema: those asked for, or all if there are no others."""
+    if asked is None:
+        return () if schema.width else tuple(STRUCTURAL)
+    return tuple(name for name in STRUCTURAL if name in asked)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    words = {"pagerank": "PageRank", "spectral": "spectral coordinates"}
+    said = [words.get(name, name) for name in names]
+    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
+
+
+def _with_structure(graph: Graph, features: Features, names: tuple[str, ...]) -> Features:
     from nodejepa.structure import descriptors  # brings the compiler with it: only where it is needed
 
-    places = descriptors(graph)
+    places = descriptors(graph, names)
     if not features.shape[1]:
         return places
     if sp.issparse(features):

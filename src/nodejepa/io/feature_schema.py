@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -30,11 +30,18 @@ TextPolicy: TypeAlias = Literal["refuse", "hash", "ignore"]
 MissingPolicy: TypeAlias = Literal["fill", "refuse"]
 InfinitePolicy: TypeAlias = Literal["refuse", "missing"]
 
-STRUCTURAL_WIDTH = 11  # PageRank, degree, clustering and 8 spectral coordinates
+# columns of each structural descriptor, in their order; named here because the package that computes them
+# brings a compiler with it
+STRUCTURAL = {"pagerank": 1, "degree": 1, "clustering": 1, "spectral": 8}
 
 _FORMAT = "nodejepa feature schema"
 _VERSION = 1
 _SPARSE_BELOW = 0.2  # share of non-zeros from which on a dense matrix is the smaller one
+
+
+def structural_width(names: Iterable[str]) -> int:
+    """Columns of the structural descriptors of these names."""
+    return sum(STRUCTURAL[name] for name in names)
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,7 @@ class FeatureSchema:
         structural: how many columns of structural descriptors follow, recomputed for every graph.
         missing: ``"refuse"`` if missing values are errors.
         infinite: ``"missing"`` if infinite values count as missing ones.
+        described_by: names of the structural descriptors, where there are any.
     """
 
     columns: tuple[FeatureColumn, ...] = ()
@@ -54,6 +62,7 @@ class FeatureSchema:
     structural: int = 0
     missing: MissingPolicy = "fill"
     infinite: InfinitePolicy = "refuse"
+    described_by: tuple[str, ...] = tuple(STRUCTURAL)
 
     @property
     def width(self) -> int:
@@ -153,6 +162,7 @@ class FeatureSchema:
             "columns": [column.to_dict() for column in self.columns],
             "matrix_width": self.matrix_width,
             "structural": self.structural,
+            "described_by": list(self.described_by),
             "missing": self.missing,
             "infinite": self.infinite,
         }
@@ -170,10 +180,13 @@ class FeatureSchema:
             )
         columns, width, structural = (content.get(k) for k in ("columns", "matrix_width", "structural"))
         missing, infinite = content.get("missing"), content.get("infinite")
+        described_by = content.get("described_by", list(STRUCTURAL))  # older schemas always have all
         sound = (
             isinstance(columns, list)
             and type(structural) is int
-            and structural in (0, STRUCTURAL_WIDTH)
+            and isinstance(described_by, list)
+            and all(isinstance(name, str) and name in STRUCTURAL for name in described_by)
+            and structural in (0, structural_width(described_by))
             and (width is None or (type(width) is int and width >= 0 and not columns))
             and missing in get_args(MissingPolicy)
             and infinite in get_args(InfinitePolicy)
@@ -181,7 +194,7 @@ class FeatureSchema:
         if not sound:
             raise DataError("the feature schema is damaged", where=where, fix="Fit it again.")
         fitted = tuple(FeatureColumn.from_dict(column) for column in columns or ())
-        return cls(fitted, width, structural or 0, missing, infinite)  # type: ignore[arg-type]
+        return cls(fitted, width, structural or 0, missing, infinite, tuple(described_by))  # type: ignore[arg-type]
 
     def save(self, path: str | Path) -> None:
         """Write it as JSON."""

@@ -15,7 +15,13 @@ from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.io.assemble import apply_schema, build_graph, fit_nodes
 from nodejepa.io.convert import as_graph
-from nodejepa.io.feature_schema import FeatureSchema, InfinitePolicy, MissingPolicy, TextPolicy
+from nodejepa.io.feature_schema import (
+    STRUCTURAL,
+    FeatureSchema,
+    InfinitePolicy,
+    MissingPolicy,
+    TextPolicy,
+)
 from nodejepa.io.files_in import existing_file, file_format
 from nodejepa.io.join import UnknownIds, join
 from nodejepa.io.labels import read_labels
@@ -72,7 +78,7 @@ def read_graph(
     missing: MissingPolicy = "fill",
     infinite: InfinitePolicy = "refuse",
     unknown_ids: UnknownIds = "add",
-    structural: bool | None = None,
+    structural: bool | Iterable[str] | None = None,
     directed: bool = False,
     schema: FeatureSchema | None = None,
     delimiter: str | None = None,
@@ -95,7 +101,8 @@ def read_graph(
         infinite: infinite numbers are an error, or count as ``"missing"``.
         unknown_ids: nodes that only the edges name are added without features (``"add"``), their edges are
             left out (``"drop"``), or they are an error (``"refuse"``).
-        structural: add structural descriptors to the features; by default only where there are no others.
+        structural: add structural descriptors to the features, all or those named (``"pagerank"``,
+            ``"degree"``, ``"clustering"``, ``"spectral"``); by default only where there are no others.
         directed: keep the direction of edges; by default an edge joins both ways.
         schema: encode the nodes as another table was (``LoadedGraph.schema``) instead of fitting anew.
         delimiter: of text files; guessed if not given.
@@ -109,6 +116,7 @@ def read_graph(
     _check_choice("missing", missing, MissingPolicy)
     _check_choice("infinite", infinite, InfinitePolicy)
     _check_choice("unknown_ids", unknown_ids, UnknownIds)
+    described = _descriptor_names(structural)
     wanted, unwanted = _names(columns, "columns"), _names(ignore, "ignore") or []
     report = ReadReport()
     with report.timed("reading"):
@@ -147,7 +155,7 @@ def read_graph(
             classes, names = read_labels(node_source.labels(labels, bare.num_nodes), True, place)
         if schema is None:
             policies: Any = {"text": text, "missing": missing, "infinite": infinite}
-            graph, schema = fit_nodes(bare, content, report, structural=structural, **policies)
+            graph, schema = fit_nodes(bare, content, report, structural=described, **policies)
         else:
             graph = apply_schema(bare, content, schema, report)
     return LoadedGraph(graph, schema, report, classes, names)
@@ -199,6 +207,17 @@ def _names(value: Iterable[str] | None, argument: str) -> list[str] | None:
     if not all(isinstance(name, str) for name in names):
         raise ConfigError("column names are text", where=argument, fix='Give a list such as ["age", "city"].')
     return names
+
+
+def _descriptor_names(structural: bool | Iterable[str] | None) -> tuple[str, ...] | None:
+    if structural is None:
+        return None
+    if isinstance(structural, bool):
+        return tuple(STRUCTURAL) if structural else ()
+    names = _names(structural, "structural") or []
+    for name in names:
+        _check_choice("structural", name, Literal["pagerank", "degree", "clustering", "spectral"])
+    return tuple(names)
 
 
 def _check_choice(name: str, value: object, choices: Any) -> None:

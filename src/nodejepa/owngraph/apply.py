@@ -47,7 +47,8 @@ def apply_run(
         nodes: likewise; must have the columns that the features were made of, in any order.
         out: where to write the embeddings, ``.parquet`` or ``.npy``; none: nowhere.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        reading: other column names than those of the run: ``source``, ``target``, ``weight``, ``id_column``.
+        reading: other column names than those of the run (``source``, ``target``, ``weight``,
+            ``id_column``), and ``unknown_ids``, ``header`` and ``delimiter`` of :func:`nodejepa.read_graph`.
     """
     folder = Path(run)
     if out is not None:
@@ -61,7 +62,7 @@ def apply_run(
             where=str(folder),
             fix="Schema and model are of different runs: restore both from a copy, or train again.",
         )
-    asked = {"source": schema.source, "target": schema.target, "weight": schema.weight}
+    asked: dict[str, Any] = {"source": schema.source, "target": schema.target, "weight": schema.weight}
     if nodes is not None:
         asked["id_column"] = schema.id_column
     given = {name: value for name, value in reading.items() if value is not None}

@@ -194,7 +194,7 @@ def prepare_structure(estimator: Estimator, graph: Graph) -> None:
 
 
 def _run_schema(inspection: Inspection, reading: Mapping[str, Any]) -> RunSchema:
-    asked = {name: reading.get(name) or None for name in ("source", "target", "weight", "id_column")}
+    asked = {name: reading.get(name) for name in ("source", "target", "weight", "id_column")}
     graph = inspection.loaded.graph
     return RunSchema(inspection.loaded.schema, graph.directed, graph.is_weighted, **asked)
 

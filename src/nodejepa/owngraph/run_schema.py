@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from nodejepa.errors import CheckpointError, DataError
 from nodejepa.files import write_json
@@ -26,7 +26,7 @@ class RunSchema:
     weighted: bool = False
     source: str | None = None
     target: str | None = None
-    weight: str | None = None
+    weight: str | Literal[False] | None = None  # False: no weights, whatever columns there are
     id_column: str | None = None
 
     def save(self, run: Path) -> None:

@@ -1,0 +1,130 @@
+"""Whatever the reader guesses can be said on the command line, in the words that its notes use."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from owngraph_files import write
+
+from nodejepa import apply_run, embed_graph, read_graph
+from nodejepa.cli.reading_options import in_options
+from nodejepa.errors import ConfigError
+from nodejepa.io.feature_schema import STRUCTURAL, FeatureSchema
+from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
+
+TINY = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 0}
+
+
+@pytest.fixture
+def check(run, tmp_path):
+    """``embed-graph --check --json`` on edges as text: the report, or what was said against it."""
+
+    def call(text, *options, nodes=None):
+        (tmp_path / "edges.csv").write_text(text)
+        table = () if nodes is None else ("--nodes", write(nodes, tmp_path / "nodes.csv"))
+        code, out, err = run(
+            "embed-graph", "--check", "--json", "--edges", tmp_path / "edges.csv", *table, *options
+        )
+        return json.loads(out) if code == 0 else " ".join(err.split())
+
+    return call
+
+
+def test_a_header_taken_for_data_can_be_corrected_and_the_other_way_round(check):
+    text = "a,b\nb,c\nc,d\nd,a\n"
+    assert check(text, "--header")["graph"]["edges"] == 3
+    assert check(text, "--no-header")["graph"]["edges"] == 4
+
+
+def test_delimiters_can_be_said_by_name(check):
+    text = "a,1\tb,2\nb,2\tc,3\nc,3\ta,1\n"
+    assert check(text, "--no-header", "--delimiter", "tab")["graph"]["nodes"] == 3
+
+
+def test_weights_can_be_left_out(check):
+    text = "source,target,weight\na,b,2\nb,c,3\n"
+    assert check(text)["graph"]["weighted"]
+    assert not check(text, "--no-weight")["graph"]["weighted"]
+    assert "not both" in check(text, "--no-weight", "--weight", "weight")
+
+
+def test_unknown_ids_missing_and_infinite_numbers(check):
+    text = "source,target\na,b\nb,c\nc,stranger\n"
+    nodes = pa.table({"id": ["a", "b", "c"], "x": [1.0, None, 3.0]})
+    assert check(text, nodes=nodes)["graph"]["nodes"] == 4
+    assert check(text, "--unknown-ids", "drop", nodes=nodes)["graph"]["nodes"] == 3
+    assert "--unknown-ids drop" in check(text, "--unknown-ids", "refuse", nodes=nodes)
+    assert "--missing fill" in check(text, "--missing", "refuse", nodes=nodes)
+    endless = pa.table({"id": ["a", "b", "c"], "x": [1.0, float("inf"), 3.0]})
+    assert "--infinite missing" in check(text, nodes=endless)
+    assert check(text, "--infinite", "missing", nodes=endless)["graph"]["nodes"] == 4
+
+
+def test_notes_name_options_on_the_screen(run, tmp_path):
+    (tmp_path / "e.csv").write_text("a,b\nb,c\nc,a\n")
+    code, out, _ = run("embed-graph", "--check", "--edges", tmp_path / "e.csv")
+    assert code == 0
+    assert "say --header if it has" in out
+    assert "header=True" not in out
+
+
+@pytest.mark.parametrize(
+    ("python", "shell"),
+    [
+        ("say header=False if", "say --no-header if"),
+        ("with weight=False;", "with --no-weight;"),
+        ('say unknown_ids="drop".', "say --unknown-ids drop."),
+        ('with text="hash", or', "with --text hash, or"),
+        ("with ignore=, or", "with --ignore COLUMN, or"),
+        ("column 'ignore=me' is odd", "column 'ignore=me' is odd"),
+        ("my_text=3", "my_text=3"),
+    ],
+)
+def test_hints_become_options(python, shell):
+    assert in_options(python) == shell
+
+
+def test_a_run_without_weights_reads_none_from_other_files_either(tmp_path):
+    edges = pa.table({"source": list("abc"), "target": list("bca"), "weight": [1.0, 2.0, 3.0]})
+    file = write(edges, tmp_path / "e.csv")
+    embed_graph(file, out=tmp_path / "z.npy", settings=TINY, weight=False, report=False)
+    assert not apply_run(tmp_path / "z.run", file).loaded.graph.is_weighted
+
+
+def test_embed_takes_the_same_options(run, tmp_path):
+    (tmp_path / "e.csv").write_text("a,b\nb,c\nc,d\nd,a\n")
+    embed_graph(tmp_path / "e.csv", out=tmp_path / "z.npy", settings=TINY, report=False, header=False)
+    command = ("embed", tmp_path / "z.run", "--edges", tmp_path / "e.csv", "--out")
+    code, out, err = run(*command, tmp_path / "a.parquet", "--header", "--delimiter", "comma")
+    assert (code, "4 nodes" in out) == (0, True), err
+    code, _, err = run("embed", tmp_path / "z.run", "digits", "--out", tmp_path / "b.npy", "--no-header")
+    assert code == 2
+    assert "belongs to --edges" in err
+
+
+def test_structural_features_by_name(run, tmp_path):
+    edges = pa.table({"source": list("abcd"), "target": list("bcda")})
+    file = write(edges, tmp_path / "e.csv")
+    loaded = read_graph(file, structural=["degree", "pagerank"])
+    assert (loaded.graph.features == descriptors(loaded.graph, ("pagerank", "degree"))).all()
+    assert FeatureSchema.from_dict(loaded.schema.to_dict()) == loaded.schema
+    with pytest.raises(ConfigError, match="'clustering'"):
+        read_graph(file, structural=["degre"])
+    quick = ("--set", "encoder.hidden=4", "--set", "predictor.hidden=4", "--epochs", "0", "--no-report")
+    command = ("embed-graph", "--edges", file, "--out", tmp_path / "z.npy", *quick)
+    code, _, err = run(*command, "--structural", "degree,clustering")
+    assert code == 0, err
+    assert "features are structural: degree and clustering" in err
+    assert apply_run(tmp_path / "z.run", file).loaded.graph.num_features == 2
+
+
+def test_the_reader_knows_the_descriptors_that_there_are():
+    assert tuple(STRUCTURAL) == DESCRIPTORS
+
+
+def test_schemas_from_before_descriptors_had_names_are_read():
+    content = FeatureSchema(structural=11).to_dict()
+    del content["described_by"]
+    assert FeatureSchema.from_dict(content) == FeatureSchema(structural=11)
