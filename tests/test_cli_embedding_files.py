@@ -90,7 +90,7 @@ def test_a_zero_embedding_is_pointed_out(run):
         (("export", "z.parquet", "--to", "xml", "--out", "z.xml"), "--to"),
         (("export", "z.txt", "--to", "csv", "--out", "z.csv"), "not read from .txt"),
         (("export", "z.parquet", "--to", "projector", "--out", "z.npy"), "needs a folder"),
-        (("export", "z.parquet", "--to", "parquet", "--out", "./z.parquet"), "would replace the input"),
+        (("export", "z.parquet", "--to", "parquet", "--out", "./z.parquet"), "would replace an input"),
     ],
 )
 def test_mistakes_end_with_advice_and_exit_code_2(run, tmp_path, arguments, message):

@@ -43,6 +43,7 @@ def embed(run, trained, tmp_path):
         if nodes is not None:
             command += ["--nodes", write(nodes, tmp_path / "n.parquet")]
         out = tmp_path / "z2.parquet"
+        out.unlink(missing_ok=True)
         code, _, err = run(*command, "--out", out, *more)
         assert "Traceback" not in err
         assert out.exists() == (code == 0)
@@ -144,6 +145,37 @@ def test_a_named_graph_or_files_and_not_both(run, trained, tmp_path):
     code, _, err = run("embed", trained / "z.run", "--edges", edges, "--out", edges)
     assert code == 2
     assert "replace an input" in err
+
+
+def test_embeddings_are_replaced_only_by_force_and_their_manifest_goes_with_them(run, trained, tmp_path):
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    out = tmp_path / "z.parquet"
+    (tmp_path / "z.html").write_text("the report")
+    before = out.read_bytes()
+    files = ("--edges", tmp_path / "edges.parquet", "--nodes", tmp_path / "nodes.parquet")
+    for graph in (files, ("digits",)):
+        code, _, err = run("embed", tmp_path / "z.run", *graph, "--out", out)
+        assert code == 2
+        assert "z.json tells how its embeddings were made" in err
+        assert out.read_bytes() == before
+    out.with_suffix(".json").rename(tmp_path / "elsewhere.json")
+    code, _, err = run("embed", tmp_path / "z.run", *files, "--out", out)
+    assert code == 2
+    assert "--force" in err
+    (tmp_path / "elsewhere.json").rename(out.with_suffix(".json"))
+    code, _, err = run("embed", tmp_path / "z.run", *files, "--out", out, "--force")
+    assert code == 0, err
+    assert not out.with_suffix(".json").exists()
+    assert not out.with_suffix(".html").exists()
+
+
+def test_files_that_are_no_manifest_are_left_alone(run, trained, tmp_path):
+    files = ("--edges", trained / "edges.parquet", "--nodes", trained / "nodes.parquet")
+    for text in ("{", "[]", '{"format": "mine"}', (trained / "z.json").read_text()):  # of z.parquet
+        (tmp_path / "z.json").write_text(text)
+        code, _, err = run("embed", trained / "z.run", *files, "--out", tmp_path / "z.npy", "--force")
+        assert code == 0, err
+        assert (tmp_path / "z.json").read_text() == text
 
 
 def test_a_run_of_a_named_graph_has_no_schema(run, trained, tmp_path):

@@ -137,6 +137,9 @@ def embed(
     unknown_ids: UnknownIdPolicy = UnknownIds.add,
     header: Header = None,
     delimiter: Delimiter = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace --out, and take away a manifest that told of it.")
+    ] = False,
     device: Device = "auto",
     data_root: DataRoot = None,
 ) -> None:
@@ -153,7 +156,7 @@ def embed(
         for name, value in (columns | layout).items():
             if value is not None:
                 raise typer.BadParameter(f"--{name} belongs to --edges, not to a data set.")
-        _embed_dataset(run, str(dataset), out, device, data_root)
+        _embed_dataset(run, str(dataset), out, device, data_root, force)
         return
     from nodejepa.owngraph import apply_run
 
@@ -167,22 +170,27 @@ def embed(
         "delimiter": delimiter_choice(delimiter),
     }
     with fixes_in_options():
-        applied = apply_run(run, edges, nodes, out=out, device=device, **reading)
+        applied = apply_run(run, edges, nodes, out=out, device=device, force=force, **reading)
     for note in applied.notes:
         stderr.print(Text(f"- {in_options(note)}"), soft_wrap=True)
     _say_written(applied.embeddings, out, applied.diagnostics)
 
 
-def _embed_dataset(run: Path, dataset: str, out: Path, device: str, data_root: Path | None) -> None:
+def _embed_dataset(
+    run: Path, dataset: str, out: Path, device: str, data_root: Path | None, force: bool
+) -> None:
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
     from nodejepa.io.embeddings import check_ending, write_embeddings
     from nodejepa.methods import load_method
+    from nodejepa.owngraph.places import drop_manifest, refuse_losing
 
     check_ending(out)  # before the work
+    refuse_losing(out, force=force, manifest_only=True)
     estimator = load_method(run, device=device)
     graph = load_dataset(dataset, data_root).graph
     embeddings = estimator.transform(graph)
+    drop_manifest(out)
     write_embeddings(out, graph, embeddings)
     _say_written(embeddings, out, diagnose(embeddings))
 

@@ -48,10 +48,11 @@ def existing_file(path: str | os.PathLike[str], role: str) -> Path:
         ) from None
 
 
-def refuse_replacing(out: Path, source: Path) -> None:
-    """Refuse to write over the file that is read."""
-    if out.exists() and source.exists() and out.samefile(source):
-        raise DataError("the output would replace the input", where=str(out), fix="Choose another --out.")
+def refuse_replacing(out: Path, *sources: Path) -> None:
+    """Refuse to write over a file that is read."""
+    for source in sources:
+        if out.exists() and source.exists() and out.samefile(source):
+            raise DataError("the output would replace an input", where=str(out), fix="Choose another --out.")
 
 
 @contextmanager

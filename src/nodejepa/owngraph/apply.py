@@ -14,8 +14,9 @@ from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.io import LoadedGraph, read_graph, write_embeddings
 from nodejepa.io.embeddings import check_ending
+from nodejepa.io.files_in import refuse_replacing
 from nodejepa.methods import load_method
-from nodejepa.owngraph.places import input_files, refuse_replacing
+from nodejepa.owngraph.places import drop_manifest, input_files, refuse_losing
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.progress import progress_bar
 
@@ -37,6 +38,7 @@ def apply_run(
     *,
     out: str | os.PathLike[str] | None = None,
     device: str = "auto",
+    force: bool = False,
     **reading: Any,
 ) -> AppliedRun:
     """Embed a graph with the encoder of a run, its features made exactly as those the run was trained on.
@@ -47,13 +49,15 @@ def apply_run(
         nodes: likewise; must have the columns that the features were made of, in any order.
         out: where to write the embeddings, ``.parquet`` or ``.npy``; none: nowhere.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        force: replace ``out`` if it exists; a manifest and a report that told of it are taken away.
         reading: other column names than those of the run (``source``, ``target``, ``weight``,
             ``id_column``), and ``unknown_ids``, ``header`` and ``delimiter`` of :func:`nodejepa.read_graph`.
     """
     folder = Path(run)
     if out is not None:
         check_ending(Path(out))  # before the work
-        refuse_replacing(Path(out), input_files(edges, nodes))
+        refuse_replacing(Path(out), *input_files(edges, nodes))
+        refuse_losing(Path(out), force=force)
     schema = RunSchema.load(folder)
     estimator = load_method(folder, device=device)
     if schema.features.width != estimator.in_dim_:
@@ -81,6 +85,7 @@ def apply_run(
     with progress_bar("Embedding"):
         embeddings = estimator.transform(loaded.graph)
     if out is not None:
+        drop_manifest(Path(out))
         with progress_bar("Writing embeddings"):
             write_embeddings(Path(out), loaded.graph, embeddings)
     return AppliedRun(embeddings, loaded, diagnose(embeddings), notes)

@@ -12,11 +12,10 @@ from nodejepa.config import to_dict
 from nodejepa.diagnostics import Diagnostics
 from nodejepa.methods.estimator import Estimator, versions
 from nodejepa.owngraph.inspect import Inspection
-from nodejepa.owngraph.places import Places, sha256_of
+from nodejepa.owngraph.places import MANIFEST_FORMAT, Places, sha256_of
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.owngraph.scores import Scores
 
-FORMAT = "nodejepa embeddings"
 VERSION = 1
 
 
@@ -34,7 +33,7 @@ def make_manifest(
 ) -> dict[str, Any]:
     """Plain values, ready for JSON; all files it names must be written."""
     return {
-        "format": FORMAT,
+        "format": MANIFEST_FORMAT,
         "version": VERSION,
         "embeddings": _described(places.embeddings)
         | {"nodes": diagnostics.nodes, "dimensions": diagnostics.dimensions},

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,11 @@ from typing import Any
 
 from nodejepa.errors import ConfigError, NodeJEPAError
 from nodejepa.io.embeddings import check_ending
+from nodejepa.io.files_in import refuse_replacing
 from nodejepa.progress import progress_bar
 from nodejepa.training.run import Run
+
+MANIFEST_FORMAT = "nodejepa embeddings"
 
 _HASHED_AT_ONCE = 1 << 24
 
@@ -59,10 +63,10 @@ class Places:
         """Whether a run was begun in the folder."""
         return (self.run / "config.json").exists()
 
-    def check(self, inputs: Iterable[Path], *, resume: bool, force: bool) -> None:
+    def check(self, inputs: Sequence[Path], *, resume: bool, force: bool) -> None:
         """Refuse, before any work, to lose what is there or to write where nothing can be written."""
         for path in self.written:
-            refuse_replacing(path, inputs)
+            refuse_replacing(path, *inputs)
             if path.is_dir():
                 raise ConfigError("the output is a folder", where=str(path), fix="Name a file.")
         if self.run.exists() and not self.run.is_dir():
@@ -118,13 +122,41 @@ def input_files(*given: Any) -> list[Path]:
     return [Path(source) for source in given if isinstance(source, str | os.PathLike)]
 
 
-def refuse_replacing(path: Path, inputs: Iterable[Path]) -> None:
-    """Refuse to write over a file that is read."""
-    for source in inputs:
-        if path.exists() and source.exists() and path.samefile(source):
-            raise ConfigError(
-                "the output would replace an input", where=str(path), fix="Choose another --out."
-            )
+def refuse_losing(out: Path, *, force: bool, manifest_only: bool = False) -> None:
+    """Refuse to write embeddings over others, whose manifest and report would then tell of what is gone.
+
+    Args:
+        out: where embeddings will be written.
+        force: whether that was asked for.
+        manifest_only: embeddings that no manifest tells of may be replaced without asking.
+    """
+    told = _manifest_of(out)
+    if force or not out.exists() or (manifest_only and told is None):
+        return
+    raise ConfigError(
+        f"{out} exists" + (f", and {told} tells how its embeddings were made" if told else ""),
+        fix="Choose another --out, or replace it with --force.",
+    )
+
+
+def drop_manifest(out: Path) -> None:
+    """Take away manifest and report of embeddings that are about to be replaced by others."""
+    manifest = _manifest_of(out)
+    if manifest is not None:
+        manifest.unlink()
+        out.with_suffix(".html").unlink(missing_ok=True)
+
+
+def _manifest_of(out: Path) -> Path | None:
+    path = out.with_suffix(".json")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
+        return None
+    described = content.get("embeddings")
+    return path if isinstance(described, dict) and described.get("file") == out.name else None
 
 
 def sha256_of(path: Path) -> str:
