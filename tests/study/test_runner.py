@@ -256,3 +256,19 @@ def test_dry_run_measures_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert "nodejepa" in shown
     assert list(tmp_path.iterdir()) == []
     assert np.all([word in shown for word in ("raw", "bgrl", "digits")])
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [("--method=nodejpea", "no method 'nodejpea'"), ("--dataset=foto", "no graph 'foto'")],
+)
+def test_a_misspelt_choice_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], option: str, message: str
+) -> None:
+    from nodejepa.cli import main
+
+    spec = Path(__file__).parents[2] / "studies" / "main.toml"
+    with pytest.raises(SystemExit) as left:
+        main(["study", "run", str(spec), "--out", str(tmp_path), option])
+    assert left.value.code == 2
+    assert message in capfd.readouterr().err

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from nodejepa.cli.catalogue import DataRoot
 from nodejepa.cli.screen import stderr, stdout
+from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
     from nodejepa.study.cell import Cell
@@ -64,6 +65,17 @@ def run(
         data_root,
     )
     chosen = set(parse_seeds(seeds)) if seeds else None
+    for what, names, there in (
+        ("method", method, {cell.method for cell in spec.cells}),
+        ("graph", dataset, {cell.dataset for cell in spec.cells}),
+    ):
+        for name in names or []:
+            if name not in there:
+                raise ConfigError(
+                    f"the study has no {what} {name!r}",
+                    where=str(specification),
+                    fix=f"It has {', '.join(sorted(there))}.",
+                )
 
     def wanted(cell: Cell) -> bool:
         return (
