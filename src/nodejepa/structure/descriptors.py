@@ -11,6 +11,7 @@ import numpy.typing as npt
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import FloatArray
+from nodejepa.progress import progress_bar
 from nodejepa.structure.cache import cached
 from nodejepa.structure.clustering import local_clustering
 from nodejepa.structure.laplacian import spectral_coordinates
@@ -66,12 +67,22 @@ def descriptors(
 
 def node_pagerank(graph: Graph, *, cache: bool = True) -> npt.NDArray[np.float64]:
     """:func:`pagerank` with its default settings, kept on disk."""
-    return _kept(graph, "pagerank", lambda: pagerank(graph), (graph.num_nodes,), cache)
+
+    def compute() -> npt.NDArray[np.float64]:
+        with progress_bar("PageRank"):
+            return pagerank(graph)
+
+    return _kept(graph, "pagerank", compute, (graph.num_nodes,), cache)
 
 
 def node_clustering(graph: Graph, *, cache: bool = True) -> npt.NDArray[np.float64]:
     """:func:`local_clustering`, kept on disk."""
-    return _kept(graph, "clustering", lambda: local_clustering(graph), (graph.num_nodes,), cache)
+
+    def compute() -> npt.NDArray[np.float64]:
+        with progress_bar("Clustering coefficients"):
+            return local_clustering(graph)
+
+    return _kept(graph, "clustering", compute, (graph.num_nodes,), cache)
 
 
 def node_spectral(graph: Graph, dim: int, *, cache: bool = True) -> npt.NDArray[np.float64]:
