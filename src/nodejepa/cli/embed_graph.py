@@ -149,7 +149,12 @@ def embed_graph(
         estimator = owngraph.make_trainable(**trained)
         with fixes_in_options():
             found = owngraph.inspect_graph(
-                edges, nodes, estimator=estimator, memory_limit=memory_limit, reading=reading
+                edges,
+                nodes,
+                estimator=estimator,
+                memory_limit=memory_limit,
+                reading=reading,
+                describe=False,
             )
         if as_json:
             typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from nodejepa.errors import DataError, GraphError
+from nodejepa.errors import ConfigError, DataError, GraphError
 from nodejepa.files import write_json
 from nodejepa.graph_checks import Features
 from nodejepa.io.cells import expect, interpret
@@ -37,6 +37,23 @@ STRUCTURAL = {"pagerank": 1, "degree": 1, "clustering": 1, "spectral": 8}
 _FORMAT = "nodejepa feature schema"
 _VERSION = 1
 _SPARSE_BELOW = 0.2  # share of non-zeros from which on a dense matrix is the smaller one
+
+
+def descriptor_names(asked: bool | Iterable[str] | None) -> tuple[str, ...] | None:
+    """The structural descriptors that are asked for: none, all or those named; None leaves it open."""
+    if asked is None:
+        return None
+    if isinstance(asked, bool):
+        return tuple(STRUCTURAL) if asked else ()
+    names = (asked,) if isinstance(asked, str) else tuple(asked)
+    for name in names:
+        if name not in STRUCTURAL:
+            raise ConfigError(
+                f"there is no structural feature {name!r}",
+                where="structural",
+                fix=f"Choose from {', '.join(STRUCTURAL)}.",
+            )
+    return names
 
 
 def structural_width(names: Iterable[str]) -> int:

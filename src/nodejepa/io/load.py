@@ -16,11 +16,11 @@ from nodejepa.graph import Graph
 from nodejepa.io.assemble import apply_schema, build_graph, fit_nodes
 from nodejepa.io.convert import as_graph
 from nodejepa.io.feature_schema import (
-    STRUCTURAL,
     FeatureSchema,
     InfinitePolicy,
     MissingPolicy,
     TextPolicy,
+    descriptor_names,
 )
 from nodejepa.io.files_in import existing_file, file_format
 from nodejepa.io.join import UnknownIds, join
@@ -116,7 +116,7 @@ def read_graph(
     _check_choice("missing", missing, MissingPolicy)
     _check_choice("infinite", infinite, InfinitePolicy)
     _check_choice("unknown_ids", unknown_ids, UnknownIds)
-    described = _descriptor_names(structural)
+    described = descriptor_names(structural)
     wanted, unwanted = _names(columns, "columns"), _names(ignore, "ignore") or []
     report = ReadReport()
     with report.timed("reading"):
@@ -207,17 +207,6 @@ def _names(value: Iterable[str] | None, argument: str) -> list[str] | None:
     if not all(isinstance(name, str) for name in names):
         raise ConfigError("column names are text", where=argument, fix='Give a list such as ["age", "city"].')
     return names
-
-
-def _descriptor_names(structural: bool | Iterable[str] | None) -> tuple[str, ...] | None:
-    if structural is None:
-        return None
-    if isinstance(structural, bool):
-        return tuple(STRUCTURAL) if structural else ()
-    names = _names(structural, "structural") or []
-    for name in names:
-        _check_choice("structural", name, Literal["pagerank", "degree", "clustering", "spectral"])
-    return tuple(names)
 
 
 def _check_choice(name: str, value: object, choices: Any) -> None:

@@ -130,6 +130,7 @@ def embed_graph(
         )
         if announce is not None:
             announce(inspection)
+        inspection.require_usable()
         inspection.plan.require_fit()
         graph, schema = inspection.loaded.graph, _run_schema(inspection, reading)
         width = int(estimator.config.encoder.hidden)
@@ -139,9 +140,11 @@ def embed_graph(
             prepare_structure(estimator, graph)
         if not places.begun:
             schema.save(places.run)  # before training: no model is ever without it
-        with timings.phase("training"):
-            logging = logging or Logging(description=f"Training {estimator.name}")
+        logging = logging or Logging(description=f"Training {estimator.name}")
+        with places.abandoned_if_refused():
             estimator.fit(graph, out=places.run, resume=resume, logging=logging)
+        # of the whole training, also that of a process that was killed
+        timings.seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
         schema.save(places.run)  # a run that was gone on with has now been found to be of this very graph
         with timings.phase("embedding"), progress_bar("Embedding"):
             embeddings = estimator.transform(graph)
@@ -157,16 +160,17 @@ def embed_graph(
             with progress_bar("Writing embeddings"):
                 write_embeddings(places.embeddings, graph, embeddings)
             if report:
-                page = graph_report(
-                    inspection,
-                    estimator,
-                    embeddings,
-                    diagnostics,
-                    scores,
-                    out=places.embeddings,
-                    warnings=warned,
-                )
-                write_report(page, places.page)
+                with progress_bar("Writing the report"):
+                    page = graph_report(
+                        inspection,
+                        estimator,
+                        embeddings,
+                        diagnostics,
+                        scores,
+                        out=places.embeddings,
+                        warnings=warned,
+                    )
+                    write_report(page, places.page)
         manifest = make_manifest(
             places,
             inspection,

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nodejepa.errors import GraphError
 from nodejepa.io import LoadedGraph, read_graph
+from nodejepa.io.assemble import structural_names
+from nodejepa.io.feature_schema import descriptor_names, structural_width
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.places import describe_file
 from nodejepa.owngraph.plan import Plan, duration, gigabytes, make_plan, refuse_unreadable
@@ -25,6 +28,7 @@ class Inspection:
     summary: GraphSummary
     plan: Plan
     inputs: dict[str, dict[str, Any]]
+    pending: tuple[str, ...] = ()  # structural descriptors that are features too and were not computed
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -32,6 +36,7 @@ class Inspection:
             "inputs": self.inputs,
             "read": self.loaded.report.to_dict(),
             "graph": self.summary.to_dict(),
+            "pending_features": list(self.pending),
             "plan": self.plan.to_dict(),
             "warnings": self.warnings(),
         }
@@ -47,6 +52,16 @@ class Inspection:
             f"{graph.degree_99:.0f}, most {graph.max_degree:,}"
         )
         storage = "sparse" if graph.sparse_features else "dense"
+        features = (
+            f"{graph.feature_columns:,} columns, {100 * graph.feature_density:.3g} % filled ({storage}); "
+            f"{graph.constant_columns:,} constant columns, {graph.zero_rows:,} rows of zeros"
+        )
+        if self.pending:
+            later = (
+                f"{structural_width(self.pending)} structural columns ({', '.join(self.pending)}), "
+                "computed before training"
+            )
+            features = f"{features}; {later}" if graph.feature_columns else later
         return {
             "nodes": f"{graph.nodes:,}",
             "edges": f"{graph.edges:,}, {'directed' if graph.directed else 'undirected'}"
@@ -56,8 +71,7 @@ class Inspection:
             "isolated nodes": f"{graph.isolated_nodes:,}",
             "neighbours": degrees,
             "hubs": f"1 % of the nodes hold {100 * graph.hub_edge_share:.0f} % of all edge ends",
-            "features": f"{graph.feature_columns:,} columns, {100 * graph.feature_density:.3g} % filled "
-            f"({storage}); {graph.constant_columns:,} constant columns, {graph.zero_rows:,} rows of zeros",
+            "features": features,
             "estimated time": f"{duration(self.plan.seconds)} for training {self.plan.method}, roughly",
             "estimated memory": f"{gigabytes(self.plan.peak_bytes)} at the peak of "
             f"{gigabytes(self.plan.limit_bytes)} {'allowed' if self.plan.limit_given else 'available'}",
@@ -67,7 +81,9 @@ class Inspection:
         """What a person should think about before going on."""
         graph, plan = self.summary, self.plan
         said = []
-        if graph.edges == 0:
+        if graph.nodes < 2:
+            said.append("The graph has one node: there is nothing to learn from it.")
+        elif graph.edges == 0:
             said.append("The graph has no edges: embeddings can only repeat what the features say.")
         elif graph.isolated_nodes > graph.nodes / 2:
             said.append("Most nodes have no edge: their embeddings only repeat what their features say.")
@@ -81,6 +97,21 @@ class Inspection:
             )
         return said
 
+    def require_usable(self) -> None:
+        """Refuse, before anything is written, what no method can learn from."""
+        if self.summary.nodes < 2:
+            raise GraphError(
+                "the graph has one node",
+                where=self.loaded.report.edge_file,
+                fix="At least two are needed: one to see, one to predict.",
+            )
+        if not self.summary.feature_columns and not self.pending:
+            raise GraphError(
+                "the nodes have no features",
+                where=self.loaded.report.node_file or self.loaded.report.edge_file,
+                fix="Give a node table with columns to use, or allow structural features.",
+            )
+
 
 def inspect_graph(
     edges: Any,
@@ -90,6 +121,7 @@ def inspect_graph(
     memory_limit: float | None = None,
     timings: Timings | None = None,
     reading: Mapping[str, Any] | None = None,
+    describe: bool = True,
 ) -> Inspection:
     """Read a graph and say what training ``estimator`` on it will take; nothing is trained.
 
@@ -100,16 +132,23 @@ def inspect_graph(
         memory_limit: gigabytes the process may take; what is available if not given.
         timings: filled with the seconds of each phase.
         reading: options of :func:`nodejepa.read_graph`.
+        describe: compute structural features; without them the report is the same and, on a large graph,
+            minutes earlier, but the graph is not ready to be trained on.
     """
     timings = timings or Timings()
     files = {"edges": edges, "nodes": nodes}
     paths = {name: Path(v) for name, v in files.items() if isinstance(v, str | os.PathLike)}
     refuse_unreadable(paths, memory_limit)
     with timings.phase("reading"):
-        loaded = read_graph(edges, nodes, **(reading or {}))
+        options = dict(reading or {})
+        asked = descriptor_names(options.get("structural"))
+        if not describe:
+            options["structural"] = False
+        loaded = read_graph(edges, nodes, **options)
+        pending = () if describe else structural_names(asked, loaded.schema)
     with timings.phase("checking"), progress_bar("Checking the graph"):
         summary = summarise_graph(loaded.graph)
-        plan = make_plan(estimator, loaded.graph, memory_limit)
+        plan = make_plan(estimator, loaded.graph, memory_limit, more_columns=structural_width(pending))
     with timings.phase("hashing"):
         inputs = {name: describe_file(path) for name, path in paths.items()}
-    return Inspection(loaded, summary, plan, inputs)
+    return Inspection(loaded, summary, plan, inputs, pending)

@@ -21,6 +21,10 @@ from nodejepa.study.report.sections import Chapter, Facts, Section, SortableTabl
 from nodejepa.study.statistics import summarise
 from nodejepa.study.table import Column, Table, number_cell, score_cell, score_column, text_cell, text_column
 
+# t-SNE can only show a few thousand nodes: in a graph much larger than that hardly any of them are neighbours
+# of each other, and the picture would take longer than everything else that is written
+MAX_NODES_FOR_NEIGHBOURS = 50_000
+
 
 def graph_report(
     inspection: Inspection,
@@ -47,6 +51,7 @@ def graph_report(
             labels=loaded.labels,
             class_names=loaded.class_names,
             predicted=None if scores is None else scores.predicted,
+            neighbours=loaded.graph.num_nodes <= MAX_NODES_FOR_NEIGHBOURS,
         )
     )
     if scores is not None and loaded.labels is not None:
@@ -108,7 +113,11 @@ def _columns_table(inspection: Inspection) -> Section:
         )
     if schema.structural:
         rows.append(
-            (text_cell("(structure)"), text_cell("descriptors"), number_cell(schema.structural, decimals=0))
+            (
+                text_cell("(structure)"),
+                text_cell(", ".join(schema.described_by)),
+                number_cell(schema.structural, decimals=0),
+            )
         )
     rows += [
         (text_cell(name), text_cell(f"left out: {why}"), number_cell(0.0, decimals=0))

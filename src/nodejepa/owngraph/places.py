@@ -106,6 +106,19 @@ class Places:
             for file in (run.model, run.checkpoint, self.run / "history.jsonl", self.run / "config.json"):
                 file.unlink(missing_ok=True)
 
+    @contextmanager
+    def abandoned_if_refused(self) -> Iterator[None]:
+        """Leave nothing of a new run that was refused before its first epoch: it would be in the way."""
+        run, new = Run(self.run), not self.begun
+        try:
+            yield
+        except NodeJEPAError:
+            kept = (run.checkpoint, run.model, self.run / "history.jsonl")
+            if new and not any(path.exists() for path in kept):
+                for name in ("config.json", "schema.json"):
+                    (self.run / name).unlink(missing_ok=True)
+            raise
+
     def refuse_full_disk(self, needed: int) -> None:
         """Refuse to train for embeddings that there is no room for."""
         free = shutil.disk_usage(self.embeddings.parent).free

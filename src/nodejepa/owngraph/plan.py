@@ -89,17 +89,25 @@ class Plan:
         }
 
 
-def make_plan(estimator: Estimator, graph: Graph, memory_limit: float | None = None) -> Plan:
+def make_plan(
+    estimator: Estimator, graph: Graph, memory_limit: float | None = None, *, more_columns: int = 0
+) -> Plan:
     """Estimate the run and, where needed, what else would do.
 
     Args:
         estimator: the method with its settings.
         graph: already in memory.
         memory_limit: gigabytes that the process may take; what is available if not given.
+        more_columns: features that the graph will have but does not have yet.
     """
     held = resident_bytes()
     limit = _limit_bytes(held, memory_limit)
     work, speed = Workload.of(graph), measured_speed()
+    work = replace(
+        work,
+        columns=work.columns + more_columns,
+        feature_entries=work.feature_entries + more_columns * work.nodes,
+    )
 
     def budget(method: str, config: Any) -> Budget:
         return estimate(method, config, work, operations_per_second=speed)

@@ -75,6 +75,7 @@ class RunSchema:
             "columns": [{"name": c.name, "kind": c.kind, "width": c.width} for c in self.features.columns],
             "matrix_width": self.features.matrix_width,
             "structural": self.features.structural,
+            "described_by": list(self.features.described_by) if self.features.structural else [],
         }
 
 

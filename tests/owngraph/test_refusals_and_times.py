@@ -1,0 +1,123 @@
+"""What is refused leaves nothing behind; what takes long is shown, counted truly, or not done at all."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+
+import pytest
+from owngraph_files import people, write
+
+from nodejepa import NodeJEPA, embed_graph
+from nodejepa.errors import GraphError
+from nodejepa.methods import load_method
+from nodejepa.owngraph import embed, inspect_graph, make_trainable, page
+from nodejepa.structure import descriptors
+
+TINY = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 3}
+
+
+@pytest.fixture
+def edges(tmp_path):
+    return write(people()[0], tmp_path / "edges.csv")
+
+
+def watch_bars(monkeypatch, module):
+    """The bars that a module draws from now on, by what they say."""
+    drawn = []
+
+    @contextmanager
+    def bar(description, *_, **__):
+        drawn.append(description)
+        yield lambda *_, **__: None
+
+    monkeypatch.setattr(module, "progress_bar", bar)
+    return drawn
+
+
+def options(edges, **more):
+    return {"edges": edges, "out": edges.parent / "z.npy", "settings": TINY, "report": False, **more}
+
+
+@pytest.mark.parametrize("method", ["nodejepa", "patchjepa", "dgi"])
+def test_one_node_is_refused_the_same_way_again_and_again(run, tmp_path, method):
+    (tmp_path / "e.csv").write_text("source,target\na,a\n")
+    command = ("embed-graph", "--edges", tmp_path / "e.csv", "--out", tmp_path / "z.npy", "--method", method)
+    for _ in range(2):
+        code, _, err = run(*command)
+        assert code == 2
+        assert "the graph has one node" in err
+    assert not list(tmp_path.glob("z.run/*.json"))
+
+
+def test_no_features_are_refused_before_anything_is_written(edges):
+    with pytest.raises(GraphError, match="no features"):
+        embed_graph(**options(edges, structural=False))
+    assert not list(edges.parent.glob("z.run/*.json"))
+
+
+def test_a_graph_that_cannot_be_used_does_not_cost_the_model_that_force_would_replace(edges):
+    embed_graph(**options(edges))
+    model = (edges.parent / "z.run" / "model.safetensors").read_bytes()
+    edges.write_text("source,target\na,a\n")
+    with pytest.raises(GraphError, match="one node"):
+        embed_graph(**options(edges, force=True))
+    assert (edges.parent / "z.run" / "model.safetensors").read_bytes() == model
+
+
+def test_whatever_else_is_refused_before_the_first_epoch_is_no_run(edges, monkeypatch):
+    def refuse(*_):
+        raise GraphError("not this graph")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(NodeJEPA, "make_task", refuse)
+        with pytest.raises(GraphError, match="not this graph"):
+            embed_graph(**options(edges))
+    assert not list(edges.parent.glob("z.run/*.json"))
+    assert embed_graph(**options(edges)).manifest["epochs"] == 3
+
+
+def test_seconds_of_training_are_those_of_all_its_processes(edges):
+    embed_graph(**options(edges))
+    (edges.parent / "z.json").unlink()  # killed before the manifest was written
+    embed_graph(**options(edges, resume=True))
+    history = load_method(edges.parent / "z.run").history_
+    told = json.loads((edges.parent / "z.json").read_text())["seconds"]["training"]
+    assert told == pytest.approx(sum(record["seconds"] for record in history), abs=1e-3)
+    assert told > 0
+
+
+def test_the_report_has_a_bar_and_for_large_graphs_no_neighbour_map(edges, monkeypatch):
+    drawn = watch_bars(monkeypatch, embed)
+    embed_graph(**options(edges, report=True))
+    assert "Writing the report" in drawn
+    assert "t-SNE" in (edges.parent / "z.html").read_text()
+    monkeypatch.setattr(page, "MAX_NODES_FOR_NEIGHBOURS", 59)
+    embed_graph(**options(edges, report=True, force=True))
+    assert "t-SNE" not in (edges.parent / "z.html").read_text()
+
+
+def test_a_check_computes_no_structural_features(run, edges, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("not needed for the report")
+
+    monkeypatch.setattr("nodejepa.owngraph.plan.measured_speed", lambda: 1e9)
+    estimator = make_trainable("nodejepa", settings=TINY)
+    whole = inspect_graph(edges, estimator=estimator)
+    monkeypatch.setattr("nodejepa.structure.descriptors", never)
+    found = inspect_graph(edges, estimator=estimator, describe=False)
+    assert found.pending == ("pagerank", "degree", "clustering", "spectral")
+    assert found.plan.seconds == pytest.approx(whole.plan.seconds)
+    code, out, err = run("embed-graph", "--edges", edges, "--check", "--structural", "degree,spectral")
+    assert code == 0, err
+    assert "9 structural columns (degree, spectral)" in out
+    code, out, _ = run("embed-graph", "--edges", edges, "--check", "--json", "--structural", "none")
+    assert (code, json.loads(out)["pending_features"]) == (0, [])
+
+
+def test_every_descriptor_is_computed_under_a_bar(edges, monkeypatch):
+    drawn = watch_bars(monkeypatch, sys.modules["nodejepa.structure.descriptors"])
+    graph = inspect_graph(edges, estimator=make_trainable("nodejepa"), describe=False).loaded.graph
+    descriptors(graph, cache=False)
+    assert drawn == ["PageRank", "Clustering coefficients"]  # the spectral one is in the eigensolver
