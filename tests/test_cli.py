@@ -257,7 +257,11 @@ def test_a_real_interrupt_ends_in_130():
         "s.score_method = lambda *a, **k: (print('ready', flush=True), time.sleep(60)); nodejepa.cli.main()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *QUICK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, *QUICK],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job ignores it
     )
     with process:
         assert process.stdout is not None

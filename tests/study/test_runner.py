@@ -178,7 +178,11 @@ def test_ctrl_c_ends_the_workers_and_the_next_run_goes_on(
     )
     spec.write_text(text)
     command = [sys.executable, "-m", "nodejepa", "study", "run", str(spec), "--out", str(folders.out)]
-    runner = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    runner = subprocess.Popen(
+        command,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job ignores it
+    )
     history: list[Path] = []
     while not history:
         history = list(tmp_path.glob("runs/digits/patchjepa*/history.jsonl"))
