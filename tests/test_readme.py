@@ -45,7 +45,8 @@ def folder(tmp_path_factory):
     write_as_csv(load_dataset("digits"), folder / "demo")
     for file in (
         *ROOT.glob("studies/*.toml"),
-        *ROOT.glob("studies/main/**/*.*"),
+        *ROOT.glob("studies/main/records.jsonl"),
+        *ROOT.glob("studies/*/tables/*"),
         ROOT / "docs" / "results.md",
     ):
         copy = folder / file.relative_to(ROOT)

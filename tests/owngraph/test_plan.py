@@ -38,6 +38,15 @@ print(json.dumps({"estimated": plan.peak_bytes - held, "measured": peak - held})
 """
 
 
+@pytest.fixture(scope="module")
+def compiled():
+    """What numba compiles on first use takes hundreds of megabytes once, and is no part of the estimate."""
+    for method in ("nodejepa", "patchjepa"):
+        arguments = [sys.executable, "-c", MEASURE, "digits", method, '{"epochs": 1}']
+        subprocess.run(arguments, check=True, capture_output=True)
+
+
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(
     ("dataset", "method", "settings"),
     [
