@@ -21,19 +21,20 @@ from nodejepa.owngraph.plan import make_plan, refuse_unreadable
 
 # estimate, then train and embed; the peak of the process is the truth
 MEASURE = """
-import json, resource, sys, warnings
+import json, sys, warnings
 warnings.simplefilter("ignore")
 from nodejepa.data import load_dataset
 from nodejepa.methods import make_estimator
 from nodejepa.owngraph.memory import resident_bytes
 from nodejepa.owngraph.plan import make_plan
+from nodejepa.training.loop import peak_memory_mb
 name, method, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 graph = load_dataset(name).graph
 estimator = make_estimator(method, overrides=settings)
 held = resident_bytes()
 plan = make_plan(estimator, graph)
 estimator.fit(graph).transform(graph)
-peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+peak = 2**20 * peak_memory_mb()
 print(json.dumps({"estimated": plan.peak_bytes - held, "measured": peak - held}))
 """
 

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -233,5 +234,9 @@ def _tensorboard(run: Run) -> Any:
 
 def peak_memory_mb() -> float:
     """Highest resident memory of this process so far."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+    try:  # Linux: getrusage would also count the process that started this one
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.split("VmHWM:", 1)[1].split(maxsplit=1)[0]) / 2**10
+    except (OSError, IndexError, ValueError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / (2**20 if sys.platform == "darwin" else 2**10)
