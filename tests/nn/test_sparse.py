@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+from nodejepa.nn.csr_product import csr_product
 from nodejepa.nn.restrict import restrict
 from nodejepa.nn.sparse import SparseOperator
 
@@ -45,3 +46,30 @@ def test_an_empty_block_gives_zeros():
     nothing = np.zeros(6, dtype=bool)
     assert restrict(operator, ~nothing, nothing)(torch.zeros(0, 4)).equal(torch.zeros(6, 4))
     assert restrict(operator, nothing, ~nothing)(torch.randn(6, 4)).shape == (0, 4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("width", [1, 5, 256])
+def test_threads_change_no_bit_of_a_product(dtype, width, monkeypatch):
+    monkeypatch.setattr("nodejepa.nn.csr_product._WORK_OF_A_THREAD", 100)
+    matrix = random_matrix(40, 70, 4)
+    matrix.data[matrix.indptr[7] : matrix.indptr[9]] = 0
+    matrix.eliminate_zeros()  # rows without an entry
+    operator = SparseOperator(matrix.astype(np.float64 if dtype == torch.float64 else np.float32))
+    x = torch.randn(70, width, dtype=dtype)
+    products = []
+    for threads in (1, 2, 3, 7):
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+        products.append(csr_product(operator.tensor, x))
+    torch.testing.assert_close(products[0], torch.from_numpy(operator.matrix.toarray()) @ x)
+    assert all(product.equal(products[0]) for product in products)
+
+
+def test_a_product_takes_any_layout_and_a_matrix_without_entries():
+    matrix = random_matrix(9, 6, 5)
+    x = torch.randn(4, 6).T
+    torch.testing.assert_close(
+        csr_product(SparseOperator(matrix).tensor, x), torch.from_numpy(matrix.toarray()) @ x
+    )
+    empty = SparseOperator(sp.csr_array((3, 6), dtype=np.float32)).tensor
+    assert csr_product(empty, x).equal(torch.zeros(3, 4))

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from nodejepa.graph_checks import SparseMatrix
+from nodejepa.nn.csr_product import csr_product
 
 
 class SparseOperator:
@@ -81,12 +82,7 @@ class _Product(torch.autograd.Function):
 
 def multiply(matrix: Tensor, x: Tensor) -> Tensor:
     """``matrix @ x`` for a CSR tensor and a dense ``x``, outside of autograd."""
-    if x.device.type == "cpu":
-        # the reduce kernel splits rows over threads and sums each row in order: deterministic,
-        # and faster than the plain CSR product
-        product: Tensor = torch.sparse.mm(matrix, x.contiguous(), "sum")
-        return product
-    return matrix @ x
+    return csr_product(matrix, x) if x.device.type == "cpu" else matrix @ x
 
 
 def _csr_tensor(matrix: SparseMatrix, device: torch.device) -> Tensor:
