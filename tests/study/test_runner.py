@@ -102,7 +102,7 @@ def test_a_failure_is_recorded_kept_apart_and_retried_on_demand(folders: Folders
 def test_a_bug_in_a_cell_is_a_failed_cell(folders: Folders) -> None:
     floor = replace(RAW, kind="finetune")
     assert measure(floor, folders) == FAILED
-    assert "no encoder to fine-tune" in read_records(folders.out)[0]["reason"]
+    assert "only a fitted method that has an encoder" in read_records(folders.out)[0]["reason"]
 
 
 def test_a_cell_that_another_process_holds_is_left_alone(folders: Folders) -> None:

@@ -27,13 +27,13 @@ from nodejepa.cli.reading_options import (
     weight_choice,
 )
 from nodejepa.cli.screen import stderr, stdout
+from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from nodejepa.diagnostics import Diagnostics
-from nodejepa.errors import ConfigError
 
 PRETRAIN_EXAMPLES = (
     "Examples:\n\n"

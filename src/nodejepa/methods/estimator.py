@@ -114,15 +114,20 @@ class Estimator(ABC):
 
     def transform(self, graph: Any) -> npt.NDArray[np.float32]:
         """Embeddings ``[N, D]`` of a graph's nodes, rows in the graph's order; the graph may be a new one."""
+        inputs = self.inputs_to_encode(graph)
+        with torch.no_grad():
+            z: npt.NDArray[np.float32] = self.encoder_(inputs).cpu().numpy()
+        return z
+
+    def inputs_to_encode(self, graph: Any) -> GraphInputs:
+        """The graph as the fitted encoder takes it, checked; both are on the device afterwards."""
         if not hasattr(self, "encoder_"):
             raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
         graph = as_graph(graph)
         check_columns(graph, self.in_dim_)
         device = pick_device(self.device)
         self.encoder_.eval().to(device)
-        with torch.no_grad():
-            z: npt.NDArray[np.float32] = self.encoder_(GraphInputs(graph, device)).cpu().numpy()
-        return z
+        return GraphInputs(graph, device)
 
     def save(self, folder: str | Path) -> None:
         """Write the trained encoder and its settings: safetensors and JSON, no pickle."""

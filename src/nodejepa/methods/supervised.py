@@ -13,10 +13,8 @@ import torch
 from torch import nn
 
 from nodejepa.config import require
-from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.io import as_graph
-from nodejepa.methods.arguments import check_columns
 from nodejepa.methods.baseline_blocks import (
     BaselineEncoderConfig,
     build_baseline_encoder,
@@ -25,7 +23,7 @@ from nodejepa.methods.baseline_blocks import (
 )
 from nodejepa.methods.blocks import matched_training
 from nodejepa.methods.classifier import Classifier, ClassifierTask
-from nodejepa.methods.estimator import Estimator, pick_device
+from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.supervision import Supervision, supervise
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.training.loop import Logging
@@ -128,14 +126,9 @@ class SupervisedGCN(Estimator):
 
     def predict(self, graph: Any) -> npt.NDArray[np.int64]:
         """The class of each node by the method's own head, rows in the graph's order."""
-        if not hasattr(self, "encoder_"):
-            raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
-        graph = as_graph(graph)
-        check_columns(graph, self.in_dim_)
-        device = pick_device(self.device)
-        self.encoder_.eval().to(device)
+        inputs = self.inputs_to_encode(graph)
         with torch.no_grad():
-            codes = self.encoder_.logits(GraphInputs(graph, device)).argmax(dim=1).cpu().numpy()
+            codes = self.encoder_.logits(inputs).argmax(dim=1).cpu().numpy()
         predicted: npt.NDArray[np.int64] = self.classes_[codes]
         return predicted
 

@@ -6,11 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
-from scipy.sparse.csgraph import connected_components
 
 from nodejepa.data import Dataset, Split
-from nodejepa.graph import Graph
+from nodejepa.structure.laplacian import largest_component
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class HeadResult:
 def score_head(method: Any, dataset: Dataset, split: Split) -> HeadScore:
     """Ask a fitted supervised method for every node's class; test labels are read here for the first time."""
     right = method.predict(dataset.graph) == dataset.labels
-    connected = split.test[_in_largest_component(dataset.graph)[split.test]]
+    connected = np.intersect1d(split.test, largest_component(dataset.graph.adjacency))
     return HeadScore(
         seed=split.seed,
         val_accuracy=100 * float(right[split.val].mean()),
@@ -63,9 +61,3 @@ def score_head(method: Any, dataset: Dataset, split: Split) -> HeadScore:
         test_accuracy_connected=100 * float(right[connected].mean()) if connected.size else None,
         epochs=len(method.history_),
     )
-
-
-def _in_largest_component(graph: Graph) -> npt.NDArray[np.bool_]:
-    _, component = connected_components(graph.adjacency, directed=False)
-    inside: npt.NDArray[np.bool_] = component == np.bincount(component).argmax()
-    return inside

@@ -10,12 +10,13 @@ import torch
 
 from nodejepa.data import Dataset, Split, load_dataset
 from nodejepa.diagnostics import diagnose
-from nodejepa.evaluation import linear_probe
+from nodejepa.evaluation import finetune, linear_probe
 from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, find_method, make_estimator, make_method
 from nodejepa.methods.estimator import versions
 from nodejepa.study.cell import Cell
 from nodejepa.study.encoders import trained_encoder
+from nodejepa.study.heads import score_head
 from nodejepa.study.records import Record
 
 TIMED_EPOCHS = 6  # of an efficiency cell; the first also warms up and is not counted
@@ -31,16 +32,10 @@ def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:
         method, embeddings = _embed(cell, dataset, split, runs)
         found = _training(method) | _probe(embeddings, dataset, split)
         if cell.kind == "finetune":
-            if method is None:
-                raise TypeError(f"{cell.method} has no encoder to fine-tune")
-            from nodejepa.evaluation.finetune import finetune
-
-            tuned = finetune(method, dataset.graph, dataset.labels, split, seed=cell.seed).to_dict()
-            found |= {
-                name if name.startswith("scratch") else f"finetune_{name}": v for name, v in tuned.items()
-            }
+            found |= _finetune(cell, method, dataset, split)
         elif find_method(cell.method).supervised:
-            found |= _own_head(method, dataset, split)
+            head = score_head(method, dataset, split)
+            found |= {"head_test_accuracy": head.test_accuracy, "head_val_accuracy": head.val_accuracy}
     return {
         **found,
         "split_hash": split.hash,
@@ -91,12 +86,16 @@ def _training(method: Estimator | None) -> Record:
     }
 
 
-def _own_head(method: Any, dataset: Dataset, split: Split) -> Record:
-    """A supervised method's own classifier beside the probe of its embeddings."""
-    right = method.predict(dataset.graph) == dataset.labels
+def _finetune(cell: Cell, method: Any, dataset: Dataset, split: Split) -> Record:
+    """Trained on from the cell's encoder, and from random weights."""
+    tuned = finetune(method, dataset.graph, dataset.labels, split, seed=cell.seed)
     return {
-        "head_test_accuracy": 100 * float(right[split.test].mean()),
-        "head_val_accuracy": 100 * float(right[split.val].mean()),
+        "finetune_test_accuracy": tuned.test_accuracy,
+        "finetune_val_accuracy": tuned.val_accuracy,
+        "finetune_epochs": tuned.epochs,
+        "scratch_test_accuracy": tuned.scratch_test_accuracy,
+        "scratch_val_accuracy": tuned.scratch_val_accuracy,
+        "scratch_epochs": tuned.scratch_epochs,
     }
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NoReturn, TypeAlias, TypeGuard, TypeVar
+from typing import NoReturn, TypeAlias, TypeGuard, TypeVar
 
 from nodejepa.errors import DataError
 from nodejepa.study.names import FLOORS, dataset_name, in_dataset_order, in_method_order, method_name
+from nodejepa.study.records import Record as Record
 from nodejepa.study.statistics import Summary, summarise
 
-Record: TypeAlias = dict[str, Any]
 Values: TypeAlias = dict[int, float]  # by seed
 Key = TypeVar("Key", bound=Hashable)
 
