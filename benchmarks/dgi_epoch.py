@@ -5,10 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from benchmarks.baseline_epoch import NaiveStep, compare
+from benchmarks.baseline_epoch import Comparison, NaiveStep
 from benchmarks.nodejepa_epoch import NaiveGCN
-from benchmarks.timing import Row
-from nodejepa.graph import Graph
 from nodejepa.methods.dgi import DGIConfig, DGITask
 
 
@@ -29,5 +27,5 @@ def _naive(x: Tensor, edge_index: Tensor) -> tuple[nn.Module, NaiveStep]:
     return model, loss
 
 
-def run(graph: Graph | None = None) -> Row:
-    return compare("dgi_epoch", lambda inputs: DGITask(inputs, DGIConfig()), _naive, graph)
+ROW = Comparison("dgi_epoch", lambda inputs: DGITask(inputs, DGIConfig()), _naive)
+run = ROW.run

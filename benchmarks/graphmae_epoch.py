@@ -6,10 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
-from benchmarks.baseline_epoch import NaiveStep, compare
+from benchmarks.baseline_epoch import Comparison, NaiveStep
 from benchmarks.nodejepa_epoch import NaiveGCN
-from benchmarks.timing import Row
-from nodejepa.graph import Graph
 from nodejepa.methods.graphmae import GraphMAEConfig, GraphMAETask
 
 
@@ -37,11 +35,10 @@ def _naive(x: Tensor, edge_index: Tensor) -> tuple[nn.Module, NaiveStep]:
     return model, lambda: model(x, edge_index)
 
 
-def run(graph: Graph | None = None) -> Row:
-    return compare(
-        "graphmae_epoch",
-        lambda inputs: GraphMAETask(inputs, GraphMAEConfig()),
-        _naive,
-        graph,
-        ", half of the nodes masked",
-    )
+ROW = Comparison(
+    "graphmae_epoch",
+    lambda inputs: GraphMAETask(inputs, GraphMAEConfig()),
+    _naive,
+    ", half of the nodes masked",
+)
+run = ROW.run

@@ -18,6 +18,7 @@ from nodejepa.files import write_json
 TABLE = [
     "load_graph",
     "probe",
+    "csr_product",
     "gcn_layer",
     "khop_mask",
     "nodejepa_epoch",

@@ -2,8 +2,8 @@
 
 The product is bound by reading rows of the dense matrix. Adding four of them to a row of the result in one
 pass touches that row a quarter as often and lets four reads wait for memory together: faster than
-``torch.sparse.mm(..., "sum")`` (``python -m benchmarks.csr_product``), with the same bits. Each row is summed
-entry by entry in its own order, so that threads change no bit either.
+``torch.sparse.mm(..., "sum")`` with the same bits (row ``csr_product`` of ``make bench``). Each row is
+summed entry by entry in its own order, so that threads change no bit either.
 """
 
 from __future__ import annotations
