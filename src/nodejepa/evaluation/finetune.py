@@ -41,6 +41,15 @@ class FinetuneConfig:
 
 
 @dataclass(frozen=True)
+class Tuned:
+    """Accuracies in percent of one network, and how many epochs it was trained."""
+
+    test_accuracy: float
+    val_accuracy: float
+    epochs: int
+
+
+@dataclass(frozen=True)
 class FinetuneResult:
     """Accuracies in percent; ``scratch``: of the same network that began with random weights."""
 
@@ -83,6 +92,43 @@ def finetune(
         seed: of the head, of dropout and of the random weights.
         baseline: also train the same network from random weights, with the same budget.
     """
+    run = _prepare(estimator, graph, labels, split, config, seed)
+    own = run.train(copy.deepcopy(_encoder(estimator.encoder_)), f"Fine-tuning {estimator.name}")
+    scores: dict[str, Any] = asdict(own)
+    if baseline:
+        scratch = run.train(fresh_encoder(estimator, seed), f"{estimator.name}'s network from scratch")
+        scores |= {f"scratch_{k}": v for k, v in asdict(scratch).items()}
+    return FinetuneResult(split=split.name, split_hash=split.hash, seed=run.seed, **scores)
+
+
+def train_from_scratch(
+    estimator: Estimator,
+    graph: Any,
+    labels: npt.ArrayLike,
+    split: Split,
+    *,
+    config: FinetuneConfig | None = None,
+    seed: int = 0,
+) -> Tuned:
+    """The baseline of :func:`finetune` alone, the same for every method that has the same network."""
+    run = _prepare(estimator, graph, labels, split, config, seed)
+    return run.train(fresh_encoder(estimator, seed), f"{estimator.name}'s network from scratch")
+
+
+def fresh_encoder(estimator: Estimator, seed: int) -> nn.Module:
+    """A fitted method's network with random weights."""
+    with seeded(seed, "init", 1):  # position 0 is the head's
+        return _encoder(estimator.make_encoder(estimator.in_dim_))
+
+
+def _prepare(
+    estimator: Estimator,
+    graph: Any,
+    labels: npt.ArrayLike,
+    split: Split,
+    config: FinetuneConfig | None,
+    seed: int,
+) -> _Tuning:
     if not isinstance(estimator, Estimator) or not hasattr(estimator, "encoder_"):
         raise ConfigError(
             "only a fitted method that has an encoder can be fine-tuned",
@@ -91,25 +137,15 @@ def finetune(
         )
     graph = as_graph(graph)
     check_columns(graph, estimator.in_dim_)
-    config, seed = config or FinetuneConfig(), check_seed(seed)
-    supervision = supervise(labels, split, graph.num_nodes, "finetune")
+    seed, supervision = check_seed(seed), supervise(labels, split, graph.num_nodes, "finetune")
     if split.test.size == 0 or split.test.max() >= graph.num_nodes:
         raise EvaluationError(
             "there are no test nodes" if split.test.size == 0 else f"node {split.test.max()} does not exist",
             where=f"test part of split {split.name}",
             fix="Make the split from the labels of the same graph, and leave some nodes for testing.",
         )
-    run = _Tuning(GraphInputs(graph, pick_device(estimator.device)), supervision, config, seed)
-    tuned, epochs = run.train(copy.deepcopy(_encoder(estimator.encoder_)), f"Fine-tuning {estimator.name}")
-    answers = np.asarray(labels)
-    scores: dict[str, Any] = {"epochs": epochs} | _accuracies(tuned, answers, split)
-    if baseline:
-        with seeded(seed, "init", 1):  # position 0 is the head's
-            fresh = _encoder(estimator.make_encoder(estimator.in_dim_))
-        scratch, epochs = run.train(fresh, f"{estimator.name}'s network from scratch")
-        scores |= {f"scratch_{k}": v for k, v in _accuracies(scratch, answers, split).items()}
-        scores["scratch_epochs"] = epochs
-    return FinetuneResult(split=split.name, split_hash=split.hash, seed=seed, **scores)
+    inputs = GraphInputs(graph, pick_device(estimator.device))
+    return _Tuning(inputs, supervision, np.asarray(labels), split, config or FinetuneConfig(), seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +154,13 @@ class _Tuning:
 
     inputs: GraphInputs
     supervision: Supervision
+    labels: npt.NDArray[Any]
+    split: Split
     config: FinetuneConfig
     seed: int
 
-    def train(self, encoder: Any, description: str) -> tuple[npt.NDArray[np.int64], int]:
-        """The predicted label of every node, and how many epochs it took."""
+    def train(self, encoder: Any, description: str) -> Tuned:
+        """Train the encoder with a new head; test labels are read at the end."""
         encoder.requires_grad_(True)  # what is kept of a method may be a frozen target network
         encoder.dropout = self.config.dropout
         classes = self.supervision.classes
@@ -132,16 +170,15 @@ class _Tuning:
         history = train(task, self.config.training, seed=self.seed, logging=Logging(description=description))
         with torch.no_grad():
             codes = task.best.logits(self.inputs).argmax(dim=1).cpu().numpy()
-        predicted: npt.NDArray[np.int64] = classes[codes]
-        return predicted, len(history)
+        right = classes[codes] == self.labels
+        return Tuned(
+            test_accuracy=100 * float(np.mean(right[self.split.test])),
+            val_accuracy=100 * float(np.mean(right[self.split.val])),
+            epochs=len(history),
+        )
 
 
 def _encoder(module: nn.Module) -> nn.Module:
     """The encoder alone, where a method keeps a head with it."""
     inner: nn.Module = module.encoder if isinstance(module, Classifier) else module
     return inner
-
-
-def _accuracies(predicted: npt.NDArray[np.int64], labels: npt.NDArray[Any], split: Split) -> dict[str, float]:
-    parts = {"test_accuracy": split.test, "val_accuracy": split.val}
-    return {name: 100 * float(np.mean(predicted[nodes] == labels[nodes])) for name, nodes in parts.items()}

@@ -25,7 +25,7 @@ def trained_encoder(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> E
         cell.method, preset=cell.preset, dataset=cell.dataset, seed=cell.seed, overrides=cell.settings
     )
     arguments: dict[str, Any] = {"labels": dataset.labels, "split": split} if supervised else {}
-    with _alone(folder):
+    with alone(folder):
         fitted: Estimator = estimator.fit(
             dataset.graph, out=folder, resume=True, logging=Logging(description=cell.label), **arguments
         )
@@ -41,8 +41,8 @@ def encoder_folder(cell: Cell, runs: Path) -> Path:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait while another process trains the same encoder; afterwards it is there to be restored."""
+def alone(folder: Path) -> Iterator[None]:
+    """Wait while another process makes the same thing; afterwards it is there to be read."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f".{folder.name}.wait").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from nodejepa.study.cell import Cell
 from nodejepa.study.encoders import trained_encoder
 from nodejepa.study.heads import score_head
 from nodejepa.study.records import Record
+from nodejepa.study.scratch import scratch_score
 
 TIMED_EPOCHS = 6  # of an efficiency cell; the first also warms up and is not counted
 
@@ -32,7 +34,7 @@ def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:
         method, embeddings = _embed(cell, dataset, split, runs)
         found = _training(method) | _probe(embeddings, dataset, split)
         if cell.kind == "finetune":
-            found |= _finetune(cell, method, dataset, split)
+            found |= _finetune(cell, method, dataset, split, runs)
         elif find_method(cell.method).supervised:
             head = score_head(method, dataset, split)
             found |= {"head_test_accuracy": head.test_accuracy, "head_val_accuracy": head.val_accuracy}
@@ -86,16 +88,15 @@ def _training(method: Estimator | None) -> Record:
     }
 
 
-def _finetune(cell: Cell, method: Any, dataset: Dataset, split: Split) -> Record:
+def _finetune(cell: Cell, method: Any, dataset: Dataset, split: Split, runs: Path) -> Record:
     """Trained on from the cell's encoder, and from random weights."""
-    tuned = finetune(method, dataset.graph, dataset.labels, split, seed=cell.seed)
+    tuned = finetune(method, dataset.graph, dataset.labels, split, seed=cell.seed, baseline=False)
+    scratch = scratch_score(method, dataset, split, cell.seed, runs)
     return {
         "finetune_test_accuracy": tuned.test_accuracy,
         "finetune_val_accuracy": tuned.val_accuracy,
         "finetune_epochs": tuned.epochs,
-        "scratch_test_accuracy": tuned.scratch_test_accuracy,
-        "scratch_val_accuracy": tuned.scratch_val_accuracy,
-        "scratch_epochs": tuned.scratch_epochs,
+        **{f"scratch_{name}": value for name, value in asdict(scratch).items()},
     }
 
 
