@@ -18,6 +18,7 @@ from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
 from nodejepa.study.cell import Cell
 from nodejepa.study.encoders import encoder_folder
+from nodejepa.study.measure import source_hash
 from nodejepa.study.records import append_record, read_records
 from nodejepa.study.runner import NO_DATA, Folders, Plan, make_plan, run_study
 from nodejepa.study.scoring import score_method
@@ -54,9 +55,21 @@ def test_a_record_has_the_scores_of_a_direct_call(folders: Folders) -> None:
     assert record["split_hash"] == digits.split("20-30", seed=1).hash
     named = {"method", "preset", "dataset", "split", "seed", "status", "val_accuracy", "train_seconds"}
     named |= {"epoch_seconds", "peak_memory_mb", "mean_std", "participation_ratio", "config", "config_hash"}
-    assert named | {"versions", "threads", "shots"} <= record.keys()
+    assert named | {"versions", "threads", "shots", "source_hash"} <= record.keys()
     assert record["status"] == "done"
     assert record["epochs"] == 2
+
+
+def test_a_change_of_code_shows_in_the_source_hash(tmp_path: Path) -> None:
+    (tmp_path / "nn").mkdir()
+    code = tmp_path / "nn" / "gcn.py"
+    code.write_text("x = 1\n")
+    before = source_hash(tmp_path)
+    assert source_hash(tmp_path) == before
+    code.write_text("x = 2\n")
+    changed = source_hash(tmp_path)
+    code.rename(tmp_path / "nn" / "sage.py")
+    assert len({before, changed, source_hash(tmp_path)}) == 3
 
 
 def test_only_what_is_missing_is_measured_again(folders: Folders) -> None:

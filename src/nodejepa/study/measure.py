@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import statistics
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import torch
 
+import nodejepa
 from nodejepa.data import Dataset, Split, load_dataset
 from nodejepa.diagnostics import diagnose
 from nodejepa.evaluation import finetune, linear_probe
@@ -44,7 +46,16 @@ def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:
         "graph_hash": dataset.graph.content_hash,
         "threads": torch.get_num_threads(),
         "versions": versions(),
+        "source_hash": source_hash(Path(nodejepa.__file__).parent),
     }
+
+
+def source_hash(package: Path) -> str:
+    """Of the code: tells records apart that the same settings gave before and after a change of it."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _embed(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> tuple[Estimator | None, Features]:
