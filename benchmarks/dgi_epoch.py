@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from benchmarks.baseline_epoch import Comparison, NaiveStep
+from benchmarks.baseline_epoch import NaiveStep, compare
 from benchmarks.nodejepa_epoch import NaiveGCN
+from benchmarks.timing import Row
 from nodejepa.methods.dgi import DGIConfig, DGITask
 
 
@@ -27,5 +28,5 @@ def _naive(x: Tensor, edge_index: Tensor) -> tuple[nn.Module, NaiveStep]:
     return model, loss
 
 
-ROW = Comparison("dgi_epoch", lambda inputs: DGITask(inputs, DGIConfig()), _naive)
-run = ROW.run
+def run() -> Row:
+    return compare("dgi_epoch", lambda inputs: DGITask(inputs, DGIConfig()), _naive)
