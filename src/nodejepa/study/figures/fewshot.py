@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nodejepa.study.figures.panels import explain, is_first_of_row, method_handles, panel_grid
 from nodejepa.study.figures.style import look
-from nodejepa.study.names import dataset_name
+from nodejepa.study.names import dataset_name, method_name
 from nodejepa.study.selection import (
     Record,
     datasets_of,
@@ -40,9 +42,11 @@ def fewshot_figure(records: Sequence[Record]) -> Figure | None:
                     linestyle=drawn.line,
                     linewidth=1.4,
                     markersize=6,
+                    label=method_name(method),
                 )
         panel.set_xticks(range(len(budgets)), [str(k) for k in budgets])
         panel.set_xlim(-0.25, len(budgets) - 0.75)
+        _leave_out_far_below(panel)
         panel.grid(axis="y")
         panel.set_xlabel("labels per class")
         if is_first_of_row(panel):
@@ -50,3 +54,16 @@ def fewshot_figure(records: Sequence[Record]) -> Figure | None:
     handles = method_handles(methods, lines=True)
     explain(figure, "Few labels per class, fair probe (mean over seeds)", handles, handlelength=3.2)
     return figure
+
+
+def _leave_out_far_below(panel: Axes) -> None:
+    """Cut the axis under all curves but the lowest where that one alone would take most of the panel."""
+    lines = sorted(panel.lines, key=lambda line: float(np.min(line.get_ydata())))
+    if len(lines) < 3:
+        return
+    lowest = float(np.min(lines[0].get_ydata()))
+    rest = np.concatenate([np.asarray(line.get_ydata()) for line in lines[1:]])
+    height = rest.max() - rest.min()
+    if rest.min() - lowest > height:
+        panel.set_ylim(rest.min() - 0.15 * height, rest.max() + 0.08 * height)
+        panel.set_title(f"{panel.get_title()} ({lines[0].get_label()}: from {lowest:.0f} %)")
