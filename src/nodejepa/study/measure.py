@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-import nodejepa
 from nodejepa.data import Dataset, Split, load_dataset
 from nodejepa.diagnostics import diagnose
 from nodejepa.evaluation import finetune, linear_probe
@@ -46,7 +45,7 @@ def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:
         "graph_hash": dataset.graph.content_hash,
         "threads": torch.get_num_threads(),
         "versions": versions(),
-        "source_hash": source_hash(Path(nodejepa.__file__).parent),
+        "source_hash": source_hash(Path(__file__).parents[1]),
     }
 
 
