@@ -22,7 +22,6 @@ def compare(
     make_task: Callable[[GraphInputs], Task],
     make_naive: Callable[[Tensor, Tensor], tuple[nn.Module, NaiveStep]],
     note: str = "",
-    dataset: str = "synthetic-arxiv",
 ) -> Row:
     """One epoch each: loss, backward, clipping, AdamW, and what follows a step.
 
@@ -31,9 +30,8 @@ def compare(
         make_task: our method on a graph.
         make_naive: from dense features ``[N, F]`` and an edge_index to modules and a loss.
         note: what the row says beside the threads.
-        dataset: the graph.
     """
-    graph = load_dataset(dataset).graph
+    graph = load_dataset("synthetic-arxiv").graph
     torch.manual_seed(0)
     task = make_task(GraphInputs(graph))
     source, target, _ = graph.edge_arrays()
