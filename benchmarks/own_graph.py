@@ -19,10 +19,11 @@ _EMBED = """
 import json, sys
 from nodejepa import embed_graph
 from nodejepa.training.loop import peak_memory_mb
-embed_graph(sys.argv[1], out=sys.argv[1] + ".parquet", method="patchjepa",
-            settings={"epochs": 3, "encoder.hidden": 64}, structural=("degree", "pagerank", "clustering"))
+asked = {"method": "patchjepa", "settings": {"epochs": 3, "encoder.hidden": 64},
+         "structural": ["degree", "pagerank", "clustering"]}
+embed_graph(sys.argv[1], out=sys.argv[1] + ".parquet", **asked)
 manifest = json.load(open(sys.argv[1] + ".json"))
-print(json.dumps({"seconds": manifest["seconds"], "peak_memory_mb": round(peak_memory_mb())}))
+print(json.dumps({"seconds": manifest["seconds"], "peak_memory_mb": round(peak_memory_mb()), "asked": asked}))
 """
 _READ = """
 import json, sys, time

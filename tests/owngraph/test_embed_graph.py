@@ -43,7 +43,7 @@ def test_from_files_to_embeddings_keyed_by_the_ids_in_their_order(run, files):
     assert {"reading", "checking", "structure", "training", "embedding", "writing"} <= manifest[
         "seconds"
     ].keys()
-    assert {"nodejepa", "raw", "sgc"} == manifest["scores"]["probe"].keys()
+    assert {"nodejepa", "raw", "sgc", "random-gcn"} == manifest["scores"]["probe"].keys()
     assert manifest["scores"]["class_sizes"] == {"blue": 30, "red": 30}
     assert "guessed" in err
     assert "60 nodes x 8" in out

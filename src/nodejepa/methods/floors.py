@@ -48,7 +48,7 @@ class RawFeatures:
 class SGCConfig:
     """Settings of :class:`SGC`."""
 
-    hops: int = 2  # S^2 X, decisions.md
+    hops: int = 2  # S^2 X (docs/decisions.md)
 
     def __post_init__(self) -> None:
         require(self.hops >= 0, "hops", self.hops, "0 or more")

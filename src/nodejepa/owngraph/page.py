@@ -13,7 +13,8 @@ from nodejepa.diagnostics import Diagnostics
 from nodejepa.methods import METHODS
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.inspect import Inspection
-from nodejepa.owngraph.scores import FLOORS, Scores
+from nodejepa.owngraph.scores import Scores
+from nodejepa.study.names import FLOORS
 from nodejepa.study.report import Report, footer
 from nodejepa.study.report.maps import embedding_map, error_sections
 from nodejepa.study.report.runs import training_curves, verdict

@@ -17,10 +17,10 @@ from nodejepa.graph_checks import Features
 from nodejepa.methods import make_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import progress_bar
+from nodejepa.study.names import FLOORS
 
 SPLIT_SEEDS = (42, 43, 44, 45, 46)
 TRAIN, VALIDATION = 20, 30  # labels per class
-FLOORS = ("raw", "sgc")
 
 Labels = npt.NDArray[np.int64]
 
@@ -65,7 +65,7 @@ def score_embeddings(
     named: dict[str, Features] = {estimator.name: embeddings}
     with progress_bar("Embedding with the floors", total=len(FLOORS)) as advance:
         for name in FLOORS:
-            named[name] = make_method(name).fit(graph).transform(graph)
+            named[name] = make_method(name, device=estimator.device).fit(graph).transform(graph)
             advance(note=name)
     rows = {  # fitting draws a bar of its own
         name: linear_probe(matrix, labels, splits, return_predictions=name == estimator.name)

@@ -41,7 +41,7 @@ def accuracy_figure(records: Sequence[Record]) -> Figure | None:
         methods_of(records),
         label="test accuracy (%)",
         decimals=1,
-        title="Test accuracy under the fair probe",
+        title="Test accuracy under the fair probe" + (" (paper: under its own)" if comparable else ""),
         from_zero=False,
         paper=printed,
         floors=floors,

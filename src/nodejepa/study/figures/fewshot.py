@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from nodejepa.study.figures.panels import explain, is_first_of_row, method_handles, panel_grid
 from nodejepa.study.figures.style import look
-from nodejepa.study.names import dataset_name, method_name
+from nodejepa.study.names import FLOORS, dataset_name, method_name
 from nodejepa.study.selection import (
     Record,
     datasets_of,
@@ -40,7 +40,7 @@ def fewshot_figure(records: Sequence[Record]) -> Figure | None:
                     color=drawn.colour,
                     marker=drawn.marker,
                     linestyle=drawn.line,
-                    linewidth=1.4,
+                    linewidth=2.0 if method in FLOORS else 1.4,  # grey and dotted: thin ones would be lost
                     markersize=6,
                     label=method_name(method),
                 )
@@ -52,7 +52,10 @@ def fewshot_figure(records: Sequence[Record]) -> Figure | None:
         if is_first_of_row(panel):
             panel.set_ylabel("test accuracy (%)")
     handles = method_handles(methods, lines=True)
-    explain(figure, "Few labels per class, fair probe (mean over seeds)", handles, handlelength=3.2)
+    seeds = sorted({score.n for score in scores.values()})
+    count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    mean = "one seed" if seeds == [1] else f"mean over {count} seeds"
+    explain(figure, f"Few labels per class, fair probe ({mean})", handles, handlelength=3.2)
     return figure
 
 

@@ -18,18 +18,21 @@ from nodejepa.study.selection import (
 
 
 def effective_rank_figure(records: Sequence[Record]) -> Figure | None:
-    """Effective rank of the embeddings."""
-    return _geometry(records, "effective_rank", "effective rank", 1, "Effective rank of frozen embeddings")
+    """Effective rank of the embeddings; floors that are as wide as the features stand in the table only."""
+    methods = [method for method in methods_of(records) if method not in ("raw", "sgc")]
+    title = "Effective rank of frozen embeddings"
+    return _geometry(records, methods, "effective_rank", "effective rank", 1, title)
 
 
 def mean_std_figure(records: Sequence[Record]) -> Figure | None:
     """Mean standard deviation of the embedding's dimensions."""
-    return _geometry(
-        records, "mean_std", "mean std", 2, "Mean per-dimension standard deviation of embeddings"
-    )
+    title = "Mean per-dimension standard deviation of embeddings"
+    return _geometry(records, methods_of(records), "mean_std", "mean std", 2, title)
 
 
-def _geometry(records: Sequence[Record], field: str, label: str, decimals: int, title: str) -> Figure | None:
+def _geometry(
+    records: Sequence[Record], methods: Sequence[str], field: str, label: str, decimals: int, title: str
+) -> Figure | None:
     def printed(method: str, dataset: str) -> float | None:
         found = paper_geometry(field, method, dataset)
         return None if found is None else found.mean
@@ -37,7 +40,7 @@ def _geometry(records: Sequence[Record], field: str, label: str, decimals: int, 
     return bar_panels(
         scores_by(records, field, by_method_and_dataset),
         datasets_of(records),
-        methods_of(records),
+        methods,
         label=label,
         decimals=decimals,
         title=title,

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from nodejepa.study.figures.style import FLOOR_COLOUR, PALE, look, new_figure
@@ -156,7 +157,8 @@ def draw_bar(
     end = score.mean + (score.std or 0.0)
     if score.std:
         low = max(score.mean - score.std, start)
-        panel.plot([low, end], [row, row], color="black", linewidth=1.0, zorder=3)
+        seen_on_black = [withStroke(linewidth=2.4, foreground="white")]
+        panel.plot([low, end], [row, row], color="black", linewidth=1.0, zorder=3, path_effects=seen_on_black)
     # all values in one column at the right edge, where no bar, diamond or line reaches
     text = f"{score.mean:,.{decimals}f} ({score.n})"
     panel.text(1.0, row, text, transform=panel.get_yaxis_transform(), ha="right", va="center", fontsize=8)
@@ -164,7 +166,7 @@ def draw_bar(
 
 def log_ticks(axis: Axis, low: float, high: float) -> None:
     """Plain numbers at 1, 2 and 5 of a decade, or at decades only where there are many."""
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 12 else (1.0,)))
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 40 else (1.0,)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}" if value < 1 else f"{value:,.0f}"))
     axis.set_minor_formatter(NullFormatter())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nodejepa.diagnostics import MAX_DIMENSIONS
 from nodejepa.study.names import dataset_name, method_name
 from nodejepa.study.paper import paper_geometry, paper_source
 from nodejepa.study.selection import (
@@ -72,6 +73,7 @@ def effective_rank_table(records: Sequence[Record]) -> Table:
             SEEDS,
             f"Bold: our highest on that graph, floors included; {MOST_SEEDS} {_HIGH_IS_NOT_GOOD}",
             FLOORS_NOTE,
+            *_wide_note(records),
             *unfinished_notes(records),
         ),
     )
@@ -110,6 +112,19 @@ def geometry_table(records: Sequence[Record]) -> Table:
             SEEDS,
             _HIGH_IS_NOT_GOOD,
             FLOORS_NOTE,
+            *_wide_note(records),
             *unfinished_notes(records),
         ),
     )
+
+
+def _wide_note(records: Sequence[Record]) -> list[str]:
+    """Why a floor that was measured has no rank."""
+    wide = {
+        f"{method_name(r['method'])} on {dataset_name(r['dataset'])}"
+        for r in records
+        if r.get("status") == "done" and r.get("mean_std") is not None and r.get("effective_rank") is None
+    }
+    if not wide:
+        return []
+    return [f"Ranks are not computed above {MAX_DIMENSIONS:,} dimensions: {', '.join(sorted(wide))}."]

@@ -84,6 +84,8 @@ def wins_table(records: Sequence[Record]) -> Table:
         ),
         tuple(groups),
         (
+            "Number of graphs with a win / a tie / a loss at p < 0.05. A tie: no difference shown, which "
+            "with few seeds is not the same as none.",
             "Graphs without a test (fewer than two seeds) do not count; the paper has five graphs.",
             "Corrected over all tests of one method, floors included; the significance tables give them one "
             "by one with their seeds.",
