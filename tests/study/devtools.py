@@ -43,15 +43,18 @@ class Page:
         for domain in ("Page", "Runtime", "Network", "Log"):
             self._send(f"{domain}.enable")
 
-    def open(self, path: Path, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
+    def open(
+        self, path: Path, *, width: int = 1200, height: int = 900, dark: bool = False, touch: bool = False
+    ) -> None:
         """Show a file in a window of this size and wait until its script has built the page."""
         self._send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
             height=height,
             deviceScaleFactor=1,
-            mobile=False,
+            mobile=touch,
         )
+        self._send("Emulation.setTouchEmulationEnabled", enabled=touch)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._send("Emulation.setEmulatedMedia", features=[scheme])
         self._send("Page.navigate", url=path.resolve().as_uri())
@@ -91,6 +94,11 @@ class Page:
         spot = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             self.mouse(kind, *spot)
+
+    def tap(self, x: float, y: float) -> None:
+        """A finger that touches and is lifted."""
+        self._send("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+        self._send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
     def press(self, key: str, text: str = "") -> None:
         """A key, as a keyboard sends it."""

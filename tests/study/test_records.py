@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nodejepa.errors import DataError, NodeJEPAError
-from nodejepa.study.records import append_record, finished, read_records
+from nodejepa.study.records import append_record, finished, read_records, require_names
 
 
 def record(method: str, seed: int, **more: object) -> dict[str, object]:
@@ -49,7 +49,28 @@ def test_a_torn_last_line_is_no_record_and_is_cut_by_the_next_writer(tmp_path: P
     assert [r["seed"] for r in read_records(tmp_path)] == [3]
 
 
-@pytest.mark.parametrize("line", ["{", "[]", "nonsense", '{"a": 1'])
+def test_a_whole_last_line_that_lacks_only_its_end_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(
+        "\n".join(json.dumps(record("raw", seed)) for seed in (1, 2))
+    )  # as an editor may leave it
+    assert [r["seed"] for r in read_records(tmp_path)] == [1, 2]
+    append_record(tmp_path, record("raw", 3))
+    assert [r["seed"] for r in read_records(tmp_path)] == [1, 2, 3]
+    assert len(path.read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"method": 1}, {"dataset": None}, {"seed": "abc"}, {"seed": None}, {"shots": "x"}]
+)
+def test_records_that_fit_no_table_are_refused(tmp_path: Path, wrong: dict[str, object]) -> None:
+    whole = record("raw", 1, dataset="photo", shots=None)
+    require_names([whole], tmp_path)
+    with pytest.raises(DataError, match="not one of a study"):
+        require_names([whole, {**whole, **wrong} if wrong else {}], tmp_path)
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "nonsense", '{"a": 1', '{"a": "\\ud800"}'])
 def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
     append_record(tmp_path, record("raw", 1))
     with (tmp_path / "records.jsonl").open("a") as file:

@@ -35,6 +35,7 @@ from nodejepa.study.report.sections import (
     DotPlot,
     EmbeddingMap,
     Facts,
+    Figures,
     Report,
     SortableTable,
     Text,
@@ -339,13 +340,13 @@ def test_a_study_is_told_in_words_pictures_and_tables(tmp_path):
     chapter = study_chapter(write_records(tmp_path / "main", RECORDS))
     assert chapter.title == "Study main"
     words = words_of(chapter)
-    assert "7 cells: 6 done, 1 failed." in words
+    assert "7 cells on record: 6 done, 1 failed." in words
     assert "out of memory" in words
     assert "NodeJEPA: better in 0, worse in 1, undecided in 0 of 1 comparisons with floors" in words
     titles = [section.table.title for section in of_kind(chapter, SortableTable)]
     assert titles[0] == "Test accuracy (%) under the fair probe"
     cells = of_kind(chapter, SortableTable)[-1].to_json()
-    assert cells["title"] == "Every measured cell"
+    assert cells["title"] == "Every cell on record"
     assert len(cells["rows"]) == 7
     (dots,) = [s.to_json() for s in chapter.sections if s.kind == "dots"]
     (panel,) = dots["panels"]
@@ -360,6 +361,37 @@ def test_one_seed_proves_nothing():
         "No difference can be tested yet: that takes two seeds of a method."
     ]
     assert comparison_words([record("sgc", 0, 10.0)]) == []
+
+
+def test_the_words_speak_of_what_the_picture_shows(tmp_path):
+    tuned = {"nodejepa": (90.0, 70.0), "dgi": (80.0, 85.0)}  # after the probe the other way round
+    records = [
+        record(name, seed, probe + seed / 10, kind="finetune", finetune_test_accuracy=fine + seed / len(name))
+        for name, (probe, fine) in tuned.items()
+        for seed in range(4)
+    ]
+    words = comparison_words(records)
+    assert words[0].startswith("DGI: better in 1, worse in 0")
+    assert words[1].startswith("NodeJEPA: better in 0, worse in 1")
+    assert "test accuracy after fine-tuning" in words[-1]
+    (dots,) = of_kind(study_chapter(write_records(tmp_path / "finetune", records)), DotPlot)
+    assert dots.panels["Photo"][0].value == pytest.approx(85.5)
+
+
+def test_times_are_not_spoken_of_as_if_they_were_scores():
+    assert comparison_words([record("dgi", s, None, epoch_seconds=1.0 + s) for s in range(3)]) == []
+
+
+def test_a_study_shows_its_figures_and_counts_against_its_specification(tmp_path):
+    (tmp_path / "main.toml").write_text(
+        'summary = "s"\nkind = "probe"\n[[grid]]\nmethods = ["sgc", "dgi"]\npreset = "paper"\n'
+        'datasets = ["photo"]\nsplits = ["20-30"]\nseeds = "0-4"\n'
+    )
+    chapter = study_chapter(write_records(tmp_path / "main", RECORDS))
+    assert "7 of 10 cells on record" in words_of(chapter)
+    (figures,) = of_kind(chapter, Figures)
+    assert any(title.startswith("Test accuracy") for title in figures.pictures)
+    assert all(picture.startswith(b"\x89PNG") for picture in figures.pictures.values())
 
 
 def test_few_labels_become_curves(tmp_path):
@@ -383,7 +415,7 @@ def test_an_empty_study_says_so(tmp_path):
         (lambda _: [], NodeJEPAError, "nothing to report on"),
         (lambda folder: [folder], NodeJEPAError, "neither a run nor a study"),
         (lambda folder: [folder / "nowhere"], NodeJEPAError, "no such folder"),
-        (lambda folder: [write_records(folder, [{"method": "sgc"}])], DataError, "no dataset and no seed"),
+        (lambda folder: [write_records(folder, [{"method": "sgc"}])], DataError, "dataset None, seed None"),
         (lambda folder: [broken(folder, "config.json", "[")], CheckpointError, "config.json is damaged"),
         (
             lambda folder: [
@@ -391,6 +423,18 @@ def test_an_empty_study_says_so(tmp_path):
             ],
             CheckpointError,
             "line 2 is damaged",
+        ),
+        (
+            lambda folder: [
+                broken(broken(folder, "config.json", "{}"), "history.jsonl", '{"epoch": 1, "seconds": "a"}\n')
+            ],
+            CheckpointError,
+            "line 1 is damaged",
+        ),
+        (
+            lambda folder: [broken(folder, "config.json", '{"name": "my-app", "seed": 1}')],
+            CheckpointError,
+            "no run of nodejepa",
         ),
     ],
 )

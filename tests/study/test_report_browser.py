@@ -18,6 +18,7 @@ from nodejepa.study.report.sections import (
     Dot,
     DotPlot,
     Facts,
+    Figures,
     Report,
     Series,
     SortableTable,
@@ -31,6 +32,9 @@ pytestmark = pytest.mark.skipif(
 
 HOSTILE = "<script>alert(1)</script>"
 ENDING = "</script><img src=x onerror=alert(2)>\"'&\u2028"
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 ROWS = {"dgi": 80.5, "bgrl": 9.25, "sgc": None, HOSTILE: 101.0, ENDING: 77.0}
 
 
@@ -63,6 +67,7 @@ def report() -> Report:
                 Facts(HOSTILE, {ENDING: HOSTILE}, folded=True),
                 Curves("Training", "epoch", {HOSTILE: lines}, ENDING),
                 DotPlot("Dots", "%", {ENDING: [Dot(HOSTILE, 80.0, 1.0, (79.0, 81.0), "#000000")]}),
+                Figures("Figures", {HOSTILE: PIXEL}, ENDING),
                 drawn,
                 *error_sections(labels, predicted, names),
             ),
@@ -94,7 +99,7 @@ def page(browser: Page, file: Path):
     yield browser
     browser.run("0")  # collects what is still on its way
     assert browser.problems == []
-    assert browser.requests == [file.as_uri()]
+    assert [address for address in browser.requests if not address.startswith("data:")] == [file.as_uri()]
 
 
 TABLE = "document.querySelector('.section.table')"
@@ -259,8 +264,31 @@ def test_a_phone_shows_all_without_scrolling_sideways(browser, file, dark):
     assert browser.problems == []
 
 
+def test_a_finger_reads_the_map_and_the_curves(browser, file):
+    browser.problems.clear()
+    browser.open(file, width=360, height=740, touch=True)
+    box = browser.place(CANVAS)
+    radius = min((box["width"] - 48) / 2, (box["height"] - 48) / 1.6)
+    browser.tap(box["x"] + box["width"] / 2 + radius, box["y"] + box["height"] / 2)
+    assert browser.run("document.querySelector('.readout').textContent").startswith("node ")
+    assert not browser.run("document.querySelector('.map .tip').hidden")
+    box = browser.place("document.querySelector('.section.curves svg[tabindex]')")
+    browser.tap(box["x"] + box["width"] - 16, box["y"] + 50)
+    tip = "document.querySelector('.section.curves .tip')"
+    assert browser.run(f"{tip}.textContent").startswith("epoch 3")
+    assert not browser.run(f"{tip}.hidden")
+    assert browser.problems == []
+
+
+def test_a_figure_is_shown_from_the_page_itself(page):
+    picture = "document.querySelector('.section.figures img')"
+    page.place(picture)
+    page.wait(f"{picture}.complete")
+    assert page.run(f"[{picture}.naturalWidth, {picture}.alt]") == [1, HOSTILE]
+
+
 def test_hostile_names_stay_text(page):
-    assert page.run("document.querySelectorAll('img').length") == 0
+    assert page.run("document.querySelectorAll('img').length") == 1
     assert page.run("document.querySelectorAll('script').length") == 2
     assert page.run("document.title") == f"Test {HOSTILE}"
     assert page.run("document.querySelector('h1').textContent") == f"Test {HOSTILE}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
 import os
 import signal
@@ -15,7 +17,7 @@ import numpy as np
 import pytest
 
 from nodejepa.data import load_dataset
-from nodejepa.errors import ConfigError
+from nodejepa.errors import ConfigError, DataError
 from nodejepa.study.cell import Cell
 from nodejepa.study.encoders import encoder_folder
 from nodejepa.study.measure import source_hash
@@ -214,6 +216,8 @@ def test_cells_without_data_are_marked_once_and_never_hold_up_others(
 ) -> None:
     monkeypatch.setattr("nodejepa.data.download._open", _no_network)
     absent = Folders(folders.out, folders.runs, folders.runs / "no-data")
+    assert absent.data_root is not None
+    absent.data_root.mkdir(parents=True)
     spec = study(replace(RAW, dataset="arxiv", split="official"), RAW)
     for _ in range(2):
         outcome = run_study(make_plan(spec, absent), absent)
@@ -262,6 +266,48 @@ def test_jobs_out_of_range(folders: Folders) -> None:
         run_study(Plan((), (), 0), folders, jobs=0)
 
 
+def test_time_is_not_measured_side_by_side(folders: Folders) -> None:
+    plan = make_plan(study(replace(TRAINED, kind="efficiency", settings={})), folders)
+    with pytest.raises(ConfigError, match="slow each other down"):
+        run_study(plan, folders, jobs=2)
+
+
+def test_what_would_fail_every_cell_is_found_before_the_first(folders: Folders, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    plan = make_plan(study(RAW), folders)
+    for wrong in (
+        replace(folders, runs=tmp_path / "file"),
+        replace(folders, out=tmp_path / "file" / "deep"),
+    ):
+        with pytest.raises(ConfigError, match="cannot write there"):
+            run_study(plan, wrong)
+    with pytest.raises(DataError, match="no such folder of data"):
+        run_study(plan, replace(folders, data_root=tmp_path / "mistyped"))
+    assert read_records(folders.out) == []
+
+
+def test_a_worker_that_dies_before_it_measures_leaves_its_reason(folders: Folders) -> None:
+    (folders.runs / "claims").parent.mkdir(parents=True)
+    (folders.runs / "claims").write_text("in the way")
+    said: list[str] = []
+    outcome = run_study(make_plan(study(RAW), folders), folders, say=said.append)
+    assert outcome.failed == 1
+    (record,) = read_records(folders.out)
+    assert record["reason"] == "the process ended with exit code 1 (FileExistsError)"
+    (text,) = (folders.runs / "failures").glob("*.txt")
+    assert "in mkdir" in text.read_text()
+
+
+def test_two_folders_of_one_study_do_not_take_each_others_cells(folders: Folders) -> None:
+    place = hashlib.sha256(str(folders.out.resolve()).encode()).hexdigest()[:8]
+    claims = folders.runs / "claims"
+    claims.mkdir(parents=True)
+    with (claims / f"{RAW.study}-{RAW.key}-{place}").open("w") as claim:
+        fcntl.flock(claim, fcntl.LOCK_EX)
+        assert measure(RAW, folders) == TAKEN
+        assert measure(RAW, replace(folders, out=folders.out.with_name("other"))) == MEASURED
+
+
 def test_dry_run_measures_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     from nodejepa.cli import main
 
@@ -278,7 +324,13 @@ def test_dry_run_measures_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize(
     ("option", "message"),
-    [("--method=nodejpea", "no method 'nodejpea'"), ("--dataset=foto", "no graph 'foto'")],
+    [
+        ("--method=nodejpea", "no method 'nodejpea'"),
+        ("--dataset=foto", "no graph 'foto'"),
+        ("--seeds=42,99", "no seed 99"),
+        ("--jobs=0", "greater than or equal to 1"),
+        ("--threads=-1", "greater than or equal to 1"),
+    ],
 )
 def test_a_misspelt_choice_is_refused(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], option: str, message: str

@@ -84,6 +84,11 @@ def test_another_setting_is_another_key(tmp_path: Path) -> None:
         ('"training.epochs" = 7', '"training.epochs" = -7', "training.epochs is -7"),
         ('variant = "mine"', 'varaint = "mine"', "'varaint' is unknown"),
         ("[quick]", "[quick", "this is not TOML"),
+        ('"5-30"', "5", "splits must be a list of texts; 5 is none"),
+        ('["digits", "photo"]', '[["digits"]]', "datasets must be a list of texts"),
+        ('"5-30"', '"5-3O"', "split '5-3O' is unknown"),
+        ('"5-30"', '"random-10-10-90"', "does not add up"),
+        ('kind = "probe"', 'kind = "efficiency"', "raw needs no training"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -36,9 +36,9 @@ def run(
     runs: Annotated[
         Path | None, typer.Option(help="Folder of trained encoders (default: runs beside SPEC).")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Cells at a time, each in a process of its own.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Cells at a time, each in a process of its own.")] = 1,
     threads: Annotated[
-        int | None, typer.Option(help="Threads of each process (default: cores/jobs).")
+        int | None, typer.Option(min=1, help="Threads of each process (default: cores/jobs).")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="The small size, for a first look.")] = False,
     dry_run: Annotated[
@@ -53,7 +53,7 @@ def run(
     data_root: DataRoot = None,
 ) -> None:
     """Measure every cell of a study that has no record yet. Stop it any time; the same command goes on."""
-    from nodejepa.study.runner import Folders, make_plan, run_study
+    from nodejepa.study.runner import Folders, check_jobs, make_plan, run_study
     from nodejepa.study.seeds import parse_seeds
     from nodejepa.study.spec import load_spec
 
@@ -68,13 +68,14 @@ def run(
     for what, names, there in (
         ("method", method, {cell.method for cell in spec.cells}),
         ("graph", dataset, {cell.dataset for cell in spec.cells}),
+        ("seed", chosen, {cell.seed for cell in spec.cells}),
     ):
-        for name in names or []:
+        for name in names or ():
             if name not in there:
                 raise ConfigError(
                     f"the study has no {what} {name!r}",
                     where=str(specification),
-                    fix=f"It has {', '.join(sorted(there))}.",
+                    fix=f"It has {', '.join(map(str, sorted(there)))}.",
                 )
 
     def wanted(cell: Cell) -> bool:
@@ -86,6 +87,7 @@ def run(
 
     plan = make_plan(spec, folders, retry_failed=retry_failed, wanted=wanted)
     stderr.print(Text(f"{spec.name}: {spec.summary}"), soft_wrap=True)
+    check_jobs(plan, jobs)
     if dry_run:
         _show(plan, jobs, data_root)
         return

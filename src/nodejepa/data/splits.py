@@ -132,14 +132,26 @@ def make_split(name: str, labels: npt.ArrayLike, seed: int, official: Split | No
                 "this graph has no official split", where="split", fix='Use "20-30" or "random-10-10-80".'
             )
         return official
+    numbers = parse_split_name(name)
+    if len(numbers) == 2:
+        return per_class_split(labels, train=int(numbers[0]), val=int(numbers[1]), seed=seed)
+    return random_split(labels, train=numbers[0] / 100, val=numbers[1] / 100, seed=seed)
+
+
+def parse_split_name(name: str) -> tuple[float, ...]:
+    """Labels per class of ``"TRAIN-VAL"``, the percentages of ``"random-TRAIN-VAL-TEST"``, else an error.
+
+    >>> parse_split_name("20-30"), parse_split_name("random-10-10-80")
+    ((20.0, 30.0), (10.0, 10.0, 80.0))
+    """
     name = str(name)
     if match := re.fullmatch(r"(\d{1,9})-(\d{1,9})", name):
-        return per_class_split(labels, train=int(match[1]), val=int(match[2]), seed=seed)
+        return float(match[1]), float(match[2])
     if match := re.fullmatch(r"random-(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", name):
         train, val, test = (float(percent) for percent in match.groups())
         if abs(train + val + test - 100) > 1e-3:
             raise EvaluationError(f"split {name!r} does not add up to 100 percent", where="split")
-        return random_split(labels, train=train / 100, val=val / 100, seed=seed)
+        return train, val, test
     raise EvaluationError(f"split {name!r} is unknown", where="split", fix=f"Use {_SPLIT_NAMES}.")
 
 

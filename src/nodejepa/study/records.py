@@ -17,23 +17,23 @@ Record = dict[str, Any]
 def read_records(folder: str | Path) -> list[Record]:
     """The newest record of every cell, in a fixed order that does not depend on when they were measured.
 
-    A last line without its end was being written when the process was killed; it is not a record. A failure
-    does not undo the same measurement done before: a worker may crash after its record, or a second one be
-    killed beside the first.
+    A last line that is no whole object was being written when the process was killed; it is not a record. A
+    failure does not undo the same measurement done before: a worker may crash after its record, or a second
+    one be killed beside the first.
     """
     path = Path(folder) / "records.jsonl"
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
+        *lines, tail = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         return []
     except OSError as error:
         raise DataError(f"cannot read the records: {error.strerror}", where=str(path)) from None
+    if _is_whole(tail):
+        lines.append(tail)
     newest: dict[tuple[str, ...], Record] = {}
     for number, line in enumerate(lines, start=1):
         try:
-            record = json.loads(line)
-            if not isinstance(record, dict):
-                raise ValueError("not an object")
+            record = _parse(line)
         except ValueError as error:
             raise DataError(
                 f"line {number} is damaged: {error}",
@@ -46,6 +46,21 @@ def read_records(folder: str | Path) -> list[Record]:
     return [newest[place] for place in sorted(newest)]
 
 
+def require_names(records: Iterable[Mapping[str, Any]], folder: str | Path) -> None:
+    """Refuse records that belong to no row of a table: another program's, or edited by hand."""
+    wanted: dict[str, type | tuple[type, ...]] = {"method": str, "dataset": str, "seed": int}
+    for record in records:
+        wrong = [name for name, kind in wanted.items() if not isinstance(record.get(name), kind)]
+        wrong += [] if isinstance(record.get("shots"), int | None) else ["shots"]
+        if wrong:
+            described = ", ".join(f"{name} {record.get(name)!r}" for name in wrong)
+            raise DataError(
+                f"a record is not one of a study: {described}",
+                where=str(Path(folder) / "records.jsonl"),
+                fix="Delete that line; its cell is measured again by the next run.",
+            )
+
+
 def append_record(folder: str | Path, record: Mapping[str, Any]) -> None:
     """Add one line, whole or not at all, beside other processes doing the same."""
     path = Path(folder) / "records.jsonl"
@@ -54,7 +69,7 @@ def append_record(folder: str | Path, record: Mapping[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            _cut_torn_line(file.fileno())
+            _end_last_line(file.fileno())
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
@@ -82,16 +97,38 @@ def _is_done(record: Mapping[str, Any]) -> bool:
     return record.get("status") == "done"
 
 
-def _cut_torn_line(handle: int) -> None:
-    """Drop what a killed process left behind the last whole line."""
+def _parse(line: bytes) -> Record:
+    record = json.loads(line)
+    if not isinstance(record, dict):
+        raise ValueError("not an object")
+    if b"\\u" in line:  # half of a surrogate pair could be written into no table and no page
+        json.dumps(record, ensure_ascii=False).encode()
+    return record
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether only the end of the line is missing: an object is whole when its bracket is closed."""
+    try:
+        _parse(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _end_last_line(handle: int) -> None:
+    """Behind the last line end: complete a whole record, drop what a killed process left."""
     size = os.fstat(handle).st_size
-    end = size
-    while end > 0:
-        start = max(0, end - 4096)
-        found = os.pread(handle, end - start, start).rfind(b"\n")
+    start = size
+    while start > 0:
+        before = max(0, start - 4096)
+        found = os.pread(handle, start - before, before).rfind(b"\n")
         if found >= 0:
-            end = start + found + 1
+            start = before + found + 1
             break
-        end = start
-    if end < size:
-        os.ftruncate(handle, end)
+        start = before
+    if start == size:
+        return
+    if _is_whole(os.pread(handle, size - start, start)):
+        os.write(handle, b"\n")
+    else:
+        os.ftruncate(handle, start)

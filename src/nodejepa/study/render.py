@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from nodejepa.errors import DataError, NodeJEPAError
 from nodejepa.files import write_text
 from nodejepa.progress import progress_bar
 from nodejepa.study.names import JEPA
-from nodejepa.study.records import read_records
+from nodejepa.study.records import read_records, require_names
 from nodejepa.study.selection import Record, borrow_floors, by_split, methods_of, with_preset_names
 from nodejepa.study.table import Table
 from nodejepa.study.table_formats import to_csv, to_latex, to_markdown
@@ -39,10 +39,11 @@ def render_study(folder: str | Path) -> list[Path]:
     """Write ``tables/`` and ``figures/`` of a study folder; returns what was written.
 
     A study without floors of its own takes them, and the accuracies that times are drawn against, from the
-    folder ``main`` beside it.
+    folder ``main`` beside it (of a quick size: ``main-quick``).
     """
     folder = Path(folder)
     records = read_records(folder)
+    require_names(records, folder)
     if not records:
         raise DataError(
             "there are no records to make tables from",
@@ -50,7 +51,7 @@ def render_study(folder: str | Path) -> list[Path]:
             fix="Name the folder of a study that has run, e.g. nodejepa study run studies/main.toml.",
         )
     kind = study_kind(records, folder.name)
-    main = records if kind == "main" else read_records(folder.parent / "main")
+    main = main_records(kind, records, folder)
     tables = tables_of(kind, records, main)
     written = []
     for table in tables:
@@ -58,6 +59,16 @@ def render_study(folder: str | Path) -> list[Path]:
             written.append(folder / "tables" / f"{table.name}.{ending}")
             write_text(written[-1], write(table))
     return [*written, *_draw(kind, records, main, folder / "figures")]
+
+
+def main_records(kind: str, records: Sequence[Record], folder: Path) -> Sequence[Record]:
+    """Those of the main study beside a study, of the same size; a main study is its own."""
+    if kind == "main":
+        return records
+    beside = folder.parent / ("main-quick" if folder.name.endswith("-quick") else "main")
+    main = read_records(beside)
+    require_names(main, beside)
+    return main
 
 
 def study_kind(records: Sequence[Record], folder: str = "") -> str:
@@ -153,7 +164,7 @@ def _drawn_part(records: Sequence[Record]) -> list[Record]:
 
 def _draw(kind: str, records: Sequence[Record], main: Sequence[Record], folder: Path) -> list[Path]:
     try:
-        from nodejepa.study.figures.style import FORMATS, house_style, save_figure
+        from nodejepa.study.figures.style import FORMATS, save_figure
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "matplotlib":
             raise
@@ -161,15 +172,24 @@ def _draw(kind: str, records: Sequence[Record], main: Sequence[Record], folder: 
             "the tables are written; the figures need matplotlib",
             fix='Install it: pip install "nodejepa[figures]".',
         ) from None
-    makers = figures_of(kind, records, main)
     written: list[Path] = []
+    for name, figure in drawn_figures(kind, records, main):
+        if figure is not None:
+            written += save_figure(figure, folder, name)
+        else:  # an older one would show records that are gone
+            for ending in FORMATS:
+                (folder / f"{name}.{ending}").unlink(missing_ok=True)
+    return written
+
+
+def drawn_figures(
+    kind: str, records: Sequence[Record], main: Sequence[Record] = ()
+) -> Iterator[tuple[str, Figure | None]]:
+    """The figures of a study one after another, in the house style."""
+    from nodejepa.study.figures.style import house_style
+
+    makers = figures_of(kind, records, main)
     with house_style(), progress_bar("Drawing", total=len(makers)) as advance:
         for name, make in makers.items():
-            figure = make()
-            if figure is not None:
-                written += save_figure(figure, folder, name)
-            else:  # an older one would show records that are gone
-                for ending in FORMATS:
-                    (folder / f"{name}.{ending}").unlink(missing_ok=True)
+            yield name, make()
             advance(note=name)
-    return written

@@ -22,7 +22,7 @@ from nodejepa.study.cell import Cell
 from nodejepa.study.estimate import Estimator, in_words
 from nodejepa.study.records import append_record, finished, read_records
 from nodejepa.study.spec import StudySpec
-from nodejepa.study.worker import FAILED, MEASURED, TAKEN, cell_record
+from nodejepa.study.worker import FAILED, MEASURED, TAKEN, cell_record, keep_failure
 
 _ENDED_BY_SOMEBODY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # no fault of the cell: left for later
 NO_DATA = "not run here: data not available offline"
@@ -96,27 +96,61 @@ def run_study(
         retry_failed: as in the plan.
         say: told about each finished cell.
     """
-    cores = os.cpu_count() or 1
-    if not 1 <= jobs <= 4 * cores:
-        raise ConfigError(f"jobs is {jobs}", fix=f"Use 1 to {4 * cores}.")
+    check_jobs(plan, jobs)
+    _prepare(folders)
     outcome = Outcome()
     cells = _with_data(plan.cells, folders, outcome, say)
     seconds = dict(zip((cell.key for cell in plan.cells), plan.seconds, strict=True))
     left = sum(seconds[cell.key] for cell in cells)
     announce_duration("The study", left / jobs)
-    order = _Orders(folders, threads or max(1, cores // jobs), retry_failed)
+    order = _Orders(folders, threads or max(1, _cores() // jobs), retry_failed)
     started = time.monotonic()
     with progress_bar("Cells", total=len(cells)) as advance, _pool(jobs, order) as pool:
         futures = {pool.submit(order.measure, cell): cell for cell in cells}
         for number, future in enumerate(as_completed(futures), start=1):
-            cell, code = futures[future], future.result()
+            cell, (code, said) = futures[future], future.result()
             left -= seconds[cell.key]
-            _count(outcome, cell, code, folders)
+            _count(outcome, cell, code, said, folders)
             advance(1, note=f"about {in_words(left / jobs)} left; last: {cell.label}")
             spent = in_words(time.monotonic() - started)
             ended = {MEASURED: "done", TAKEN: "left to others"}.get(code, "FAILED")
             say(f"[{number}/{len(cells)}, {spent}] {ended}: {cell.label}")
     return outcome
+
+
+def check_jobs(plan: Plan, jobs: int) -> None:
+    """Refuse a number of jobs that cannot be, or that would spoil what is measured."""
+    if not 1 <= jobs <= 4 * _cores():
+        raise ConfigError(f"jobs is {jobs}", fix=f"Use 1 to {4 * _cores()}.")
+    if jobs > 1 and any(cell.kind == "efficiency" for cell in plan.cells):
+        raise ConfigError(
+            f"jobs is {jobs}, and the study measures time: cells side by side would slow each other down",
+            fix="Use 1, on a machine that does nothing else.",
+        )
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+def _prepare(folders: Folders) -> None:
+    """Find out now what would make every cell fail."""
+    for folder in (folders.out, folders.runs):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            why = None if os.access(folder, os.W_OK) else "no permission"
+        except OSError as error:
+            why = error.strerror
+        if why:
+            raise ConfigError(
+                f"cannot write there: {why}", where=str(folder), fix="Name a folder, or its place."
+            )
+    if folders.data_root is not None and not folders.data_root.is_dir():
+        raise DataError(
+            "there is no such folder of data",
+            where=str(folders.data_root),
+            fix="Correct --data-root; create the folder if graphs are to be downloaded into it.",
+        )
 
 
 class _Orders:
@@ -129,10 +163,10 @@ class _Orders:
         self.stopped = False
         self.guard = threading.Lock()
 
-    def measure(self, cell: Cell) -> int:
-        """The exit code of the process that measured the cell."""
+    def measure(self, cell: Cell) -> tuple[int, str]:
+        """The exit code of the process that measured the cell, and what it wrote to stderr."""
         if cell.key in finished(read_records(self.folders.out), retry_failed=self.retry_failed):
-            return TAKEN
+            return TAKEN, ""
         root = self.folders.data_root
         text = json.dumps(
             {
@@ -145,19 +179,20 @@ class _Orders:
         )
         with self.guard:
             if self.stopped:
-                return TAKEN
+                return TAKEN, ""
             process = subprocess.Popen(
                 [sys.executable, "-m", "nodejepa.study.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 env=self.environment,
             )
             self.running.add(process)
-        process.communicate(text.encode())
+        _, said = process.communicate(text.encode())
         with self.guard:
             self.running.discard(process)
-            return TAKEN if self.stopped else process.returncode
+            code = TAKEN if self.stopped else process.returncode
+        return code, said.decode("utf-8", "replace")
 
     def stop(self) -> None:
         """End all workers; each has its last checkpoint."""
@@ -216,7 +251,7 @@ def _with_data(
     return [cell for cell in cells if cell.dataset not in missing]
 
 
-def _count(outcome: Outcome, cell: Cell, code: int, folders: Folders) -> None:
+def _count(outcome: Outcome, cell: Cell, code: int, said: str, folders: Folders) -> None:
     if code == MEASURED:
         outcome.measured += 1
     elif code == TAKEN or -code in _ENDED_BY_SOMEBODY:
@@ -224,5 +259,12 @@ def _count(outcome: Outcome, cell: Cell, code: int, folders: Folders) -> None:
     else:
         outcome.failed += 1
         if code != FAILED:  # it did not live to say so itself
-            how = f"signal {-code}: out of memory?" if code < 0 else f"exit code {code}"
+            how = f"signal {-code}: out of memory?" if code < 0 else f"exit code {code}{_error_name(said)}"
+            keep_failure(folders.runs, cell, said or f"The process ended with {how} without a word.\n")
             append_record(folders.out, cell_record(cell, "failed", reason=f"the process ended with {how}"))
+
+
+def _error_name(said: str) -> str:
+    """The kind of the exception that ended a process; not its message, which may hold a path."""
+    last = said.strip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2]
+    return f" ({last})" if last.isidentifier() else ""

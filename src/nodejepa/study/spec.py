@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 from nodejepa.data.catalogue import CATALOGUE
-from nodejepa.errors import ConfigError
+from nodejepa.data.splits import parse_split_name
+from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.methods import find_method
 from nodejepa.study.cell import Cell, Kind
 from nodejepa.study.seeds import parse_seeds
@@ -85,16 +86,21 @@ def _expand(path: Path, kind: Kind, grid: Mapping[str, Any]) -> list[Cell]:
         if dataset not in CATALOGUE:
             _refuse(path, f"no graph is called {dataset!r}; known are {', '.join(CATALOGUE)}")
     try:
+        for split in grid["splits"]:
+            if split != "official":
+                parse_split_name(split)
         cells = []
         for name, dataset, split, seed in product(
             grid["methods"], grid["datasets"], grid["splits"], parse_seeds(grid["seeds"])
         ):
             trained = find_method(name).trained
+            if kind != "probe" and not trained:
+                _refuse(path, f"{name} needs no training; there is nothing to measure in a study of {kind}")
             preset = grid["preset"] if trained else "default"
             cell = Cell(path.stem, kind, name, preset, dataset, split, seed, grid.get("variant"))
             cells.append(replace(cell, settings=grid.get("settings", {})) if trained else cell)
             cells[-1].config  # noqa: B018, wrong settings are found now, not after hours
-    except ConfigError as error:
+    except (ConfigError, EvaluationError) as error:
         _refuse(path, str(error))
     return cells
 
@@ -126,6 +132,9 @@ def _check_keys(
             _refuse(path, f"{name} must be a {known[name].__name__}, not {value!r}")
         if isinstance(value, list) and not value:
             _refuse(path, f"{name} is empty")
+        for item in value if isinstance(value, list) and name != "grid" else []:
+            if not isinstance(item, str):
+                _refuse(path, f"{name} must be a list of texts; {item!r} is none")
     for name in required:
         if name not in table:
             _refuse(path, f"{name} is missing")

@@ -7,6 +7,7 @@ and writes the record itself, so neither a second runner nor the death of the fi
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import sys
 import traceback
@@ -25,8 +26,9 @@ def work(cell: Cell, out: Path, runs: Path, data_root: Path | None, *, retry_fai
     """Measure the cell unless somebody has done it or is doing it; the record says how it ended."""
     claims = runs / "claims"
     claims.mkdir(parents=True, exist_ok=True)
-    # two studies may have the same cell, each with a record of its own
-    with (claims / f"{cell.study}-{cell.key}").open("w") as claim:
+    # two studies, or two folders of one study, may have the same cell, each with a record of its own
+    place = hashlib.sha256(str(out.resolve()).encode()).hexdigest()[:8]
+    with (claims / f"{cell.study}-{cell.key}-{place}").open("w") as claim:
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -38,11 +40,16 @@ def work(cell: Cell, out: Path, runs: Path, data_root: Path | None, *, retry_fai
 
             found = measure(cell, runs, data_root)
         except Exception as error:
-            write_text(runs / "failures" / f"{cell.key}.txt", f"{cell.label}\n\n{traceback.format_exc()}")
+            keep_failure(runs, cell, traceback.format_exc())
             append_record(out, cell_record(cell, "failed", reason=_reason(error)))
             return FAILED
         append_record(out, cell_record(cell, "done", **found))
         return MEASURED
+
+
+def keep_failure(runs: Path, cell: Cell, text: str) -> None:
+    """What went wrong, in full, for whoever wants to know; the record has one line of it."""
+    write_text(runs / "failures" / f"{cell.key}.txt", f"{cell.label}\n\n{text}")
 
 
 def cell_record(cell: Cell, status: str, **found: Any) -> Record:

@@ -86,12 +86,20 @@ def graphmae_difference_figure(records: Sequence[Record]) -> Figure | None:
             if comparison is None:
                 continue
             drawn = look(method)
-            if comparison.low is not None and comparison.high is not None:
-                panel.plot([comparison.low, comparison.high], [row, row], color=drawn.colour, linewidth=1.6)
-            panel.plot(comparison.difference, row, color=drawn.colour, marker=drawn.marker, markersize=7)
+            ends = [end for end in (comparison.low, comparison.high) if end is not None]
+            panel.plot(ends, [row] * len(ends), color=drawn.colour, linewidth=1.6)
+            panel.plot(
+                comparison.difference,
+                row,
+                color=drawn.colour,
+                marker=drawn.marker,
+                markersize=7,
+                fillstyle="full" if ends else "none",
+            )
         name_rows(panel, [method_name(m) for m in rows], shown=is_first_of_row(panel))
         panel.grid(axis="x")
         panel.margins(x=0.08)
         panel.set_xlabel("accuracy points")
-    explain(figure, "Difference to GraphMAE, fair probe (95 % intervals)")
+    hollow = "; hollow: one seed, no interval" if any(c.low is None for c in found.values()) else ""
+    explain(figure, f"Difference to GraphMAE, fair probe (95 % intervals{hollow})")
     return figure

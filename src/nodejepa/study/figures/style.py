@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,16 +56,24 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write every format, the same bytes for the same figure: no dates, no versions."""
-    figure.draw_without_rendering()  # lays it out, once for all formats
-    figure.set_layout_engine("none")
+    """Write every format, the same bytes for the same figure."""
     written = []
-    for ending in FORMATS:
-        metadata = {"Software": None} if ending == "png" else {"Date": None, "Creator": None}
-        picture = io.BytesIO()
-        figure.savefig(picture, format=ending, dpi=160, metadata=metadata)
+    for ending, picture in pictures(figure).items():
         path = folder / f"{name}.{ending}"
         with atomic_path(path) as temporary:
-            temporary.write_bytes(picture.getvalue())
+            temporary.write_bytes(picture)
         written.append(path)
     return written
+
+
+def pictures(figure: Figure, formats: Sequence[str] = FORMATS) -> dict[str, bytes]:
+    """The figure in each format, without dates and versions."""
+    figure.draw_without_rendering()  # lays it out, once for all formats
+    figure.set_layout_engine("none")
+    found = {}
+    for ending in formats:
+        metadata = {"Software": None} if ending == "png" else {"Date": None, "Creator": None}
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=ending, dpi=160, metadata=metadata)
+        found[ending] = buffer.getvalue()
+    return found

@@ -84,10 +84,19 @@ def training_curves(history: History) -> tuple[Section, ...]:
 def _read(run: Run) -> tuple[dict[str, Any], History]:
     """Settings and history from the folder, or from the model where only that was saved."""
     if not (run.folder / "config.json").is_file():
-        described = load_tensors(run.model)[1]
-        history = described.get("history")
-        return described, history if isinstance(history, list) else []
-    return run.read_config(), _read_history(run.folder / "history.jsonl")
+        facts = load_tensors(run.model)[1]
+        described = facts.get("history")
+        history = [] if not isinstance(described, list) else [r for r in described if _is_epoch(r)]
+    else:
+        facts = run.read_config()
+        history = _read_history(run.folder / "history.jsonl")
+    if not isinstance(facts.get("method"), str) or not isinstance(facts.get("seed"), int):
+        raise CheckpointError(
+            "the settings name no method and seed, so this is no run of nodejepa",
+            where=str(run.folder),
+            fix="Name a folder that nodejepa pretrain --out made.",
+        )
+    return facts, history
 
 
 def _read_history(path: Path) -> History:
@@ -99,7 +108,7 @@ def _read_history(path: Path) -> History:
     for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
-            if not isinstance(record, dict) or not isinstance(record.get("epoch"), int):
+            if not _is_epoch(record):
                 raise ValueError("not an epoch")
         except ValueError as error:
             raise CheckpointError(
@@ -107,6 +116,14 @@ def _read_history(path: Path) -> History:
             ) from None
         history.append(record)
     return history
+
+
+def _is_epoch(record: object) -> bool:
+    """Whether the values that are read from it are numbers, or not there."""
+    if not isinstance(record, dict) or not isinstance(record.get("epoch"), int):
+        return False
+    names = (name for name in (*_NOT_A_LOSS, "loss") if name in record)
+    return all(isinstance(record[name], int | float) for name in names)
 
 
 def _embedding_sections(folder: Path, data: Dataset, facts: Mapping[str, Any]) -> list[Section]:

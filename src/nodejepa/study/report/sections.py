@@ -6,6 +6,7 @@ business of ``assets/``. Every text may come from a user's file: the page insert
 
 from __future__ import annotations
 
+import base64
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -170,6 +171,24 @@ class Curves(Section):
             for title, lines in self.panels.items()
         ]
         return {"title": self.title, "x_label": self.x_label, "caption": self.caption, "panels": panels}
+
+
+@dataclass(frozen=True)
+class Figures(Section):
+    """Pictures (PNG) that were drawn elsewhere, by their titles."""
+
+    title: str
+    pictures: Mapping[str, bytes]
+    caption: str = ""
+    kind: ClassVar[str] = "figures"
+
+    def content(self) -> dict[str, Any]:
+        """Titles, and the pictures as addresses that need no network."""
+        pictures = [
+            {"title": title, "address": f"data:image/png;base64,{base64.b64encode(picture).decode()}"}
+            for title, picture in self.pictures.items()
+        ]
+        return {"title": self.title, "caption": self.caption, "pictures": pictures}
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,25 @@
-"""The chapter about a study folder: what it says in words, a picture, its tables, and every cell."""
+"""The chapter about a study folder: what it says in words, pictures, its tables, and every cell."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from nodejepa.errors import DataError
+from nodejepa.errors import ConfigError
 from nodejepa.study.contrasts import contrasts
 from nodejepa.study.looks import look
 from nodejepa.study.names import FLOORS, dataset_name, method_name
-from nodejepa.study.records import Record, read_records
-from nodejepa.study.render import study_kind, tables_of
+from nodejepa.study.records import Record, read_records, require_names
+from nodejepa.study.render import drawn_figures, main_records, study_kind, tables_of
 from nodejepa.study.report.sections import (
     Chapter,
     Curves,
     Dot,
     DotPlot,
+    Figures,
     Section,
     Series,
     SortableTable,
@@ -33,24 +35,31 @@ from nodejepa.study.selection import (
     values_by,
     with_preset_names,
 )
+from nodejepa.study.spec import load_spec
 from nodejepa.study.statistics import summarise
 from nodejepa.study.table import Cell, Column, Table, number_cell, text_cell, text_column
 
 _CHOICES = ("Method", "Dataset", "Against", "method", "preset", "variant", "dataset", "split", "status")
-_NAMES = ("method", "preset", "variant", "dataset", "split", "seed", "status")
+_NAMES = ("method", "preset", "variant", "dataset", "split", "seed", "status", "reason")
 _MEASURES = {  # field of a record: title and decimals
     "test_accuracy": ("test %", 2),
     "val_accuracy": ("validation %", 2),
     "test_accuracy_paper_probe": ("test %, paper probe", 2),
+    "head_test_accuracy": ("test %, own head", 2),
+    "finetune_test_accuracy": ("test %, fine-tuned", 2),
+    "finetune_val_accuracy": ("validation %, fine-tuned", 2),
+    "scratch_test_accuracy": ("test %, from random weights", 2),
+    "scratch_val_accuracy": ("validation %, from random weights", 2),
     "effective_rank": ("effective rank", 1),
     "mean_std": ("mean std", 3),
     "participation_ratio": ("participation ratio", 1),
     "train_seconds": ("training s", 1),
     "epoch_seconds": ("s per epoch", 3),
+    "total_seconds": ("total s", 1),
     "peak_memory_mb": ("peak memory MB", 0),
 }
-_DRAWN = {  # what to draw: the first field that the study has
-    "finetune_test_accuracy": ("Accuracy after fine-tuning", "test accuracy, %"),
+_DRAWN = {  # what to draw and to compare: the first field that the study has
+    "finetune_test_accuracy": ("Accuracy after fine-tuning", "test accuracy after fine-tuning, %"),
     "test_accuracy": ("Accuracy", "test accuracy under the fair probe, %"),
     "epoch_seconds": ("Time", "seconds per epoch"),
 }
@@ -64,20 +73,14 @@ def is_study_folder(folder: Path) -> bool:
 def study_chapter(folder: Path) -> Chapter:
     """Everything the records of a study say."""
     records = read_records(folder)
-    for record in records:
-        missing = [name for name in ("method", "dataset", "seed") if record.get(name) is None]
-        if missing:
-            raise DataError(
-                f"a record has no {' and no '.join(missing)}",
-                where=str(folder / "records.jsonl"),
-                fix="Delete that line; its cell is measured again by the next run.",
-            )
+    require_names(records, folder)
     name = str(records[0].get("study") or folder.name) if records else folder.name
     named = _named(records)
     sections = (
-        Text(tuple(progress_words(records))),
+        Text(tuple(progress_words(records, _planned(folder)))),
         *([Text(tuple(words))] if (words := comparison_words(named)) else []),
         *_pictures(named),
+        *_figures(folder, records),
         *(SortableTable(table, choices=_CHOICES) for table in _tables(folder, records)),
         SortableTable(_cells_table(records), choices=_CHOICES, folded=True),
     )
@@ -89,26 +92,57 @@ def _tables(folder: Path, records: Sequence[Record]) -> list[Table]:
     if not records:
         return []
     kind = study_kind(records, folder.name)
-    return tables_of(kind, records, records if kind == "main" else read_records(folder.parent / "main"))
+    return tables_of(kind, records, main_records(kind, records, folder))
 
 
-def progress_words(records: Sequence[Record]) -> list[str]:
+def _figures(folder: Path, records: Sequence[Record]) -> list[Section]:
+    """The figures that ``nodejepa study render`` draws, where matplotlib is installed."""
+    if not records or find_spec("matplotlib") is None:
+        return []
+    from nodejepa.study.figures.style import pictures
+
+    kind = study_kind(records, folder.name)
+    found = {
+        f"{figure.get_suptitle() or name}": pictures(figure, ("png",))["png"]
+        for name, figure in drawn_figures(kind, records, main_records(kind, records, folder))
+        if figure is not None
+    }
+    return [Figures("Figures", found, "As nodejepa study render draws them.")] if found else []
+
+
+def _planned(folder: Path) -> int | None:
+    """The number of cells of the specification beside the folder, if there is one."""
+    name = folder.name.removesuffix("-quick")
+    specification = folder.with_name(f"{name}.toml")
+    if not specification.is_file():
+        return None
+    try:
+        return len(load_spec(specification, quick=folder.name != name).cells)
+    except ConfigError:
+        return None
+
+
+def progress_words(records: Sequence[Record], planned: int | None = None) -> list[str]:
     """How much of the study there is, and why the rest is not."""
     if not records:
         return ["No cell has been measured yet."]
     states = Counter(str(record.get("status")) for record in records)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-    return [f"{len(records)} cells: {counts}.", *unfinished_notes(records)]
+    cells = f"{len(records)} cells" if planned is None else f"{len(records)} of {planned} cells"
+    return [f"{cells} on record: {counts}.", *unfinished_notes(records)]
 
 
 def comparison_words(records: Sequence[Record]) -> list[str]:
     """For each trained method: where it stands beside the floors and the other methods, with tests."""
+    field = _drawn_field(records)
+    if field is None or not field.endswith("accuracy"):
+        return []
     sentences = []
     for where, part in _comparable_parts(records).items():
         for method in methods_of(part, floors=False):
             if method in FLOORS:
                 continue
-            found = [contrast for contrast in contrasts(part, method) if contrast.outcome() is not None]
+            found = [c for c in contrasts(part, method, field) if c.outcome() is not None]
             groups = {
                 "floors that need no training": [c.outcome() for c in found if c.opponent in FLOORS],
                 "other methods": [c.outcome() for c in found if c.opponent not in FLOORS],
@@ -119,8 +153,10 @@ def comparison_words(records: Sequence[Record]) -> list[str]:
     if not sentences:
         trained = any(method not in FLOORS for method in methods_of(records, floors=False))
         return ["No difference can be tested yet: that takes two seeds of a method."] if trained else []
+    measure = _DRAWN[field][1].removesuffix(", %")
     rule = (
-        "Better and worse mean p < 0.05 in a t-test over seeds, corrected (Holm) for all tests of the method."
+        f"Better and worse: the {measure} differs with p < 0.05 in a t-test over seeds, corrected (Holm) for "
+        "all tests of the method."
     )
     return [*sentences, rule]
 
@@ -147,9 +183,12 @@ def _named(records: Sequence[Record]) -> list[Record]:
     ]
 
 
+def _drawn_field(records: Sequence[Record]) -> str | None:
+    return next((field for field in _DRAWN if scores_by(records, field, id)), None)
+
+
 def _pictures(records: Sequence[Record]) -> list[Section]:
-    drawn = {field: scores_by(records, field, id) for field in _DRAWN}
-    field = next((field for field, scores in drawn.items() if scores), None)
+    field = _drawn_field(records)
     if field is None:
         return []
     title, unit = _DRAWN[field]
@@ -223,7 +262,7 @@ def _cells_table(records: Sequence[Record]) -> Table:
         )
         for record in records
     )
-    return Table("cells", "Every measured cell", columns, (rows,), ())
+    return Table("cells", "Every cell on record", columns, (rows,), ())
 
 
 def _plain(value: Any) -> str:

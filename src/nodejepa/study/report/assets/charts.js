@@ -59,8 +59,10 @@ function lineChart(panel, xLabel) {
     drawn.append(svg("text", { x: (FRAME.left + width - FRAME.right) / 2, y: bottom + 35, "text-anchor": "middle" }, xLabel));
     for (const line of shown) drawn.append(pathOf(line));
     drawn.append(svg("g", { class: "at-cursor" }));
-    drawn.addEventListener("pointermove", (event) => moveTo(nearest(event.clientX - drawn.getBoundingClientRect().left)));
-    drawn.addEventListener("pointerleave", leave);
+    for (const kind of ["pointerdown", "pointermove"]) {
+      drawn.addEventListener(kind, (event) => moveTo(nearest(event.clientX - drawn.getBoundingClientRect().left)));
+    }
+    drawn.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") leave(); });
     drawn.addEventListener("blur", leave);
     drawn.addEventListener("keydown", onKey);
     if (picture) picture.replaceWith(drawn);

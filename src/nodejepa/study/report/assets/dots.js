@@ -59,6 +59,9 @@ function dotPicture({ title, rows }, unit, width) {
   return drawn;
 }
 
+// Three digits or so: percents with one decimal, seconds of an epoch with as many as tell methods apart.
 function valueWithSpread(value, spread) {
-  return spread === null ? value.toFixed(1) : `${value.toFixed(1)} ± ${spread.toFixed(1)}`;
+  const decimals = Math.abs(value) >= 10 ? 1 : Math.abs(value) >= 1 ? 2 : 3;
+  const words = value.toFixed(decimals);
+  return spread === null ? words : `${words} ± ${spread.toFixed(decimals)}`;
 }

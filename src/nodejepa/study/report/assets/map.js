@@ -280,7 +280,10 @@ class EmbeddingMap {
       release(event);
     });
     canvas.addEventListener("pointercancel", release);
-    canvas.addEventListener("pointerleave", () => { if (document.activeElement !== canvas) this.say(null); });
+    // a finger leaves as soon as it is lifted: what it touched stays shown
+    canvas.addEventListener("pointerleave", (event) => {
+      if (event.pointerType === "mouse" && document.activeElement !== canvas) this.say(null);
+    });
     canvas.addEventListener("blur", () => this.say(null));
     canvas.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && document.activeElement !== canvas) return; // the page scrolls on

@@ -2,7 +2,7 @@
 
 const KINDS = {
   text: textSection, facts: factsSection, table: tableSection, curves: curvesSection, dots: dotsSection,
-  confusion: confusionSection, map: mapSection,
+  confusion: confusionSection, map: mapSection, figures: figuresSection,
 };
 
 function textSection(section) {
@@ -11,6 +11,11 @@ function textSection(section) {
 
 function factsSection(section) {
   return [el("dl", {}, ...section.values.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]))];
+}
+
+function figuresSection(section) {
+  const figures = section.pictures.map(({ title, address }) => el("img", { src: address, alt: title, loading: "lazy" }));
+  return [el("div", { class: "panels" }, ...figures), section.caption ? el("p", { class: "quiet" }, section.caption) : null];
 }
 
 function buildSection(section) {
