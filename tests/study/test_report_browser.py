@@ -285,6 +285,12 @@ def test_a_figure_is_shown_from_the_page_itself(page):
     page.place(picture)
     page.wait(f"{picture}.complete")
     assert page.run(f"[{picture}.naturalWidth, {picture}.alt]") == [1, HOSTILE]
+    width = page.place(picture)["width"]
+    page.click(picture)
+    assert page.run(f"{picture}.parentNode.ariaExpanded") == "true"
+    page.press("Enter", "\r")
+    assert page.run(f"{picture}.parentNode.ariaExpanded") == "false"
+    assert page.place(picture)["width"] == width
 
 
 def test_hostile_names_stay_text(page):

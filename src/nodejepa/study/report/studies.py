@@ -103,11 +103,15 @@ def _figures(folder: Path, records: Sequence[Record]) -> list[Section]:
 
     kind = study_kind(records, folder.name)
     found = {
-        f"{figure.get_suptitle() or name}": pictures(figure, ("png",))["png"]
+        " ".join(figure.get_suptitle().split()) or name: pictures(figure, ("png",))["png"]
         for name, figure in drawn_figures(kind, records, main_records(kind, records, folder))
         if figure is not None
     }
-    return [Figures("Figures", found, "As nodejepa study render draws them.")] if found else []
+    return (
+        [Figures("Figures", found, "As nodejepa study render draws them. A click or Enter makes one large.")]
+        if found
+        else []
+    )
 
 
 def _planned(folder: Path) -> int | None:
