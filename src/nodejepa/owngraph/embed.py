@@ -59,8 +59,8 @@ def make_trainable(
         raise ConfigError(
             f"method {method} needs no training",
             where="method",
-            fix=f'In Python it is make_method("{method}").fit(graph).transform(graph); --labels scores it beside '
-            "a method that is trained, such as nodejepa.",
+            fix=f'In Python it is make_method("{method}").fit(graph).transform(graph); --labels scores it '
+            "beside a method that is trained, such as nodejepa.",
         )
     if entry.supervised:
         raise ConfigError(
