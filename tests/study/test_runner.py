@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
 import os
 import signal
@@ -25,7 +23,7 @@ from nodejepa.study.records import append_record, read_records
 from nodejepa.study.runner import NO_DATA, Folders, Plan, make_plan, run_study
 from nodejepa.study.scoring import score_method
 from nodejepa.study.spec import StudySpec
-from nodejepa.study.worker import FAILED, MEASURED, TAKEN, cell_record, work
+from nodejepa.study.worker import FAILED, MEASURED, TAKEN, cell_record, claim_path, work
 
 RAW = Cell("mine", "probe", "raw", "default", "digits", "20-30", 1)
 TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, settings={"training.epochs": 2})
@@ -126,7 +124,7 @@ def test_a_cell_that_another_process_holds_is_left_alone(folders: Folders) -> No
         "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
         "print('held', flush=True); sys.stdin.read()"
     )
-    claim = str(folders.runs / "claims" / f"{RAW.study}-{RAW.key}")
+    claim = str(claim_path(RAW, folders.out, folders.runs))
     with subprocess.Popen(
         [sys.executable, "-c", code, claim], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
@@ -135,6 +133,7 @@ def test_a_cell_that_another_process_holds_is_left_alone(folders: Folders) -> No
         assert measure(RAW, folders) == TAKEN
         other = Folders(folders.out.with_name("other"), folders.runs)
         assert measure(replace(RAW, study="other"), other) == MEASURED  # the same cell of another study
+        assert measure(RAW, Folders(folders.out.with_name("again"), folders.runs)) == MEASURED  # or folder
         holder.kill()
     assert measure(RAW, folders) == MEASURED
     assert measure(RAW, folders) == TAKEN  # done meanwhile
@@ -296,16 +295,6 @@ def test_a_worker_that_dies_before_it_measures_leaves_its_reason(folders: Folder
     assert record["reason"] == "the process ended with exit code 1 (FileExistsError)"
     (text,) = (folders.runs / "failures").glob("*.txt")
     assert "in mkdir" in text.read_text()
-
-
-def test_two_folders_of_one_study_do_not_take_each_others_cells(folders: Folders) -> None:
-    place = hashlib.sha256(str(folders.out.resolve()).encode()).hexdigest()[:8]
-    claims = folders.runs / "claims"
-    claims.mkdir(parents=True)
-    with (claims / f"{RAW.study}-{RAW.key}-{place}").open("w") as claim:
-        fcntl.flock(claim, fcntl.LOCK_EX)
-        assert measure(RAW, folders) == TAKEN
-        assert measure(RAW, replace(folders, out=folders.out.with_name("other"))) == MEASURED
 
 
 def test_dry_run_measures_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -24,11 +24,9 @@ MEASURED, FAILED, TAKEN = 0, 3, 4  # exit codes
 
 def work(cell: Cell, out: Path, runs: Path, data_root: Path | None, *, retry_failed: bool) -> int:
     """Measure the cell unless somebody has done it or is doing it; the record says how it ended."""
-    claims = runs / "claims"
-    claims.mkdir(parents=True, exist_ok=True)
-    # two studies, or two folders of one study, may have the same cell, each with a record of its own
-    place = hashlib.sha256(str(out.resolve()).encode()).hexdigest()[:8]
-    with (claims / f"{cell.study}-{cell.key}-{place}").open("w") as claim:
+    claimed = claim_path(cell, out, runs)
+    claimed.parent.mkdir(parents=True, exist_ok=True)
+    with claimed.open("w") as claim:
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -45,6 +43,15 @@ def work(cell: Cell, out: Path, runs: Path, data_root: Path | None, *, retry_fai
             return FAILED
         append_record(out, cell_record(cell, "done", **found))
         return MEASURED
+
+
+def claim_path(cell: Cell, out: Path, runs: Path) -> Path:
+    """The file that the process which measures a cell holds locked.
+
+    Two studies, or two folders of one study, may have the same cell, each with a record of its own.
+    """
+    place = hashlib.sha256(str(out.resolve()).encode()).hexdigest()[:8]
+    return runs / "claims" / f"{cell.study}-{cell.key}-{place}"
 
 
 def keep_failure(runs: Path, cell: Cell, text: str) -> None:
