@@ -46,7 +46,8 @@ def main(dataset: str = "synthetic-arxiv", method: str = "nodejepa") -> None:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
         epochs.run()
     print(f"An epoch of {method} on {dataset}, {torch.get_num_threads()} threads")
-    print(profiler.key_averages().table(sort_by="self_cpu_time_total", row_limit=15))
+    table = profiler.key_averages().table(sort_by="self_cpu_time_total", row_limit=15)
+    print("\n".join(line.rstrip() for line in table.splitlines()))
 
 
 if __name__ == "__main__":

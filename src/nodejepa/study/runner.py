@@ -143,7 +143,7 @@ def _prepare(folders: Folders) -> None:
             why = error.strerror
         if why:
             raise ConfigError(
-                f"cannot write there: {why}", where=str(folder), fix="Name a folder, or its place."
+                f"cannot write there: {why}", where=str(folder), fix="Name another with --out or --runs."
             )
     if folders.data_root is not None and not folders.data_root.is_dir():
         raise DataError(

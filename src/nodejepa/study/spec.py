@@ -95,7 +95,7 @@ def _expand(path: Path, kind: Kind, grid: Mapping[str, Any]) -> list[Cell]:
         ):
             trained = find_method(name).trained
             if kind != "probe" and not trained:
-                _refuse(path, f"{name} needs no training; there is nothing to measure in a study of {kind}")
+                raise ConfigError(f"{name} needs no training; a study of {kind} has nothing to measure")
             preset = grid["preset"] if trained else "default"
             cell = Cell(path.stem, kind, name, preset, dataset, split, seed, grid.get("variant"))
             cells.append(replace(cell, settings=grid.get("settings", {})) if trained else cell)

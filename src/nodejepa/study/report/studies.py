@@ -80,31 +80,30 @@ def study_chapter(folder: Path) -> Chapter:
         Text(tuple(progress_words(records, _planned(folder)))),
         *([Text(tuple(words))] if (words := comparison_words(named)) else []),
         *_pictures(named),
-        *_figures(folder, records),
-        *(SortableTable(table, choices=_CHOICES) for table in _tables(folder, records)),
+        *_rendered(folder, records),
         SortableTable(_cells_table(records), choices=_CHOICES, folded=True),
     )
     return Chapter(f"Study {name}", sections, subtitle=str(folder))
 
 
-def _tables(folder: Path, records: Sequence[Record]) -> list[Table]:
-    """The tables that ``nodejepa study render`` writes."""
+def _rendered(folder: Path, records: Sequence[Record]) -> list[Section]:
+    """The figures and tables that ``nodejepa study render`` writes."""
     if not records:
         return []
     kind = study_kind(records, folder.name)
-    return tables_of(kind, records, main_records(kind, records, folder))
+    main = main_records(kind, records, folder)
+    tables = [SortableTable(table, choices=_CHOICES) for table in tables_of(kind, records, main)]
+    return [*_figures(kind, records, main), *tables]
 
 
-def _figures(folder: Path, records: Sequence[Record]) -> list[Section]:
-    """The figures that ``nodejepa study render`` draws, where matplotlib is installed."""
-    if not records or find_spec("matplotlib") is None:
+def _figures(kind: str, records: Sequence[Record], main: Sequence[Record]) -> list[Section]:
+    if find_spec("matplotlib") is None:
         return []
     from nodejepa.study.figures.style import pictures
 
-    kind = study_kind(records, folder.name)
     found = {
         " ".join(figure.get_suptitle().split()) or name: pictures(figure, ("png",))["png"]
-        for name, figure in drawn_figures(kind, records, main_records(kind, records, folder))
+        for name, figure in drawn_figures(kind, records, main)
         if figure is not None
     }
     return (
