@@ -18,6 +18,7 @@ from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError, DataError
 from nodejepa.study.cell import Cell
 from nodejepa.study.encoders import encoder_folder
+from nodejepa.study.estimate import Remaining
 from nodejepa.study.measure import source_hash
 from nodejepa.study.records import append_record, read_records
 from nodejepa.study.runner import NO_DATA, Folders, Plan, make_plan, run_study
@@ -247,6 +248,17 @@ def test_estimates_learn_from_records_and_know_finished_encoders(folders: Folder
     folder.mkdir(parents=True)
     (folder / "model.safetensors").touch()
     assert make_plan(study(cell), folders).total_seconds < rough
+    append_record(folders.out, cell_record(replace(cell, seed=9), "done", scoring_seconds=500.0))
+    assert make_plan(study(cell), folders).total_seconds == pytest.approx(504)
+
+
+def test_what_is_left_is_corrected_by_the_pace_so_far() -> None:
+    remaining = Remaining({"a": 1000.0, "b": 1000.0, "c": 400.0, "d": 400.0}, jobs=2)
+    assert remaining.after("a", 1.0, measured=False) == pytest.approx(900 * 122 / 120)  # others took it
+    # 1000 s were expected and two workers were busy for 250 s each: about twice as fast
+    assert remaining.after("b", 250.0, measured=True) == pytest.approx(400 * (500 + 120) / (1000 + 120))
+    assert remaining.after("c", 450.0, measured=True) == pytest.approx(200 * (900 + 120) / (1400 + 120))
+    assert remaining.after("d", 600.0, measured=True) == 0.0
 
 
 def test_efficiency_cells_time_a_few_epochs_and_extrapolate(folders: Folders) -> None:

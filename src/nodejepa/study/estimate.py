@@ -24,34 +24,55 @@ _PACE = {
     "cca-ssg": 0.2,
     "supervised-gcn": 0.1,
 }
-_PROBE_SECONDS = 10.0  # start of a process, loading, both probes
+_START_SECONDS = 4.0  # start of a process, loading a graph
+_PROBE_SECONDS = 6.0  # both probes
 _PATIENCES = 10  # a run that may stop early is taken to last so many times its patience
-_FINETUNE_EPOCHS = 400  # with and without pretraining, before early stopping
+_FINETUNE_EPOCHS = 150  # with and without pretraining, before early stopping
+_DOUBT_SECONDS = 120.0  # an estimate is not corrected by much before so long was measured
 
 
 class Estimator:
     """Seconds of a cell, learned from what was measured before."""
 
     def __init__(self, records: Iterable[Mapping[str, Any]], runs: Path) -> None:
-        paces: dict[str, list[float]] = {}
-        for record in records:
-            if record.get("epoch_seconds") and record["dataset"] in CATALOGUE:
-                pace = record["epoch_seconds"] / _work(record["dataset"])
-                paces.setdefault(record["method"], []).append(pace)
-        self._pace = _PACE | {method: statistics.median(seen) for method, seen in paces.items()}
+        known = [record for record in records if record["dataset"] in CATALOGUE]
+        self._pace = _PACE | _medians(
+            (r["method"], r["epoch_seconds"] / _work(r["dataset"])) for r in known if r.get("epoch_seconds")
+        )
+        self._scoring = _medians(
+            (r["dataset"], r["scoring_seconds"]) for r in known if r.get("scoring_seconds")
+        )
         self._runs = runs
 
     def seconds(self, cell: Cell) -> float:
         """An encoder that is already there costs nothing."""
         epoch = self._pace.get(cell.method, 0.2) * _work(cell.dataset)
         if cell.kind == "efficiency":
-            return _PROBE_SECONDS + TIMED_EPOCHS * epoch
+            return _START_SECONDS + TIMED_EPOCHS * epoch
         there = Run(encoder_folder(cell, self._runs)).model.exists()
         epochs = cell.epochs if cell.patience is None else min(cell.epochs, _PATIENCES * cell.patience)
-        seconds = _PROBE_SECONDS + (0.0 if there else epochs * epoch)
+        return _START_SECONDS + (0.0 if there else epochs * epoch) + self._scoring_seconds(cell)
+
+    def _scoring_seconds(self, cell: Cell) -> float:
+        if cell.dataset in self._scoring:
+            return self._scoring[cell.dataset]
         if cell.kind == "finetune":
-            seconds += _FINETUNE_EPOCHS * self._pace["supervised-gcn"] * _work(cell.dataset)
-        return seconds
+            return _PROBE_SECONDS + _FINETUNE_EPOCHS * self._pace["supervised-gcn"] * _work(cell.dataset)
+        return _PROBE_SECONDS
+
+
+class Remaining:
+    """How long the rest takes: the estimate, corrected by how wrong it was so far."""
+
+    def __init__(self, estimates: Mapping[str, float], jobs: int) -> None:
+        self._left, self._jobs, self._done = dict(estimates), jobs, 0.0
+
+    def after(self, key: str, elapsed: float, *, measured: bool) -> float:
+        """Seconds left when the cell is over and so much time is gone since the start."""
+        estimate = self._left.pop(key)
+        self._done += estimate if measured else 0.0  # what others measured says nothing about our pace
+        correction = (elapsed * self._jobs + _DOUBT_SECONDS) / (self._done + _DOUBT_SECONDS)
+        return sum(self._left.values()) * correction / self._jobs
 
 
 def in_words(seconds: float) -> str:
@@ -65,3 +86,10 @@ def _work(dataset: str) -> float:
     """Millions of units: a dense row counts 256, an edge counts 4."""
     entry = CATALOGUE[dataset]
     return (256 * entry.nodes + 4 * entry.edges) / 1e6
+
+
+def _medians(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
+    seen: dict[str, list[float]] = {}
+    for name, value in pairs:
+        seen.setdefault(name, []).append(value)
+    return {name: statistics.median(values) for name, values in seen.items()}

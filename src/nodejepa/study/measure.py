@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import statistics
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -33,12 +34,14 @@ def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:
         found = _efficiency(cell, dataset)
     else:
         method, embeddings = _embed(cell, dataset, split, runs)
+        embedded = time.monotonic()
         found = _training(method) | _probe(embeddings, dataset, split)
         if cell.kind == "finetune":
             found |= _finetune(cell, method, dataset, split, runs)
         elif find_method(cell.method).supervised:
             head = score_head(method, dataset, split)
             found |= {"head_test_accuracy": head.test_accuracy, "head_val_accuracy": head.val_accuracy}
+        found["scoring_seconds"] = round(time.monotonic() - embedded, 1)
     return {
         **found,
         "split_hash": split.hash,

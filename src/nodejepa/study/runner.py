@@ -19,7 +19,7 @@ from nodejepa.data.catalogue import CATALOGUE, load_dataset
 from nodejepa.errors import ConfigError, DataError
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.study.cell import Cell
-from nodejepa.study.estimate import Estimator, in_words
+from nodejepa.study.estimate import Estimator, Remaining, in_words
 from nodejepa.study.records import append_record, finished, read_records
 from nodejepa.study.spec import StudySpec
 from nodejepa.study.worker import FAILED, MEASURED, TAKEN, cell_record, keep_failure
@@ -101,20 +101,21 @@ def run_study(
     outcome = Outcome()
     cells = _with_data(plan.cells, folders, outcome, say)
     seconds = dict(zip((cell.key for cell in plan.cells), plan.seconds, strict=True))
-    left = sum(seconds[cell.key] for cell in cells)
-    announce_duration("The study", left / jobs)
+    estimates = {cell.key: seconds[cell.key] for cell in cells}
+    announce_duration("The study", sum(estimates.values()) / jobs)
+    remaining = Remaining(estimates, jobs)
     order = _Orders(folders, threads or max(1, _cores() // jobs), retry_failed)
     started = time.monotonic()
     with progress_bar("Cells", total=len(cells)) as advance, _pool(jobs, order) as pool:
         futures = {pool.submit(order.measure, cell): cell for cell in cells}
         for number, future in enumerate(as_completed(futures), start=1):
             cell, (code, said) = futures[future], future.result()
-            left -= seconds[cell.key]
             _count(outcome, cell, code, said, folders)
-            advance(1, note=f"about {in_words(left / jobs)} left; last: {cell.label}")
-            spent = in_words(time.monotonic() - started)
+            spent = time.monotonic() - started
+            left = f"about {in_words(remaining.after(cell.key, spent, measured=code != TAKEN))} left"
+            advance(1, note=f"{left}; last: {cell.label}")
             ended = {MEASURED: "done", TAKEN: "left to others"}.get(code, "FAILED")
-            say(f"[{number}/{len(cells)}, {spent}] {ended}: {cell.label}")
+            say(f"[{number}/{len(cells)}, {in_words(spent)}, {left}] {ended}: {cell.label}")
     return outcome
 
 
