@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nodejepa.errors import DataError
 from nodejepa.study.insert import refresh_page
+from nodejepa.study.records import read_records
 from nodejepa.study.render import render_study
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +71,35 @@ def test_committed_tables_and_figures_are_rebuilt_byte_for_byte(folder: Path, tm
         path for path in written if path.suffix == ".svg"
     ):  # png: also a matter of the system's zlib
         assert path.read_bytes() == (committed / path.name).read_bytes(), path.name
+
+
+def test_every_committed_figure_is_shown_and_every_shown_figure_is_there() -> None:
+    shown = {
+        (page.parent / link).resolve()
+        for page in PAGES
+        for link in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", page.read_text())
+    }
+    assert [path for path in shown if not path.is_file()] == []
+    committed = {path.name for path in ROOT.glob("studies/*/figures/*.png")}
+    assert committed == {path.name for path in shown if path.parent.name == "figures"}
+
+
+@pytest.mark.parametrize("name", ["collapse", "fewshot", "ablation", "finetune"])
+def test_encoders_that_were_loaded_again_score_as_in_the_main_study(name: str) -> None:
+    main = {_encoder(record): record for record in read_records(ROOT / "studies" / "main")}
+    again = [
+        r for r in read_records(ROOT / "studies" / name) if _encoder(r) in main and r["status"] == "done"
+    ]
+    assert len(again) > 20 or (name == "ablation" and again)
+    for record in again:
+        there = main[_encoder(record)]
+        for field in ("test_accuracy", "test_accuracy_paper_probe", "effective_rank", "mean_std"):
+            assert record[field] == there[field], (name, field, record["key"])
+
+
+def _encoder(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What says that two records are about the same weights and the same split."""
+    return record["config_hash"], record["method"], record["dataset"], record["split"], record["seed"]
 
 
 def test_there_are_pages_with_tables() -> None:

@@ -248,8 +248,10 @@ def test_estimates_learn_from_records_and_know_finished_encoders(folders: Folder
     folder.mkdir(parents=True)
     (folder / "model.safetensors").touch()
     assert make_plan(study(cell), folders).total_seconds < rough
-    append_record(folders.out, cell_record(replace(cell, seed=9), "done", scoring_seconds=500.0))
-    assert make_plan(study(cell), folders).total_seconds == pytest.approx(504)
+    probed = make_plan(study(cell), folders).total_seconds
+    tuned = replace(cell, kind="finetune")
+    append_record(folders.out, cell_record(replace(tuned, seed=9), "done", finetune_seconds=500.0))
+    assert make_plan(study(tuned), folders).total_seconds == pytest.approx(probed + 500)
 
 
 def test_what_is_left_is_corrected_by_the_pace_so_far() -> None:

@@ -39,8 +39,8 @@ class Estimator:
         self._pace = _PACE | _medians(
             (r["method"], r["epoch_seconds"] / _work(r["dataset"])) for r in known if r.get("epoch_seconds")
         )
-        self._scoring = _medians(
-            (r["dataset"], r["scoring_seconds"]) for r in known if r.get("scoring_seconds")
+        self._finetuning = _medians(
+            (r["dataset"], r["finetune_seconds"]) for r in known if r.get("finetune_seconds")
         )
         self._runs = runs
 
@@ -51,14 +51,12 @@ class Estimator:
             return _START_SECONDS + TIMED_EPOCHS * epoch
         there = Run(encoder_folder(cell, self._runs)).model.exists()
         epochs = cell.epochs if cell.patience is None else min(cell.epochs, _PATIENCES * cell.patience)
-        return _START_SECONDS + (0.0 if there else epochs * epoch) + self._scoring_seconds(cell)
+        seconds = _START_SECONDS + (0.0 if there else epochs * epoch) + _PROBE_SECONDS
+        return seconds + (self._finetune_seconds(cell.dataset) if cell.kind == "finetune" else 0.0)
 
-    def _scoring_seconds(self, cell: Cell) -> float:
-        if cell.dataset in self._scoring:
-            return self._scoring[cell.dataset]
-        if cell.kind == "finetune":
-            return _PROBE_SECONDS + _FINETUNE_EPOCHS * self._pace["supervised-gcn"] * _work(cell.dataset)
-        return _PROBE_SECONDS
+    def _finetune_seconds(self, dataset: str) -> float:
+        guess = _FINETUNE_EPOCHS * self._pace["supervised-gcn"] * _work(dataset)
+        return self._finetuning.get(dataset, guess)
 
 
 class Remaining:
