@@ -244,6 +244,11 @@ def test_estimates_learn_from_records_and_know_finished_encoders(folders: Folder
     slow = make_plan(study(cell), folders).total_seconds
     assert slow == pytest.approx(30_000, rel=0.01)
     assert rough < 100
+    variant = replace(cell, variant="C")
+    assert make_plan(study(variant), folders).total_seconds == slow  # nothing known but the method
+    append_record(folders.out, cell_record(replace(variant, seed=9), "done", epoch_seconds=200.0))
+    assert make_plan(study(variant), folders).total_seconds == pytest.approx(60_000, rel=0.01)
+    assert make_plan(study(cell), folders).total_seconds == slow
     folder = encoder_folder(cell, folders.runs)
     folder.mkdir(parents=True)
     (folder / "model.safetensors").touch()

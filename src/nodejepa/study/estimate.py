@@ -36,9 +36,9 @@ class Estimator:
 
     def __init__(self, records: Iterable[Mapping[str, Any]], runs: Path) -> None:
         known = [record for record in records if record["dataset"] in CATALOGUE]
-        self._pace = _PACE | _medians(
-            (r["method"], r["epoch_seconds"] / _work(r["dataset"])) for r in known if r.get("epoch_seconds")
-        )
+        trained = [record for record in known if record.get("epoch_seconds")]
+        self._pace = _PACE | _medians((r["method"], _pace(r)) for r in trained)
+        self._pace_of_variant = _medians((_variant(r["method"], r.get("variant")), _pace(r)) for r in trained)
         self._finetuning = _medians(
             (r["dataset"], r["finetune_seconds"]) for r in known if r.get("finetune_seconds")
         )
@@ -46,7 +46,8 @@ class Estimator:
 
     def seconds(self, cell: Cell) -> float:
         """An encoder that is already there costs nothing."""
-        epoch = self._pace.get(cell.method, 0.2) * _work(cell.dataset)
+        usual = self._pace.get(cell.method, 0.2)
+        epoch = self._pace_of_variant.get(_variant(cell.method, cell.variant), usual) * _work(cell.dataset)
         if cell.kind == "efficiency":
             return _START_SECONDS + TIMED_EPOCHS * epoch
         there = Run(encoder_folder(cell, self._runs)).model.exists()
@@ -84,6 +85,15 @@ def _work(dataset: str) -> float:
     """Millions of units: a dense row counts 256, an edge counts 4."""
     entry = CATALOGUE[dataset]
     return (256 * entry.nodes + 4 * entry.edges) / 1e6
+
+
+def _pace(record: Mapping[str, Any]) -> float:
+    seconds: float = record["epoch_seconds"]
+    return seconds / _work(record["dataset"])
+
+
+def _variant(method: str, variant: str | None) -> str:
+    return f"{method}/{variant}"
 
 
 def _medians(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
