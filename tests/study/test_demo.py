@@ -34,6 +34,10 @@ def test_demo_scores_every_method_and_writes_its_files(tmp_path, monkeypatch):
     table, drawn = data["chapters"][0]["sections"][2], data["chapters"][2]["sections"][1]
     assert table["rows"][1][2][0] == f"{sgc.few_shot[SHOTS[0]].test_accuracy_mean:.1f} (1)"
     assert len(drawn["ids"]) == demo.dataset.graph.num_nodes
+    predicted, labels = np.array(drawn["predicted"]), np.array(drawn["labels"])
+    tested = predicted >= 0
+    right = 100 * np.mean(predicted[tested] == labels[tested])
+    assert right == pytest.approx(sgc.few_shot[20].scores[0].test_accuracy)
 
 
 def test_the_demo_graph_comes_back_from_its_files(tmp_path):

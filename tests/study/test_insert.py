@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,19 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, text: str, message: str) ->
     with pytest.raises(DataError, match=message):
         refresh_page(tmp_path / "page.md")
     assert (tmp_path / "page.md").read_text() == text
+
+
+def test_a_mistyped_page_is_found_before_anything_is_drawn(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from nodejepa.cli import main
+
+    shutil.copy(ROOT / "studies" / "main" / "records.jsonl", tmp_path)
+    with pytest.raises(SystemExit) as left:
+        main(["study", "render", str(tmp_path), "--page", str(tmp_path / "none.md")])
+    assert left.value.code == 2
+    assert "cannot read the page: No such file" in capfd.readouterr().err
+    assert not (tmp_path / "tables").exists()
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_records_that_fit_no_table_are_refused(tmp_path: Path, wrong: dict[str, 
         require_names([whole, {**whole, **wrong} if wrong else {}], tmp_path)
 
 
-@pytest.mark.parametrize("line", ["{", "[]", "nonsense", '{"a": 1', '{"a": "\\ud800"}'])
+@pytest.mark.parametrize("line", ["", "{", "[]", "nonsense", '{"a": 1', '{"a": "\\ud800"}'])
 def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
     append_record(tmp_path, record("raw", 1))
     with (tmp_path / "records.jsonl").open("a") as file:

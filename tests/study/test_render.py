@@ -16,6 +16,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from nodejepa.errors import DataError, NodeJEPAError
+from nodejepa.study.figures.differences import OUTCOMES
 from nodejepa.study.figures.style import house_style
 from nodejepa.study.looks import look
 from nodejepa.study.names import FLOORS, SELF_SUPERVISED
@@ -82,6 +83,16 @@ def test_a_study_with_one_cell_renders(tmp_path, kind):
     assert all(path.stat().st_size for path in written)
 
 
+@pytest.mark.parametrize("methods", [("raw",), ("raw", "sgc"), ("sgc", "nodejepa"), ("dgi",)])
+@pytest.mark.parametrize("kind", ["main", "collapse"])
+def test_a_study_stopped_after_its_first_methods_is_drawn(kind, methods):
+    records = [one for one in made_up(kind, ("photo", "cs"), 2) if one["method"] in methods]
+    with house_style():
+        drawn = {name for name, make in figures_of(kind, records).items() if make() is not None}
+    assert "mean-std" in drawn
+    assert ("effective-rank" in drawn) == bool({"nodejepa", "dgi"} & set(methods))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_data_no_figure(kind):
     records = [{**r, "status": "not run"} for r in made_up(kind, ("photo", "arxiv"), 1)]
@@ -131,6 +142,13 @@ def test_no_two_methods_look_alike():
     looks = [look(name) for name in (*SELF_SUPERVISED, *FLOORS, "supervised-gcn")]
     for part in ("colour", "marker"):
         assert len({getattr(one, part) for one in looks}) == len(looks)
+    assert not {one.colour for one in looks} & {colour for _, colour, _ in OUTCOMES}
+
+
+def test_bars_of_all_panels_of_a_logarithmic_axis_compare():
+    with house_style():
+        figure = figures_of("efficiency", made_up("efficiency", ("photo", "arxiv"), 2))["total-time"]()
+    assert len({panel.get_xlim() for panel in figure.axes}) == 1
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if FIGURES[kind]])

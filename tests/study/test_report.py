@@ -443,6 +443,11 @@ def test_mistakes_are_explained(tmp_path, make, error, says):
         build_report(make(tmp_path))
 
 
+def test_a_graph_is_named_for_nothing(tmp_path):
+    with pytest.raises(NodeJEPAError, match=r"a graph is named \(digits\), but there is no run"):
+        build_report([write_records(tmp_path, [])], dataset="digits")
+
+
 def broken(folder, name, text):
     (folder / name).write_text(text)
     return folder

@@ -4,3 +4,8 @@ from rich.console import Console
 
 stdout = Console()
 stderr = Console(stderr=True)
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 cell``, ``2 cells``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nodejepa.cli.catalogue import DataRoot
-from nodejepa.cli.screen import stderr, stdout
+from nodejepa.cli.screen import counted, stderr, stdout
 from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def run(
     data_root: DataRoot = None,
 ) -> None:
     """Measure every cell of a study that has no record yet. Stop it any time; the same command goes on."""
-    from nodejepa.study.runner import Folders, check_jobs, make_plan, run_study
+    from nodejepa.study.runner import Folders, check_data_root, check_jobs, make_plan, run_study
     from nodejepa.study.seeds import parse_seeds
     from nodejepa.study.spec import load_spec
 
@@ -88,6 +88,7 @@ def run(
     plan = make_plan(spec, folders, retry_failed=retry_failed, wanted=wanted)
     stderr.print(Text(f"{spec.name}: {spec.summary}"), soft_wrap=True)
     check_jobs(plan, jobs)
+    check_data_root(folders)
     if dry_run:
         _show(plan, jobs, data_root)
         return
@@ -101,8 +102,9 @@ def run(
     )
     stderr.print(
         Text(
-            f"{outcome.measured} cells measured, {plan.measured} were there before, {outcome.failed} failed, "
-            f"{outcome.not_run} without data, {outcome.elsewhere} taken by another runner. "
+            f"{counted(outcome.measured, 'cell')} measured, {plan.measured} were there before, "
+            f"{outcome.failed} failed, {outcome.not_run} without data, "
+            f"{outcome.elsewhere} taken by another runner. "
             f"Records: {folders.out / 'records.jsonl'}"
         ),
         soft_wrap=True,
@@ -124,9 +126,11 @@ def render(
     ] = None,
 ) -> None:
     """Rebuild every table and figure of a study from its records."""
-    from nodejepa.study.insert import refresh_page
+    from nodejepa.study.insert import read_page, refresh_page
     from nodejepa.study.render import render_study
 
+    for name in page or []:
+        read_page(name)  # a mistyped one is found before the work
     for path in [*render_study(folder), *(page for page in page or [] if refresh_page(page))]:
         stdout.print(Text(str(path)), soft_wrap=True)
 
@@ -148,7 +152,7 @@ def _show(plan: Plan, jobs: int, data_root: Path | None) -> None:
     possible = sum(s for cell, s in zip(plan.cells, plan.seconds, strict=True) if cell.dataset in here)
     stdout.print(table)
     stdout.print(
-        f"{len(plan.cells)} cells left, {plan.measured} measured: "
-        f"about {in_words(possible / jobs)} with {jobs} job(s) for those whose graph is here. "
+        f"{counted(len(plan.cells), 'cell')} left, {plan.measured} measured: about "
+        f"{in_words(possible / jobs)} with {counted(jobs, 'job')} for those whose graph is here. "
         "A rough figure until some cells of each method are measured."
     )

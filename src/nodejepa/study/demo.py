@@ -20,7 +20,7 @@ from nodejepa.io import write_embeddings
 from nodejepa.methods import METHODS, make_method
 from nodejepa.progress import progress_bar
 from nodejepa.study.report import footer, write_report
-from nodejepa.study.report.maps import embedding_map
+from nodejepa.study.report.maps import embedding_map, predict_test_nodes
 from nodejepa.study.report.runs import training_curves, verdict
 from nodejepa.study.report.sections import Chapter, Dot, DotPlot, Report, Section, SortableTable, Text
 from nodejepa.study.statistics import Summary
@@ -66,7 +66,7 @@ def run_demo(
     rows = tuple(_row(dataset, method, Path(out), draws, seed) for method in methods)
     comparison = compare_with_floors({row.method: row.few_shot for row in rows})
     report = Path(out) / "report.html"
-    write_report(demo_report(dataset, rows, comparison, draws), report)
+    write_report(demo_report(dataset, rows, comparison, draws=draws, seed=seed), report)
     return Demo(dataset, rows, comparison, report, files)
 
 
@@ -124,7 +124,9 @@ def accuracy(result: ProbeResult) -> str:
     return f"{result.test_accuracy_mean:.1f}" + (f" ± {spread:.1f}" if spread is not None else "")
 
 
-def demo_report(dataset: Dataset, rows: Sequence[DemoRow], comparison: str, draws: int) -> Report:
+def demo_report(
+    dataset: Dataset, rows: Sequence[DemoRow], comparison: str, *, draws: int, seed: int
+) -> Report:
     """Scores and what they mean, then a chapter a method with its verdict, training and map."""
     graph = dataset.graph
     how = (
@@ -135,7 +137,7 @@ def demo_report(dataset: Dataset, rows: Sequence[DemoRow], comparison: str, draw
     chapters = [Chapter("Scores", (words, _dots(rows), SortableTable(_scores_table(rows))))]
     with progress_bar("Maps", total=len(rows)) as advance:
         for row in rows:
-            chapters.append(Chapter(row.method, _sections(dataset, row), METHODS[row.method].summary))
+            chapters.append(Chapter(row.method, _sections(dataset, row, seed), METHODS[row.method].summary))
             advance(note=row.method)
     subtitle = (
         f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges (both directions), "
@@ -144,12 +146,23 @@ def demo_report(dataset: Dataset, rows: Sequence[DemoRow], comparison: str, draw
     return Report(f"Demo: {dataset.name}", tuple(chapters), subtitle, footer())
 
 
-def _sections(dataset: Dataset, row: DemoRow) -> tuple[Section, ...]:
+def _sections(dataset: Dataset, row: DemoRow, seed: int) -> tuple[Section, ...]:
+    shots = max(SHOTS)
+    split = dataset.split(f"{shots}-30", seed=seed)
     found = embedding_map(
-        dataset.graph, row.embeddings, labels=dataset.labels, class_names=dataset.class_names
+        dataset.graph,
+        row.embeddings,
+        labels=dataset.labels,
+        class_names=dataset.class_names,
+        predicted=predict_test_nodes(row.embeddings, dataset, split),
     )
-    file = Text((f"Embeddings: {row.path.parent.name}/{row.path.name}, a row a node.",))
-    return (verdict(row.diagnostics), found, *training_curves(row.history), file)
+    words = Text(
+        (
+            f"Errors on the map are those of the classifier with {shots} labels per class, first draw.",
+            f"Embeddings: {row.path.parent.name}/{row.path.name}, a row a node.",
+        )
+    )
+    return (verdict(row.diagnostics), found, *training_curves(row.history), words)
 
 
 def _scores_table(rows: Sequence[DemoRow]) -> Table:

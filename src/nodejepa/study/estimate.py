@@ -10,7 +10,7 @@ from typing import Any
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.study.cell import Cell
 from nodejepa.study.encoders import encoder_folder
-from nodejepa.study.measure import TIMED_EPOCHS
+from nodejepa.study.measure import TIMED_EPOCHS, TIMED_SECONDS
 from nodejepa.training.run import Run
 
 # Seconds of an epoch per million units of work (see _work), one thread: the order of magnitude seen when the
@@ -47,16 +47,18 @@ class Estimator:
     def seconds(self, cell: Cell) -> float:
         """An encoder that is already there costs nothing."""
         usual = self._pace.get(cell.method, 0.2)
-        epoch = self._pace_of_variant.get(_variant(cell.method, cell.variant), usual) * _work(cell.dataset)
+        work = _work(cell.dataset, cell.config)
+        epoch = self._pace_of_variant.get(_variant(cell.method, cell.variant), usual) * work
         if cell.kind == "efficiency":
-            return _START_SECONDS + TIMED_EPOCHS * epoch
+            again = TIMED_SECONDS if TIMED_EPOCHS * epoch < TIMED_SECONDS else 0.0
+            return _START_SECONDS + TIMED_EPOCHS * epoch + again
         there = Run(encoder_folder(cell, self._runs)).model.exists()
         epochs = cell.epochs if cell.patience is None else min(cell.epochs, _PATIENCES * cell.patience)
         seconds = _START_SECONDS + (0.0 if there else epochs * epoch) + _PROBE_SECONDS
         return seconds + (self._finetune_seconds(cell.dataset) if cell.kind == "finetune" else 0.0)
 
     def _finetune_seconds(self, dataset: str) -> float:
-        guess = _FINETUNE_EPOCHS * self._pace["supervised-gcn"] * _work(dataset)
+        guess = _FINETUNE_EPOCHS * self._pace["supervised-gcn"] * _work(dataset, {})
         return self._finetuning.get(dataset, guess)
 
 
@@ -81,15 +83,16 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _work(dataset: str) -> float:
-    """Millions of units: a dense row counts 256, an edge counts 4."""
+def _work(dataset: str, config: Mapping[str, Any]) -> float:
+    """Millions of units: a dense row counts 256, an edge 4, a pair of nodes under attention 0.08."""
     entry = CATALOGUE[dataset]
-    return (256 * entry.nodes + 4 * entry.edges) / 1e6
+    pairs = entry.nodes**2 if config.get("predictor", {}).get("kind") == "attention" else 0
+    return (256 * entry.nodes + 4 * entry.edges + 0.08 * pairs) / 1e6
 
 
 def _pace(record: Mapping[str, Any]) -> float:
     seconds: float = record["epoch_seconds"]
-    return seconds / _work(record["dataset"])
+    return seconds / _work(record["dataset"], record.get("config", {}))
 
 
 def _variant(method: str, variant: str | None) -> str:

@@ -18,11 +18,22 @@ _PLACE = re.compile(r"(<!-- table (?P<path>\S+) -->\n)(?P<body>.*?)(<!-- end -->
 
 def refresh_page(page: str | Path) -> bool:
     """Put the tables that a page names (relative to itself) into their places; True if it changed."""
-    page = Path(page)
+    text = read_page(page)
+    refreshed = _PLACE.sub(lambda place: place[1] + _body(Path(page), place["path"]) + place[4], text)
+    if refreshed != text:
+        write_text(Path(page), refreshed)
+    return refreshed != text
+
+
+def read_page(page: str | Path) -> str:
+    """The text of a page; refused if it has no place for a table."""
     try:
-        text = page.read_text(encoding="utf-8")
+        text = Path(page).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read the page: {error}", where=str(page)) from None
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise DataError(
+            f"cannot read the page: {why}", where=str(page), fix="Name a Markdown page, e.g. docs/results.md."
+        ) from None
     places = _PLACE.findall(text)
     if not places or len(places) != text.count("<!-- table "):
         raise DataError(
@@ -30,10 +41,7 @@ def refresh_page(page: str | Path) -> bool:
             where=str(page),
             fix="Write <!-- table PATH.md --> and, on a line below, <!-- end -->.",
         )
-    refreshed = _PLACE.sub(lambda place: place[1] + _body(page, place["path"]) + place[4], text)
-    if refreshed != text:
-        write_text(page, refreshed)
-    return refreshed != text
+    return text
 
 
 def _body(page: Path, path: str) -> str:

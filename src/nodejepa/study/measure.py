@@ -24,6 +24,7 @@ from nodejepa.study.records import Record
 from nodejepa.study.scratch import scratch_score
 
 TIMED_EPOCHS = 6  # of an efficiency cell; the first also warms up and is not counted
+TIMED_SECONDS = 5.0  # so many more epochs where they are short
 
 
 def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:
@@ -43,6 +44,7 @@ def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:
     return {
         **found,
         "split_hash": split.hash,
+        "split_sizes": [len(split.train), len(split.val), len(split.test)],
         "graph_hash": dataset.graph.content_hash,
         "threads": torch.get_num_threads(),
         "versions": versions(),
@@ -115,8 +117,24 @@ def _finetune(cell: Cell, method: Any, dataset: Dataset, split: Split, runs: Pat
 
 def _efficiency(cell: Cell, dataset: Dataset) -> Record:
     """Median seconds of a few epochs, and what the whole training would take at that pace."""
-    whole = cell.epochs
-    few = min(whole, TIMED_EPOCHS)
+    seconds, memory = _time_epochs(cell, dataset, TIMED_EPOCHS)
+    in_time = int(TIMED_SECONDS / statistics.median(seconds))
+    if in_time > len(seconds):  # short epochs are soon disturbed: more of them
+        seconds, _ = _time_epochs(cell, dataset, 1 + in_time)
+    epoch_seconds = statistics.median(seconds)
+    return {
+        "epochs": cell.epochs,
+        "timed_epochs": len(seconds),
+        "epoch_seconds": round(epoch_seconds, 4),
+        "epoch_seconds_range": [round(min(seconds), 4), round(max(seconds), 4)],
+        "total_seconds": round(epoch_seconds * cell.epochs, 1),
+        "peak_memory_mb": memory,
+    }
+
+
+def _time_epochs(cell: Cell, dataset: Dataset, count: int) -> tuple[list[float], float]:
+    """Seconds of each epoch behind the first, which also warms up, and the peak memory of the process."""
+    few = min(cell.epochs, count)
     estimator: Any = make_estimator(
         cell.method,
         preset=cell.preset,
@@ -128,12 +146,5 @@ def _efficiency(cell: Cell, dataset: Dataset) -> Record:
         estimator.fit(dataset.graph, labels=dataset.labels, split=dataset.split(cell.split, seed=cell.seed))
     else:
         estimator.fit(dataset.graph)
-    seconds = [epoch["seconds"] for epoch in estimator.history_][1 if few > 1 else 0 :]
-    epoch_seconds = statistics.median(seconds)
-    return {
-        "epochs": whole,
-        "timed_epochs": len(seconds),
-        "epoch_seconds": round(epoch_seconds, 4),
-        "total_seconds": round(epoch_seconds * whole, 1),
-        "peak_memory_mb": round(estimator.history_[-1]["peak_memory_mb"], 1),
-    }
+    seconds = [epoch["seconds"] for epoch in estimator.history_]
+    return seconds[1:] or seconds, round(estimator.history_[-1]["peak_memory_mb"], 1)

@@ -98,6 +98,8 @@ def _is_done(record: Mapping[str, Any]) -> bool:
 
 
 def _parse(line: bytes) -> Record:
+    if not line.strip():
+        raise ValueError("it is empty")
     record = json.loads(line)
     if not isinstance(record, dict):
         raise ValueError("not an object")

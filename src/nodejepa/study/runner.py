@@ -25,6 +25,7 @@ from nodejepa.study.spec import StudySpec
 from nodejepa.study.worker import FAILED, MEASURED, TAKEN, cell_record, keep_failure
 
 _ENDED_BY_SOMEBODY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # no fault of the cell: left for later
+_QUIET_LOAD = 0.5
 NO_DATA = "not run here: data not available offline"
 
 
@@ -97,7 +98,9 @@ def run_study(
         say: told about each finished cell.
     """
     check_jobs(plan, jobs)
-    _prepare(folders)
+    check_data_root(folders)
+    _make_folders(folders)
+    _warn_if_busy(plan, say)
     outcome = Outcome()
     cells = _with_data(plan.cells, folders, outcome, say)
     seconds = dict(zip((cell.key for cell in plan.cells), plan.seconds, strict=True))
@@ -130,12 +133,30 @@ def check_jobs(plan: Plan, jobs: int) -> None:
         )
 
 
+def _warn_if_busy(plan: Plan, say: Callable[[str], None]) -> None:
+    load = os.getloadavg()[0]
+    if load > _QUIET_LOAD and any(cell.kind == "efficiency" for cell in plan.cells):
+        say(
+            f"The machine is not quiet (load average {load:.1f}): times measured now are too long. "
+            "Stop, end what else is running, wait a minute, and run this again."
+        )
+
+
 def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _prepare(folders: Folders) -> None:
-    """Find out now what would make every cell fail."""
+def check_data_root(folders: Folders) -> None:
+    """Refuse a mistyped folder of data, in which every cell would miss its graph."""
+    if folders.data_root is not None and not folders.data_root.is_dir():
+        raise DataError(
+            "there is no such folder of data",
+            where=str(folders.data_root),
+            fix="Correct --data-root; create the folder if graphs are to be downloaded into it.",
+        )
+
+
+def _make_folders(folders: Folders) -> None:
     for folder in (folders.out, folders.runs):
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -146,12 +167,6 @@ def _prepare(folders: Folders) -> None:
             raise ConfigError(
                 f"cannot write there: {why}", where=str(folder), fix="Name another with --out or --runs."
             )
-    if folders.data_root is not None and not folders.data_root.is_dir():
-        raise DataError(
-            "there is no such folder of data",
-            where=str(folders.data_root),
-            fix="Correct --data-root; create the folder if graphs are to be downloaded into it.",
-        )
 
 
 class _Orders:

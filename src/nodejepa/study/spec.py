@@ -30,13 +30,14 @@ from typing import Any, NoReturn, get_args
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.data.splits import parse_split_name
 from nodejepa.errors import ConfigError, EvaluationError
-from nodejepa.methods import find_method
+from nodejepa.methods import METHODS, find_method
 from nodejepa.study.cell import Cell, Kind
 from nodejepa.study.seeds import parse_seeds
 
 _GRID = {"methods": list, "preset": str, "datasets": list, "splits": list, "seeds": str}
 _OPTIONAL = {"settings": dict, "variant": str}
 _QUICK = {"datasets": list, "seeds": str, "settings": dict, "splits": list}
+_IN_WORDS: dict[type, str] = {str: "a text in quotes", list: "a list", dict: "a table"}
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def load_spec(path: str | Path, *, quick: bool = False) -> StudySpec:
         if not isinstance(grid, dict):
             _refuse(path, "each [[grid]] must be a table")
         _check_keys(path, grid, _GRID, _OPTIONAL)
+        _check_settings(path, grid)
         cells += _expand(path, values["kind"], _shrink(grid, reduced) if quick and reduced else grid)
     by_key = {cell.key: cell for cell in cells}  # quick sizes make grids overlap
     return StudySpec(path.stem, values["summary"], values["kind"], tuple(_interleave(by_key.values())))
@@ -85,6 +87,8 @@ def _expand(path: Path, kind: Kind, grid: Mapping[str, Any]) -> list[Cell]:
     for dataset in grid["datasets"]:
         if dataset not in CATALOGUE:
             _refuse(path, f"no graph is called {dataset!r}; known are {', '.join(CATALOGUE)}")
+        if "official" in grid["splits"] and CATALOGUE[dataset].default_split != "official":
+            _refuse(path, f'{dataset} has no official split; use "20-30" or "random-10-10-80"')
     try:
         for split in grid["splits"]:
             if split != "official":
@@ -103,6 +107,14 @@ def _expand(path: Path, kind: Kind, grid: Mapping[str, Any]) -> list[Cell]:
     except (ConfigError, EvaluationError) as error:
         _refuse(path, str(error))
     return cells
+
+
+def _check_settings(path: Path, grid: Mapping[str, Any]) -> None:
+    """In a mixed grid settings are for those that train; alone, a floor would hide every mistake in them."""
+    if grid.get("settings") and all(
+        name in METHODS and not METHODS[name].trained for name in grid["methods"]
+    ):
+        _refuse(path, f"{' and '.join(grid['methods'])} need no training and take no settings")
 
 
 def _shrink(grid: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +141,7 @@ def _check_keys(
         if name not in known:
             _refuse(path, f"{name!r} is unknown; known are {', '.join(known)}")
         if not isinstance(value, known[name]):
-            _refuse(path, f"{name} must be a {known[name].__name__}, not {value!r}")
+            _refuse(path, f"{name} must be {_IN_WORDS[known[name]]}, not {value!r}")
         if isinstance(value, list) and not value:
             _refuse(path, f"{name} is empty")
         for item in value if isinstance(value, list) and name != "grid" else []:

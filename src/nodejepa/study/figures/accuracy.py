@@ -70,6 +70,6 @@ def average_rank_figure(records: Sequence[Record]) -> Figure | None:
     panel.set_xlim(0, len(order) + 0.8)
     where = ", ".join(dataset_name(d) for d in ranking.datasets)
     title = f"Average rank among self-supervised methods, fair probe ({where})"
-    explain(figure, title, [paper_handle()] if shown else [])
+    explain(figure, title, [paper_handle("paper's accuracies on these graphs")] if shown else [])
     panel.set_xlabel("average rank (1 is best)")
     return figure

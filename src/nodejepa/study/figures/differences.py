@@ -16,7 +16,7 @@ from nodejepa.study.names import JEPA, dataset_name, method_name
 from nodejepa.study.selection import Record, by_method_and_dataset, datasets_of, methods_of, values_by
 from nodejepa.study.statistics import compare
 
-_OUTCOMES = (("win", "#0072B2", ""), ("tie", "#DDDDDD", ""), ("loss", "#E69F00", "///"))
+OUTCOMES = (("win", "#332288", ""), ("tie", "#E6E6E6", ""), ("loss", "#AA4499", "///"))  # no method's
 _REFERENCE = "graphmae"
 
 
@@ -35,7 +35,7 @@ def wins_figure(records: Sequence[Record]) -> Figure | None:
         for row, opponent in enumerate(opponents):
             outcomes = [c.outcome() for c in found[variant] if c.opponent == opponent]
             left = 0
-            for kind, colour, hatch in _OUTCOMES:
+            for kind, colour, hatch in OUTCOMES:
                 count = outcomes.count(kind)  # type: ignore[arg-type]
                 if count:
                     panel.barh(
@@ -48,7 +48,7 @@ def wins_figure(records: Sequence[Record]) -> Figure | None:
                         ha="center",
                         va="center",
                         fontsize=9,
-                        color="white" if kind == "win" else "black",
+                        color="black" if kind == "tie" else "white",
                         bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.0},
                     )
                 left += count
@@ -58,7 +58,7 @@ def wins_figure(records: Sequence[Record]) -> Figure | None:
         panel.set_xlabel("graphs")
     handles = [
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=kind)
-        for kind, colour, hatch in _OUTCOMES
+        for kind, colour, hatch in OUTCOMES
     ]
     explain(figure, "Significant differences, fair probe (p < 0.05 after Holm's correction)", handles)
     return figure

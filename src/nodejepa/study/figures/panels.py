@@ -84,8 +84,7 @@ def bar_panels(
         paper: the paper's value, if it has one.
         floors: best floor of each graph, drawn as a dashed line.
     """
-    if log:
-        scores = {place: score for place, score in scores.items() if score.mean > 0}
+    scores = {p: score for p, score in scores.items() if p[0] in methods and (score.mean > 0 or not log)}
     panels_of = [d for d in datasets if any(place[1] == d for place in scores)]
     bars = [m for m in methods if any(place[0] == m for place in scores)]
     if not panels_of:
@@ -93,15 +92,16 @@ def bar_panels(
     figure, panels = panel_grid(
         [dataset_name(d) for d in panels_of], width=3.9, height=0.7 + 0.28 * len(bars)
     )
-    has_paper = False
+    printed_of = {place: value for place in scores if (value := paper(*place)) is not None}
     for panel, dataset in zip(panels, panels_of, strict=True):
         here = {m: scores[m, dataset] for m in bars if (m, dataset) in scores}
-        printed = {m: value for m in here if (value := paper(m, dataset)) is not None}
-        has_paper = has_paper or bool(printed)
-        reach = [score.mean + (score.std or 0) for score in here.values()] + [*printed.values()]
-        lows = [score.mean - (score.std or 0) * (not log) for score in here.values()] + [*printed.values()]
-        start = _start(lows, log) if log or not from_zero else 0.0
-        span = max(reach) - start or 1.0  # all may be zero
+        printed = {m: printed_of[m, dataset] for m in here if (m, dataset) in printed_of}
+        # panels share a logarithmic axis: cut off at a start of its own no bar could be held against another
+        drawn_scores, diamonds = (scores, printed_of) if log else (here, printed)
+        highs = [score.mean + (score.std or 0) for score in drawn_scores.values()] + [*diamonds.values()]
+        lows = [score.mean - (score.std or 0) * (not log) for score in drawn_scores.values()]
+        start = _start([*lows, *diamonds.values()], log) if log or not from_zero else 0.0
+        span = max(highs) - start or 1.0  # all may be zero
         for row, method in enumerate(bars):
             if method in here:
                 drawn = look(method)
@@ -119,14 +119,16 @@ def bar_panels(
             draw_floor(panel, floors[dataset])
         if log:
             panel.set_xscale("log")
-            panel.set_xlim(start, max(reach) * (max(reach) / start) ** 0.45)
-            log_ticks(panel.xaxis, start, max(reach))
+            panel.set_xlim(start, max(highs) * (max(highs) / start) ** 0.45)
+            log_ticks(panel.xaxis, start, max(highs))
         else:
             panel.set_xlim(start, start + 1.34 * span)
         name_rows(panel, [method_name(m) for m in bars], shown=is_first_of_row(panel))
         panel.set_xlabel(label if start == 0 or log else f"{label}, from {start:g}")
-    handles = [Line2D([], [], color="black", linewidth=1.0, label="± std; seeds in brackets")]
-    handles += [paper_handle()] if has_paper else []
+    spread = any(score.std for score in scores.values())
+    words = "± std; seeds in brackets" if spread else "seeds in brackets"
+    handles = [Line2D([], [], color="black", linewidth=1.0, linestyle="-" if spread else "", label=words)]
+    handles += [paper_handle()] if printed_of else []
     handles += [floor_handle()] if floors else []
     explain(figure, title, handles)
     return figure
@@ -165,8 +167,9 @@ def draw_bar(
 
 
 def log_ticks(axis: Axis, low: float, high: float) -> None:
-    """Plain numbers at 1, 2 and 5 of a decade, or at decades only where there are many."""
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 40 else (1.0,)))
+    """Plain numbers at 1, 2 and 5 of a decade; at decades, or every second, where there are many."""
+    steps = (1.0, 2.0, 5.0) if high / low < 40 else (1.0,)
+    axis.set_major_locator(LogLocator(base=10.0 if high / low < 2e4 else 100.0, subs=steps))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}" if value < 1 else f"{value:,.0f}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -183,10 +186,10 @@ def draw_paper(panel: Axes, values: Sequence[float], rows: Sequence[float]) -> N
     panel.plot(values, rows, color="white", linestyle="", marker="D", markersize=5, markeredgecolor="black")
 
 
-def paper_handle() -> Line2D:
+def paper_handle(label: str = "paper") -> Line2D:
     """The legend's entry for the paper's values."""
     look = {"marker": "D", "markersize": 5, "markeredgecolor": "black"}
-    return Line2D([], [], color="white", linestyle="", label="paper", **look)  # type: ignore[arg-type]
+    return Line2D([], [], color="white", linestyle="", label=label, **look)  # type: ignore[arg-type]
 
 
 def floor_handle() -> Line2D:

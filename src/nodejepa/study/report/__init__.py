@@ -47,6 +47,11 @@ def build_report(
                 fix="Name a folder with model.safetensors or config.json (nodejepa pretrain --out) or with "
                 "records.jsonl (nodejepa study run).",
             )
+    if dataset is not None and not any(is_run_folder(folder) for folder in folders):
+        raise NodeJEPAError(
+            f"a graph is named ({dataset}), but there is no run whose embeddings a map could show",
+            fix="Leave --dataset out, or name a run folder as well.",
+        )
     chapters: list[Chapter] = []
     with progress_bar("Report", total=len(folders)) as advance:
         for folder in folders:

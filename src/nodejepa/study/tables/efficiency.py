@@ -26,6 +26,8 @@ from nodejepa.study.table import (
 )
 from nodejepa.study.tables.wording import SEEDS
 
+_NO_CURRICULUM = "NodeJEPA is timed at the final mask ratio and hops of its curriculum."
+
 
 def efficiency_table(records: Sequence[Record]) -> Table:
     """Seconds of the whole training in the paper and here, seconds an epoch, epochs and memory."""
@@ -74,7 +76,13 @@ def efficiency_table(records: Sequence[Record]) -> Table:
             "Ours: total is the median of a few epochs times their number: without what is computed once "
             "before the first, and without early stopping, by which the supervised GCN may need fewer. Peak "
             "memory is that of the whole process, loading included. Floors train nothing and are left out.",
+            *([_NO_CURRICULUM] if any(_without_curriculum(record) for record in records) else []),
             SEEDS,
             *unfinished_notes(records),
         ),
     )
+
+
+def _without_curriculum(record: Record) -> bool:
+    masking: object = (record.get("config") or {}).get("masking")
+    return record["method"] == "nodejepa" and isinstance(masking, dict) and masking.get("curriculum") is False
