@@ -100,9 +100,9 @@ def run_study(
     check_jobs(plan, jobs)
     check_data_root(folders)
     _make_folders(folders)
-    _warn_if_busy(plan, say)
     outcome = Outcome()
     cells = _with_data(plan.cells, folders, outcome, say)
+    _warn_if_busy(cells, say)
     seconds = dict(zip((cell.key for cell in plan.cells), plan.seconds, strict=True))
     estimates = {cell.key: seconds[cell.key] for cell in cells}
     announce_duration("The study", sum(estimates.values()) / jobs)
@@ -133,9 +133,9 @@ def check_jobs(plan: Plan, jobs: int) -> None:
         )
 
 
-def _warn_if_busy(plan: Plan, say: Callable[[str], None]) -> None:
+def _warn_if_busy(cells: Sequence[Cell], say: Callable[[str], None]) -> None:
     load = os.getloadavg()[0]
-    if load > _QUIET_LOAD and any(cell.kind == "efficiency" for cell in plan.cells):
+    if load > _QUIET_LOAD and any(cell.kind == "efficiency" for cell in cells):
         say(
             f"The machine is not quiet (load average {load:.1f}): times measured now are too long. "
             "Stop, end what else is running, wait a minute, and run this again."
