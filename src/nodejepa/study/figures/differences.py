@@ -16,7 +16,7 @@ from nodejepa.study.names import JEPA, dataset_name, method_name
 from nodejepa.study.selection import Record, by_method_and_dataset, datasets_of, methods_of, values_by
 from nodejepa.study.statistics import compare
 
-OUTCOMES = (("win", "#332288", ""), ("tie", "#E6E6E6", ""), ("loss", "#AA4499", "///"))  # no method's
+OUTCOMES = (("win", "#332288", ""), ("tie", "#E6E6E6", ""), ("loss", "#806040", "///"))  # no method's
 _REFERENCE = "graphmae"
 
 
