@@ -115,3 +115,15 @@ def test_column_statistics_do_not_mind_an_offset(offset, scale, seed):
     mean, std = column_statistics(z + offset)
     assert mean == pytest.approx(z.mean(axis=0) + offset, abs=1e-9 * (abs(offset) + scale))
     assert std == pytest.approx(z.std(axis=0), rel=1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 2.0, 5.0, 1000.0])
+def test_a_large_common_vector_is_pointed_out(offset):
+    z = np.random.default_rng(0).normal(size=(300, 16)) + offset
+    share = 100 * np.sum(z.mean(axis=0) ** 2) / np.mean(np.sum(z**2, axis=1))
+    result = diagnose(z)
+    assert not result.collapsed
+    assert result.verdict.startswith("healthy")
+    said = f"But {min(share, 99.9):.1f} % of their squared length is the same for every node"
+    assert (said in result.verdict) == (share > 95) == (offset >= 5)
+    assert ("squared length" in result.verdict) == (share > 95)

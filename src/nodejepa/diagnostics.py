@@ -28,6 +28,7 @@ MAX_DIMENSIONS = 2048  # beyond it the D x D matrix and its eigenvalues cost mor
 _BLOCK_ELEMENTS = 2**17  # 1 MB of float64 at a time stays in the cache
 _CONSTANT = 1e-5  # spread over size below which rows differ by no more than float32 rounding, give or take
 _FEW_DIRECTIONS = 0.05  # share of the possible rank below which we speak of dimensional collapse
+_LARGE_MEAN = 0.95  # share of the squared length above which the mean hides what tells nodes apart
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ def diagnose(embeddings: Embeddings) -> Diagnostics:
         participation_ratio_centred=ranks and ranks[1],
         participation_ratio_uncentred=ranks and ranks[2],
         collapsed=constant or (ranks is not None and _few_directions(ranks[0], nodes, dimensions)),
-        verdict=_verdict(nodes, dimensions, constant, float(std.mean()), ranks and ranks[0]),
+        verdict=_verdict(nodes, dimensions, constant, float(std.mean()), ranks and ranks[0])
+        + ("" if constant else _about_the_mean(1 - (spread / size) ** 2)),
     )
 
 
@@ -190,3 +192,13 @@ def _verdict(nodes: int, dimensions: int, constant: bool, mean_std: float, rank:
             "repeat what others say."
         )
     return f"healthy: {used}; the nodes spread over many directions."
+
+
+def _about_the_mean(share: float) -> str:
+    """A word of warning where the embeddings are one large common vector and small differences."""
+    if share <= _LARGE_MEAN:
+        return ""
+    return (
+        f" But {min(100 * share, 99.9):.1f} % of their squared length is the same for every node: centre or "
+        "standardise them before you compare them by angle or feed them to a classifier."
+    )

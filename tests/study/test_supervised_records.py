@@ -9,6 +9,7 @@ import pytest
 
 from nodejepa.config import to_dict
 from nodejepa.methods import SupervisedGCN
+from nodejepa.study.records import read_records
 
 ROOT = Path(__file__).parents[2]
 LOG = (ROOT / "docs" / "log.md").read_text(encoding="utf-8")
@@ -24,3 +25,9 @@ def test_the_supervised_row_is_its_record(dataset):
     assert f"| {dataset} | {val} | {test} | {head['test_accuracy_connected_mean']:.2f} |" in LOG
     assert [score["seed"] for score in head["scores"]] == found["seeds"] == [42, 43, 44, 45, 46]
     assert found["config"] == to_dict(SupervisedGCN.preset("official", dataset))
+    measured_again = {
+        record["seed"]: record["head_test_accuracy"]
+        for record in read_records(path.parent)
+        if (record["method"], record["dataset"]) == ("supervised-gcn", dataset)
+    }
+    assert measured_again == {score["seed"]: score["test_accuracy"] for score in head["scores"]}

@@ -24,7 +24,7 @@ from nodejepa.study.records import Record
 from nodejepa.study.scratch import scratch_score
 
 TIMED_EPOCHS = 6  # of an efficiency cell; the first also warms up and is not counted
-TIMED_SECONDS = 5.0  # so many more epochs where they are short
+TIMED_SECONDS = 5.0  # short epochs are timed again, as many as fit into this
 
 
 def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:

@@ -74,7 +74,8 @@ def efficiency_table(records: Sequence[Record]) -> Table:
             f"Different hardware: the paper ({paper_source('efficiency')}) used {hardware}; ours is a CPU, "
             f"{count} thread{'s' if threads != [1] else ''}. Compare methods within a column, not columns.",
             "Ours: total is the median of a few epochs times their number: without what is computed once "
-            "before the first, and without early stopping, by which the supervised GCN may need fewer. Peak "
+            "before the first, without the look for collapse after every tenth (PatchJEPA, whose epochs are "
+            "short, feels it), and without early stopping, by which the supervised GCN may need fewer. Peak "
             "memory is that of the whole process, loading included. Floors train nothing and are left out.",
             *([_NO_CURRICULUM] if any(_without_curriculum(record) for record in records) else []),
             SEEDS,
