@@ -32,6 +32,7 @@ from nodejepa.study.report.sections import (
     Chapter,
     ConfusionMatrix,
     Curves,
+    Dot,
     DotPlot,
     EmbeddingMap,
     Facts,
@@ -441,6 +442,13 @@ def test_an_empty_study_says_so(tmp_path):
 def test_mistakes_are_explained(tmp_path, make, error, says):
     with pytest.raises(error, match=says):
         build_report(make(tmp_path))
+
+
+def test_a_mean_is_not_rounded_twice():
+    """Physics of the ablation: 90.949975 is 90.9 in a figure, and must not become 90.95 and then 91.0."""
+    dots = DotPlot("Accuracy", "%", {"physics": [Dot("E", 90.949975, 1.2649999)]})
+    (row,) = dots.content()["panels"][0]["rows"]
+    assert f"{row['value']:.1f} ± {row['spread']:.2f}" == "90.9 ± 1.26"
 
 
 def test_a_graph_is_named_for_nothing(tmp_path):

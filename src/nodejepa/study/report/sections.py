@@ -21,6 +21,7 @@ from nodejepa.study.table import MISSING, Cell, Table
 Number: TypeAlias = int | float | None
 Tone: TypeAlias = Literal["plain", "good", "warning"]
 _DIGITS = 6  # significant digits of drawn values: finer than any screen
+_WRITTEN_DIGITS = 12  # of values that the page rounds and writes: never rounded twice
 
 
 class Section(ABC):
@@ -119,8 +120,8 @@ class DotPlot(Section):
                 "rows": [
                     {
                         "label": dot.label,
-                        "value": _number(dot.value),
-                        "spread": _number(dot.spread),
+                        "value": _number(dot.value, _WRITTEN_DIGITS),
+                        "spread": _number(dot.spread, _WRITTEN_DIGITS),
                         "points": [_number(point) for point in dot.points],
                         "colour": dot.colour,
                         "emphasised": dot.emphasised,
@@ -285,11 +286,11 @@ class Report:
         }
 
 
-def _number(value: Number) -> Number:
+def _number(value: Number, digits: int = _DIGITS) -> Number:
     """Short, and null where JSON has no number for it."""
     if value is None or not math.isfinite(value):
         return None
-    return value if isinstance(value, int) else float(f"{value:.{_DIGITS}g}")
+    return value if isinstance(value, int) else float(f"{value:.{digits}g}")
 
 
 def _cell(cell: Cell) -> list[str | Number | bool]:
