@@ -124,6 +124,6 @@ def test_a_large_common_vector_is_pointed_out(offset):
     result = diagnose(z)
     assert not result.collapsed
     assert result.verdict.startswith("healthy")
-    said = f"But {min(share, 99.9):.1f} % of their squared length is the same for every node"
+    said = f"Of their squared length {min(share, 99.9):.1f} % is the same for every node"
     assert (said in result.verdict) == (share > 95) == (offset >= 5)
     assert ("squared length" in result.verdict) == (share > 95)

@@ -199,6 +199,6 @@ def _about_the_mean(share: float) -> str:
     if share <= _LARGE_MEAN:
         return ""
     return (
-        f" But {min(100 * share, 99.9):.1f} % of their squared length is the same for every node: centre or "
+        f" Of their squared length {min(100 * share, 99.9):.1f} % is the same for every node: centre or "
         "standardise them before you compare them by angle or feed them to a classifier."
     )

@@ -86,7 +86,7 @@ def test_another_setting_is_another_key(tmp_path: Path) -> None:
         ("[quick]", "[quick", "this is not TOML"),
         ('"5-30"', "5", "splits must be a list of texts; 5 is none"),
         ('["digits", "photo"]', '[["digits"]]', "datasets must be a list of texts"),
-        ('["raw", "nodejepa"]', '["raw"]', "raw need no training and take no settings"),
+        ('["raw", "nodejepa"]', '["raw"]', "methods without training take no settings: raw"),
         ('"5-30"', '"official"', "digits has no official split"),
         ('"1-3"', "1", "seeds must be a text in quotes, not 1"),
         ('"5-30"', '"5-3O"', "split '5-3O' is unknown"),

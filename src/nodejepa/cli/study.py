@@ -53,7 +53,8 @@ def run(
     data_root: DataRoot = None,
 ) -> None:
     """Measure every cell of a study that has no record yet. Stop it any time; the same command goes on."""
-    from nodejepa.study.runner import Folders, check_data_root, check_jobs, make_plan, run_study
+    from nodejepa.study.processes import Folders
+    from nodejepa.study.runner import check_run, make_plan, run_study
     from nodejepa.study.seeds import parse_seeds
     from nodejepa.study.spec import load_spec
 
@@ -87,8 +88,7 @@ def run(
 
     plan = make_plan(spec, folders, retry_failed=retry_failed, wanted=wanted)
     stderr.print(Text(f"{spec.name}: {spec.summary}"), soft_wrap=True)
-    check_jobs(plan, jobs)
-    check_data_root(folders)
+    check_run(plan, folders, jobs)
     if dry_run:
         _show(plan, jobs, data_root)
         return

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import as_completed
 from dataclasses import dataclass
-from pathlib import Path
 
 from nodejepa.data.catalogue import CATALOGUE, load_dataset
 from nodejepa.errors import ConfigError, DataError
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.study.cell import Cell
 from nodejepa.study.estimate import Estimator, Remaining, in_words
+from nodejepa.study.processes import Folders, Workers, pool_of
 from nodejepa.study.records import append_record, finished, read_records
 from nodejepa.study.spec import StudySpec
 from nodejepa.study.worker import FAILED, MEASURED, TAKEN, cell_record, keep_failure
 
 _ENDED_BY_SOMEBODY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # no fault of the cell: left for later
-_QUIET_LOAD = 0.5
+_QUIET_LOAD = 0.5  # processes at work on average; above it somebody else is one of them
 NO_DATA = "not run here: data not available offline"
-
-
-@dataclass(frozen=True)
-class Folders:
-    """Where a study reads and writes."""
-
-    out: Path  # records.jsonl, later tables and figures
-    runs: Path  # trained encoders, shared by all studies
-    data_root: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -97,8 +83,7 @@ def run_study(
         retry_failed: as in the plan.
         say: told about each finished cell.
     """
-    check_jobs(plan, jobs)
-    check_data_root(folders)
+    check_run(plan, folders, jobs)
     _make_folders(folders)
     outcome = Outcome()
     cells = _with_data(plan.cells, folders, outcome, say)
@@ -107,10 +92,10 @@ def run_study(
     estimates = {cell.key: seconds[cell.key] for cell in cells}
     announce_duration("The study", sum(estimates.values()) / jobs)
     remaining = Remaining(estimates, jobs)
-    order = _Orders(folders, threads or max(1, _cores() // jobs), retry_failed)
+    workers = Workers(folders, threads or max(1, _cores() // jobs), retry_failed)
     started = time.monotonic()
-    with progress_bar("Cells", total=len(cells)) as advance, _pool(jobs, order) as pool:
-        futures = {pool.submit(order.measure, cell): cell for cell in cells}
+    with progress_bar("Cells", total=len(cells)) as advance, pool_of(jobs, workers) as pool:
+        futures = {pool.submit(workers.measure, cell): cell for cell in cells}
         for number, future in enumerate(as_completed(futures), start=1):
             cell, (code, said) = futures[future], future.result()
             _count(outcome, cell, code, said, folders)
@@ -122,8 +107,14 @@ def run_study(
     return outcome
 
 
-def check_jobs(plan: Plan, jobs: int) -> None:
-    """Refuse a number of jobs that cannot be, or that would spoil what is measured."""
+def check_run(plan: Plan, folders: Folders, jobs: int) -> None:
+    """Refuse what would fail every cell or spoil what is measured, before any work."""
+    if folders.data_root is not None and not folders.data_root.is_dir():
+        raise DataError(
+            "there is no such folder of data",
+            where=str(folders.data_root),
+            fix="Correct --data-root; create the folder if graphs are to be downloaded into it.",
+        )
     if not 1 <= jobs <= 4 * _cores():
         raise ConfigError(f"jobs is {jobs}", fix=f"Use 1 to {4 * _cores()}.")
     if jobs > 1 and any(cell.kind == "efficiency" for cell in plan.cells):
@@ -146,16 +137,6 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def check_data_root(folders: Folders) -> None:
-    """Refuse a mistyped folder of data, in which every cell would miss its graph."""
-    if folders.data_root is not None and not folders.data_root.is_dir():
-        raise DataError(
-            "there is no such folder of data",
-            where=str(folders.data_root),
-            fix="Correct --data-root; create the folder if graphs are to be downloaded into it.",
-        )
-
-
 def _make_folders(folders: Folders) -> None:
     for folder in (folders.out, folders.runs):
         try:
@@ -167,83 +148,6 @@ def _make_folders(folders: Folders) -> None:
             raise ConfigError(
                 f"cannot write there: {why}", where=str(folder), fix="Name another with --out or --runs."
             )
-
-
-class _Orders:
-    """Starts the worker processes and stops them with us."""
-
-    def __init__(self, folders: Folders, threads: int, retry_failed: bool) -> None:
-        self.folders, self.retry_failed = folders, retry_failed
-        self.environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-        self.running: set[subprocess.Popen[bytes]] = set()
-        self.stopped = False
-        self.guard = threading.Lock()
-
-    def measure(self, cell: Cell) -> tuple[int, str]:
-        """The exit code of the process that measured the cell, and what it wrote to stderr."""
-        if cell.key in finished(read_records(self.folders.out), retry_failed=self.retry_failed):
-            return TAKEN, ""
-        root = self.folders.data_root
-        text = json.dumps(
-            {
-                "cell": cell.to_json(),
-                "out": str(self.folders.out),
-                "runs": str(self.folders.runs),
-                "data_root": str(root) if root else None,
-                "retry_failed": self.retry_failed,
-            }
-        )
-        with self.guard:
-            if self.stopped:
-                return TAKEN, ""
-            process = subprocess.Popen(
-                [sys.executable, "-m", "nodejepa.study.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                env=self.environment,
-            )
-            self.running.add(process)
-        _, said = process.communicate(text.encode())
-        with self.guard:
-            self.running.discard(process)
-            code = TAKEN if self.stopped else process.returncode
-        return code, said.decode("utf-8", "replace")
-
-    def stop(self) -> None:
-        """End all workers; each has its last checkpoint."""
-        with self.guard:
-            self.stopped = True
-            for process in self.running:
-                process.terminate()
-
-
-@contextmanager
-def _pool(jobs: int, orders: _Orders) -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(jobs) as pool, _terminate_is_interrupt():
-        try:
-            yield pool
-        except BaseException:  # Ctrl-C or kill: what waits is dropped, what runs is ended
-            orders.stop()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-@contextmanager
-def _terminate_is_interrupt() -> Iterator[None]:
-    """A runner that is told to end takes its workers along: left alone they would compete with the next."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _with_data(

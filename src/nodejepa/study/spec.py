@@ -114,7 +114,7 @@ def _check_settings(path: Path, grid: Mapping[str, Any]) -> None:
     if grid.get("settings") and all(
         name in METHODS and not METHODS[name].trained for name in grid["methods"]
     ):
-        _refuse(path, f"{' and '.join(grid['methods'])} need no training and take no settings")
+        _refuse(path, f"methods without training take no settings: {', '.join(grid['methods'])}")
 
 
 def _shrink(grid: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def bar_panels(
     for panel, dataset in zip(panels, panels_of, strict=True):
         here = {m: scores[m, dataset] for m in bars if (m, dataset) in scores}
         printed = {m: printed_of[m, dataset] for m in here if (m, dataset) in printed_of}
-        # panels share a logarithmic axis: cut off at a start of its own no bar could be held against another
+        # a logarithmic axis starts anywhere: bars of two panels compare only if both have the same limits
         drawn_scores, diamonds = (scores, printed_of) if log else (here, printed)
         highs = [score.mean + (score.std or 0) for score in drawn_scores.values()] + [*diamonds.values()]
         lows = [score.mean - (score.std or 0) * (not log) for score in drawn_scores.values()]
