@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from nodejepa.data import Dataset, Split
+from nodejepa.locks import lock_file
 from nodejepa.methods import Estimator, find_method, make_estimator
 from nodejepa.study.cell import Cell
 from nodejepa.training.loop import Logging
@@ -44,6 +44,5 @@ def encoder_folder(cell: Cell, runs: Path) -> Path:
 def alone(folder: Path) -> Iterator[None]:
     """Wait while another process makes the same thing; afterwards it is there to be read."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f".{folder.name}.wait").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with lock_file(folder.parent / f".{folder.name}.wait", wait=True):
         yield
