@@ -1,6 +1,6 @@
 """Digests of embeddings, to show that a change of structure changed no bit: run before and after, compare.
 
-``python -m benchmarks.fingerprints [--data-root DIR]`` prints one line for every method and preset: on digits,
+``python -m benchmarks.fingerprints [--data-root DIR]`` prints one line a method and preset: on digits,
 and, shorter, on Photo and CS where their files are at hand. One thread, so that sums have one order.
 """
 

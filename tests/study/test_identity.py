@@ -52,7 +52,7 @@ def tomorrow(monkeypatch: pytest.MonkeyPatch):
                 ) -> Any:
                     return kind(**vars(preset(name, dataset)))
 
-                monkeypatch.setattr(entry.method, "preset", longer)
+                monkeypatch.setattr(entry.method, "preset", staticmethod(longer))
 
     return arrive
 
