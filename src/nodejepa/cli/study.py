@@ -14,8 +14,8 @@ from nodejepa.cli.screen import counted, stderr, stdout
 from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
-    from nodejepa.study.cell import Cell
-    from nodejepa.study.runner import Plan
+    from nodejepa.study.run.cell import Cell
+    from nodejepa.study.run.runner import Plan
 
 study = typer.Typer(no_args_is_help=True, help="Run a study cell by cell, and render its tables and figures.")
 
@@ -53,10 +53,10 @@ def run(
     data_root: DataRoot = None,
 ) -> None:
     """Measure every cell of a study that has no record yet. Stop it any time; the same command goes on."""
-    from nodejepa.study.processes import Folders
-    from nodejepa.study.runner import check_run, make_plan, run_study
-    from nodejepa.study.seeds import parse_seeds
-    from nodejepa.study.spec import load_spec
+    from nodejepa.study.run.processes import Folders
+    from nodejepa.study.run.runner import check_run, make_plan, run_study
+    from nodejepa.study.run.seeds import parse_seeds
+    from nodejepa.study.run.spec import load_spec
 
     spec = load_spec(specification, quick=quick)
     beside = specification.with_suffix("")
@@ -126,8 +126,8 @@ def render(
     ] = None,
 ) -> None:
     """Rebuild every table and figure of a study from its records."""
-    from nodejepa.study.insert import read_page, refresh_page
-    from nodejepa.study.render import render_study
+    from nodejepa.study.render.contents import render_study
+    from nodejepa.study.render.insert import read_page, refresh_page
 
     for name in page or []:
         read_page(name)  # a mistyped one is found before the work
@@ -137,7 +137,7 @@ def render(
 
 def _show(plan: Plan, jobs: int, data_root: Path | None) -> None:
     from nodejepa.data.catalogue import CATALOGUE
-    from nodejepa.study.estimate import in_words
+    from nodejepa.study.run.estimate import in_words
 
     here = {name for name, entry in CATALOGUE.items() if entry.is_present(data_root)}
     groups: dict[tuple[str, str, str], tuple[int, float]] = {}

@@ -10,17 +10,16 @@ import numpy.typing as npt
 
 from nodejepa.config import flatten
 from nodejepa.diagnostics import Diagnostics
-from nodejepa.methods import METHODS
+from nodejepa.methods import FLOORS, METHODS
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.inspect import Inspection
 from nodejepa.owngraph.scores import Scores
-from nodejepa.study.names import FLOORS
-from nodejepa.study.report import Report, footer
-from nodejepa.study.report.maps import embedding_map, error_sections
-from nodejepa.study.report.runs import training_curves, verdict
-from nodejepa.study.report.sections import Chapter, Facts, Section, SortableTable, Text
-from nodejepa.study.statistics import summarise
-from nodejepa.study.table import Column, Table, number_cell, score_cell, score_column, text_cell, text_column
+from nodejepa.report import Report, footer
+from nodejepa.report.maps import embedding_map, error_sections
+from nodejepa.report.runs import training_curves, verdict
+from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
+from nodejepa.report.summary import summarise
+from nodejepa.report.table import Column, Table, number_cell, score_cell, score_column, text_cell, text_column
 
 # t-SNE can only show a few thousand nodes: in a graph much larger than that hardly any of them are neighbours
 # of each other, and the picture would take longer than everything else that is written
