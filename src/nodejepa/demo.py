@@ -20,11 +20,12 @@ from nodejepa.io import write_embeddings
 from nodejepa.methods import METHODS, make_method
 from nodejepa.progress import progress_bar
 from nodejepa.report import footer, write_report
+from nodejepa.report.charts import Dot, DotPlot
 from nodejepa.report.maps import embedding_map, predict_test_nodes
-from nodejepa.report.runs import training_curves, verdict
-from nodejepa.report.sections import Chapter, Dot, DotPlot, Report, Section, SortableTable, Text
+from nodejepa.report.sections import Chapter, Report, Section, SortableTable, Text
 from nodejepa.report.summary import Summary
-from nodejepa.report.table import Table, score_cell, score_column, text_cell, text_column
+from nodejepa.report.table import ReportTable, score_cell, score_column, text_cell, text_column
+from nodejepa.report.training import training_curves, verdict
 from nodejepa.training.run import History
 
 DEMO_METHODS = ("nodejepa", "raw", "sgc", "random-gcn")
@@ -165,7 +166,7 @@ def _sections(dataset: Dataset, row: DemoRow, seed: int) -> tuple[Section, ...]:
     return (verdict(row.diagnostics), found, *training_curves(row.history), words)
 
 
-def _scores_table(rows: Sequence[DemoRow]) -> Table:
+def _scores_table(rows: Sequence[DemoRow]) -> ReportTable:
     cells = tuple(
         (
             text_cell(row.method),
@@ -180,7 +181,7 @@ def _scores_table(rows: Sequence[DemoRow]) -> Table:
         *(score_column(f"{shots} labels per class") for shots in rows[0].few_shot),
     )
     note = "Mean ± standard deviation, in brackets the draws of the labels. Probe: fair."
-    return Table("demo", "Test accuracy (%)", columns, (cells,), (note,))
+    return ReportTable("demo", "Test accuracy (%)", columns, (cells,), (note,))
 
 
 def _dots(rows: Sequence[DemoRow]) -> DotPlot:

@@ -11,20 +11,10 @@ from devtools import CHROMIUM, Page, chromium_page
 
 from nodejepa.graph import Graph
 from nodejepa.report import write_report
+from nodejepa.report.charts import Curves, Dot, DotPlot, Series
 from nodejepa.report.maps import embedding_map, error_sections
-from nodejepa.report.sections import (
-    Chapter,
-    Curves,
-    Dot,
-    DotPlot,
-    Facts,
-    Figures,
-    Report,
-    Series,
-    SortableTable,
-    Text,
-)
-from nodejepa.report.table import Column, Table, number_cell, text_cell, text_column
+from nodejepa.report.sections import Chapter, Facts, Figures, Report, SortableTable, Text
+from nodejepa.report.table import Column, ReportTable, number_cell, text_cell, text_column
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="needs a browser: apt-get install chromium (.ci/run tries to)"
@@ -46,7 +36,7 @@ def report() -> Report:
     )
     columns = (text_column("method"), text_column("dataset"), Column("accuracy"))
     table = SortableTable(
-        Table("t", f"Scores {HOSTILE}", columns, (rows,), (ENDING,)), choices=("method", "dataset")
+        ReportTable("t", f"Scores {HOSTILE}", columns, (rows,), (ENDING,)), choices=("method", "dataset")
     )
     ring = np.arange(40)
     graph = Graph.from_edges(

@@ -15,7 +15,7 @@ from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
     from nodejepa.study.run.cell import Cell
-    from nodejepa.study.run.runner import Plan
+    from nodejepa.study.run.runner import Worklist
 
 study = typer.Typer(no_args_is_help=True, help="Run a study cell by cell, and render its tables and figures.")
 
@@ -54,7 +54,7 @@ def run(
 ) -> None:
     """Measure every cell of a study that has no record yet. Stop it any time; the same command goes on."""
     from nodejepa.study.run.processes import Folders
-    from nodejepa.study.run.runner import check_run, make_plan, run_study
+    from nodejepa.study.run.runner import check_run, make_worklist, run_study
     from nodejepa.study.run.seeds import parse_seeds
     from nodejepa.study.run.spec import load_spec
 
@@ -86,14 +86,14 @@ def run(
             and (chosen is None or cell.seed in chosen)
         )
 
-    plan = make_plan(spec, folders, retry_failed=retry_failed, wanted=wanted)
+    work = make_worklist(spec, folders, retry_failed=retry_failed, wanted=wanted)
     stderr.print(Text(f"{spec.name}: {spec.summary}"), soft_wrap=True)
-    check_run(plan, folders, jobs)
+    check_run(work, folders, jobs)
     if dry_run:
-        _show(plan, jobs, data_root)
+        _show(work, jobs, data_root)
         return
     outcome = run_study(
-        plan,
+        work,
         folders,
         jobs=jobs,
         threads=threads,
@@ -102,7 +102,7 @@ def run(
     )
     stderr.print(
         Text(
-            f"{counted(outcome.measured, 'cell')} measured, {plan.measured} were there before, "
+            f"{counted(outcome.measured, 'cell')} measured, {work.measured} were there before, "
             f"{outcome.failed} failed, {outcome.not_run} without data, "
             f"{outcome.elsewhere} taken by another runner. "
             f"Records: {folders.out / 'records.jsonl'}"
@@ -135,13 +135,13 @@ def render(
         stdout.print(Text(str(path)), soft_wrap=True)
 
 
-def _show(plan: Plan, jobs: int, data_root: Path | None) -> None:
+def _show(work: Worklist, jobs: int, data_root: Path | None) -> None:
     from nodejepa.data.catalogue import CATALOGUE
-    from nodejepa.study.run.estimate import in_words
+    from nodejepa.progress import in_words
 
     here = {name for name, entry in CATALOGUE.items() if entry.is_present(data_root)}
     groups: dict[tuple[str, str, str], tuple[int, float]] = {}
-    for cell, seconds in zip(plan.cells, plan.seconds, strict=True):
+    for cell, seconds in zip(work.cells, work.seconds, strict=True):
         name = f"{cell.method} ({cell.variant})" if cell.variant else cell.method
         count, total = groups.get((name, cell.dataset, cell.split), (0, 0.0))
         groups[name, cell.dataset, cell.split] = (count + 1, total + seconds)
@@ -149,10 +149,10 @@ def _show(plan: Plan, jobs: int, data_root: Path | None) -> None:
     for (name, graph, split), (count, total) in groups.items():
         about = in_words(total) if graph in here else "no data here"
         table.add_row(Text(name), graph, split, str(count), about)
-    possible = sum(s for cell, s in zip(plan.cells, plan.seconds, strict=True) if cell.dataset in here)
+    possible = sum(s for cell, s in zip(work.cells, work.seconds, strict=True) if cell.dataset in here)
     stdout.print(table)
     stdout.print(
-        f"{counted(len(plan.cells), 'cell')} left, {plan.measured} measured: about "
+        f"{counted(len(work.cells), 'cell')} left, {work.measured} measured: about "
         f"{in_words(possible / jobs)} with {counted(jobs, 'job')} for those whose graph is here. "
         "A rough figure until some cells of each method are measured."
     )

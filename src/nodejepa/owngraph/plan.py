@@ -15,6 +15,7 @@ from nodejepa.methods import make_estimator
 from nodejepa.methods.budget import Budget, Workload, estimate, measured_speed
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.memory import available_bytes, resident_bytes
+from nodejepa.progress import in_words
 
 LONG_SECONDS = 2 * 3600.0
 _LIGHTER_METHOD = "patchjepa"
@@ -31,7 +32,7 @@ class Proposal:
     seconds: float
 
     def __str__(self) -> str:
-        return f"{self.options} (about {gigabytes(self.peak_bytes)}, {duration(self.seconds)})"
+        return f"{self.options} (about {gigabytes(self.peak_bytes)}, {in_words(self.seconds)})"
 
 
 @dataclass(frozen=True)
@@ -181,10 +182,3 @@ def _narrower(config: Any, width: int) -> dict[str, int]:
 def gigabytes(count: float) -> str:
     """``1.8 GB``."""
     return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"
-
-
-def duration(seconds: float) -> str:
-    """``40 s``, ``12 min`` or ``3.5 h``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"

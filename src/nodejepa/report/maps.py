@@ -12,9 +12,10 @@ from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation import linear_probe
 from nodejepa.graph import Graph
+from nodejepa.report.charts import ConfusionMatrix, EmbeddingMap
 from nodejepa.report.projection import neighbour_plane, principal_plane
-from nodejepa.report.sections import ConfusionMatrix, EmbeddingMap, Section, SortableTable
-from nodejepa.report.table import Column, Table, number_cell, text_cell, text_column
+from nodejepa.report.sections import Section, SortableTable
+from nodejepa.report.table import Column, ReportTable, number_cell, text_cell, text_column
 
 Labels = npt.NDArray[np.int64]
 
@@ -124,7 +125,7 @@ def error_sections(
     caption = "Rows: true classes, columns: predicted ones. The stronger, the larger the share of the row."
     return (
         ConfusionMatrix("Which classes are confused", names, counts, caption),
-        SortableTable(Table("classes", "Scores by class", columns, (rows,), ())),
+        SortableTable(ReportTable("classes", "Scores by class", columns, (rows,), ())),
     )
 
 

@@ -9,25 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from nodejepa.config import dotted
 from nodejepa.data import Dataset
-from nodejepa.diagnostics import Diagnostics, diagnose
+from nodejepa.diagnostics import diagnose
 from nodejepa.errors import CheckpointError, EvaluationError
 from nodejepa.methods import METHODS, load_method
+from nodejepa.progress import in_words
 from nodejepa.report.graphs import find_dataset
 from nodejepa.report.maps import embedding_map, error_sections, predict_test_nodes
-from nodejepa.report.sections import Chapter, Curves, Facts, Section, Series, Text
+from nodejepa.report.sections import Chapter, Facts, Section, Text
+from nodejepa.report.training import NOT_A_LOSS, training_curves, verdict
 from nodejepa.training.checkpoint import load_tensors
 from nodejepa.training.run import History, Run
 
 PROBE_SEED = 42  # of the split that colours errors
-_MAX_EPOCHS_DRAWN = 1000
-_NOT_A_LOSS = ("epoch", "lr", "seconds", "peak_memory_mb", "mean_std", "effective_rank", "gradient_norm")
-_PANELS = {
-    "effective rank": "effective_rank",
-    "mean standard deviation": "mean_std",
-    "gradient norm": "gradient_norm",
-    "learning rate": "lr",
-}
 
 
 def is_run_folder(folder: Path) -> bool:
@@ -55,29 +50,11 @@ def run_chapter(folder: Path, *, dataset: str | None = None, data_root: Path | N
     if data is not None:
         sections = [*_embedding_sections(run.folder, data, facts), *sections]
     sections += training_curves(history)
-    sections.append(Facts("Settings", _flatten(facts.get("config") or {}), folded=True))
+    settings = {name: str(value) for name, value in dotted(facts.get("config") or {}).items()}
+    sections.append(Facts("Settings", settings, folded=True))
     seed = facts.get("seed")
     graph = f" on {data.name}" if data is not None else ""
     return Chapter(f"{facts.get('method')}{graph}, seed {seed}", tuple(sections), subtitle=str(folder))
-
-
-def verdict(found: Diagnostics) -> Text:
-    """The diagnosis as a section."""
-    return Text((f"Embeddings: {found.verdict}",), tone="warning" if found.collapsed else "good")
-
-
-def training_curves(history: History) -> tuple[Section, ...]:
-    """Loss and its terms, and what was watched beside them, over epochs; nothing for an empty history."""
-    if not history:
-        return ()
-    terms = dict.fromkeys(name for record in history for name in record if name not in _NOT_A_LOSS)
-    panels = {"loss and its terms": [_series(history, name) for name in sorted(terms, key="loss".__ne__)]}
-    for title, name in _PANELS.items():
-        if any(name in record for record in history):
-            panels[title] = [_series(history, name)]
-    many = len(history) > _MAX_EPOCHS_DRAWN
-    caption = f"Of {len(history):,} epochs about {_MAX_EPOCHS_DRAWN:,} are drawn." if many else ""
-    return (Curves("Training", "epoch", panels, caption),)
 
 
 def _read(run: Run) -> tuple[dict[str, Any], History]:
@@ -121,7 +98,7 @@ def _is_epoch(record: object) -> bool:
     """Whether the values that are read from it are numbers, or not there."""
     if not isinstance(record, dict) or not isinstance(record.get("epoch"), int):
         return False
-    names = (name for name in (*_NOT_A_LOSS, "loss") if name in record)
+    names = (name for name in (*NOT_A_LOSS, "loss") if name in record)
     return all(isinstance(record[name], int | float) for name in names)
 
 
@@ -178,7 +155,7 @@ def _overview(facts: Mapping[str, Any], history: History) -> dict[str, str]:
     if history:
         seconds = sum(record.get("seconds", 0.0) for record in history)
         values |= {
-            "training time": _duration(seconds),
+            "training time": in_words(seconds, precise=True),
             "seconds per epoch": f"{seconds / len(history):.3g}",
             "peak memory": f"{max(record.get('peak_memory_mb', 0.0) for record in history):,.0f} MB",
             "last loss": f"{history[-1].get('loss', float('nan')):.4g}",
@@ -190,25 +167,3 @@ def _overview(facts: Mapping[str, Any], history: History) -> dict[str, str]:
 def _graph_facts(facts: Mapping[str, Any]) -> Mapping[str, Any]:
     graph = facts.get("graph")
     return graph if isinstance(graph, dict) else {}
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _series(history: History, name: str) -> Series:
-    """The epochs that have this value; of very many, every n-th and the last."""
-    known = [record for record in history if isinstance(record.get(name), int | float)]
-    step = -(-len(known) // _MAX_EPOCHS_DRAWN)
-    shown = known if step <= 1 else [*known[:-1:step], known[-1]]
-    return Series(name, [record["epoch"] for record in shown], [record[name] for record in shown])
-
-
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    flat: dict[str, str] = {}
-    for name, value in values.items():
-        full = f"{prefix}{name}"
-        flat |= _flatten(value, f"{full}.") if isinstance(value, dict) else {full: str(value)}
-    return flat

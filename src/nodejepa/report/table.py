@@ -11,7 +11,7 @@ DAGGER = "†"
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """Text for people and the bare values for CSV (empty where there is nothing)."""
 
     text: str
@@ -34,11 +34,11 @@ class Column:
         return tuple(f"{self.title} {part}".strip() for part in self.parts)
 
 
-Row = tuple[Cell, ...]
+Row = tuple[TableCell, ...]
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Rows in groups (a line is drawn between them) under one title, and the sentences below it.
 
     Args:
@@ -72,57 +72,57 @@ def text_column(title: str) -> Column:
 
 
 def score_column(title: str) -> Column:
-    """For our means: mean, standard deviation and number of seeds."""
+    """For means of our own: mean, standard deviation and number of seeds."""
     return Column(title, ("mean", "std", "seeds"))
 
 
-def paper_column(title: str = "Paper") -> Column:
-    """For the paper's means."""
+def mean_column(title: str) -> Column:
+    """For means that somebody else printed: mean and standard deviation."""
     return Column(title, ("mean", "std"))
 
 
-def text_cell(text: str, *, mark: str = "") -> Cell:
+def text_cell(text: str, *, mark: str = "") -> TableCell:
     """A name."""
-    return Cell(text, (text,), mark=mark)
+    return TableCell(text, (text,), mark=mark)
 
 
 def score_cell(
     score: Summary | None, *, decimals: int = 2, best: Summary | None = None, mark: str = ""
-) -> Cell:
+) -> TableCell:
     """``87.98 ± 0.58 (5)``: mean, standard deviation, seeds; bold if it is as good as ``best``."""
     if score is None:
-        return Cell(MISSING, ("", "", ""))
+        return TableCell(MISSING, ("", "", ""))
     bold = best is not None and (score.n, score.mean) >= (best.n, best.mean)
     text = f"{_mean_std(score, decimals)} ({score.n})"
-    return Cell(text, (*_values(score), str(score.n)), bold, mark)
+    return TableCell(text, (*_values(score), str(score.n)), bold, mark)
 
 
-def paper_cell(score: Summary | None, *, decimals: int = 2) -> Cell:
-    """What the paper prints, ``-`` where it prints nothing."""
+def mean_cell(score: Summary | None, *, decimals: int = 2) -> TableCell:
+    """``87.98 ± 0.58``, or ``-`` where there is nothing."""
     if score is None:
-        return Cell(MISSING, ("", ""))
-    return Cell(_mean_std(score, decimals), _values(score))
+        return TableCell(MISSING, ("", ""))
+    return TableCell(_mean_std(score, decimals), _values(score))
 
 
 def number_cell(
     value: float | None, *, decimals: int = 2, signed: bool = False, bold: bool = False, mark: str = ""
-) -> Cell:
+) -> TableCell:
     """One number, with its sign if it is a difference."""
     if value is None:
-        return Cell(MISSING, ("",))
-    return Cell(f"{value + 0.0:{'+' if signed else ''},.{decimals}f}", (_bare(value),), bold, mark)
+        return TableCell(MISSING, ("",))
+    return TableCell(f"{value + 0.0:{'+' if signed else ''},.{decimals}f}", (_bare(value),), bold, mark)
 
 
-def p_cell(p: float | None) -> Cell:
+def p_cell(p: float | None) -> TableCell:
     """A p value: four digits, or a bound."""
     if p is None:
-        return Cell(MISSING, ("",))
-    return Cell("< 0.0001" if p < 0.00005 else f"{p:.4f}", (f"{p:.6g}",), bold=p < 0.05)
+        return TableCell(MISSING, ("",))
+    return TableCell("< 0.0001" if p < 0.00005 else f"{p:.4f}", (f"{p:.6g}",), bold=p < 0.05)
 
 
-def difference_cell(ours: Summary | None, paper: Summary | None, *, decimals: int = 2) -> Cell:
-    """Ours minus the paper's."""
-    both = None if ours is None or paper is None else ours.mean - paper.mean
+def difference_cell(ours: Summary | None, theirs: Summary | None, *, decimals: int = 2) -> TableCell:
+    """Ours minus theirs."""
+    both = None if ours is None or theirs is None else ours.mean - theirs.mean
     return number_cell(both, decimals=decimals, signed=True)
 
 

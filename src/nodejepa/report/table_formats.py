@@ -6,7 +6,7 @@ import csv
 import io
 import re
 
-from nodejepa.report.table import Cell, Table
+from nodejepa.report.table import ReportTable, TableCell
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -29,7 +29,7 @@ _LATEX = {
 }
 
 
-def to_markdown(table: Table) -> str:
+def to_markdown(table: ReportTable) -> str:
     """A heading, the table and its notes."""
     header = [_markdown(column.title) for column in table.columns]
     rule = ["---" if column.left else "---:" for column in table.columns]
@@ -39,7 +39,7 @@ def to_markdown(table: Table) -> str:
     return f"# {_markdown(table.title)}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"
 
 
-def to_latex(table: Table) -> str:
+def to_latex(table: ReportTable) -> str:
     """A floating table; the document needs ``\\usepackage{booktabs}``."""
     layout = "".join("l" if column.left else "r" for column in table.columns)
     header = " & ".join(escape_latex(column.title) for column in table.columns)
@@ -56,7 +56,7 @@ def to_latex(table: Table) -> str:
     )
 
 
-def to_csv(table: Table) -> str:
+def to_csv(table: ReportTable) -> str:
     """Bare numbers, one column each; no notes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -74,7 +74,7 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
 
 
-def _latex_cell(cell: Cell) -> str:
+def _latex_cell(cell: TableCell) -> str:
     text = re.sub(r"(?<!\w)-(?=\d)", "$-$", escape_latex(cell.text))  # a minus, not a hyphen
     return (rf"\textbf{{{text}}}" if cell.bold else text) + escape_latex(cell.mark)
 
@@ -83,7 +83,7 @@ def _markdown(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", _one_line(text))
 
 
-def _markdown_cell(cell: Cell) -> str:
+def _markdown_cell(cell: TableCell) -> str:
     text = _markdown(cell.text)
     return (f"**{text}**" if cell.bold else text) + _markdown(cell.mark)
 

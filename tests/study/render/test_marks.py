@@ -7,7 +7,7 @@ from made_up import record
 
 from nodejepa.errors import DataError
 from nodejepa.report.summary import Summary
-from nodejepa.report.table import Table
+from nodejepa.report.table import ReportTable
 from nodejepa.report.table_formats import to_latex
 from nodejepa.study.render.contents import figures_of, tables_of
 from nodejepa.study.render.contrasts import rank_methods
@@ -23,7 +23,7 @@ SGC = [record("sgc", "computers", seed, 84.0 if seed == 42 else 81.0) for seed i
 EARLY = record("bgrl", "computers", 42, 83.0)  # below the floor of its only seed, above the floor's mean
 
 
-def cells(table: Table) -> dict[str, str]:
+def cells(table: ReportTable) -> dict[str, str]:
     """The first cell of each row that holds an accuracy of ours, as shown."""
     return {
         " ".join(c.text for c in row if c.text and not c.text[0].isdigit() and c.text[0] not in "+-"): next(

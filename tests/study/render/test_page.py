@@ -14,20 +14,12 @@ from nodejepa.errors import CheckpointError, DataError, NodeJEPAError
 from nodejepa.methods import make_estimator
 from nodejepa.report import maps as maps_module
 from nodejepa.report import render, write_report
+from nodejepa.report.charts import ConfusionMatrix, Curves, DotPlot, EmbeddingMap
 from nodejepa.report.graphs import find_dataset
-from nodejepa.report.sections import (
-    Chapter,
-    ConfusionMatrix,
-    Curves,
-    DotPlot,
-    EmbeddingMap,
-    Facts,
-    Figures,
-    SortableTable,
-    Text,
-)
-from nodejepa.study.render.chapter import comparison_words, study_chapter
+from nodejepa.report.sections import Chapter, Facts, Figures, SortableTable, Text
+from nodejepa.study.render.chapter import study_chapter
 from nodejepa.study.render.page import build_report
+from nodejepa.study.render.standing import comparison_words
 
 
 def of_kind(chapter: Chapter, kind: type) -> list:

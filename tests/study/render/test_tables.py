@@ -10,7 +10,7 @@ import pytest
 from made_up import made_up, record
 
 from nodejepa.report.summary import Summary
-from nodejepa.report.table import Table, number_cell, p_cell, score_cell, text_cell, text_column
+from nodejepa.report.table import ReportTable, number_cell, p_cell, score_cell, text_cell, text_column
 from nodejepa.report.table_formats import escape_latex, to_csv, to_latex, to_markdown
 from nodejepa.study.render.contents import study_kind, tables_of
 from nodejepa.study.render.contrasts import contrasts, rank_methods
@@ -39,7 +39,7 @@ HAND_MADE = [
 ]
 
 
-def rows_of(table: Table) -> list[list[str]]:
+def rows_of(table: ReportTable) -> list[list[str]]:
     return [[cell.text + cell.mark for cell in row] for row in table.rows]
 
 
@@ -259,7 +259,7 @@ def test_numbers_in_cells():
     assert p_cell(0.04999).bold
     assert not p_cell(0.05).bold
     assert score_cell(Summary(80.0, None, 1)).values == ("80", "", "1")
-    minus = Table(
+    minus = ReportTable(
         "t", "T", (text_column("a"), text_column("b")), (((number_cell(-1.5), text_cell("3-5")),),), ()
     )
     assert "$-$1.50 & 3-5" in to_latex(minus)
@@ -267,7 +267,7 @@ def test_numbers_in_cells():
 
 def test_a_table_refuses_rows_that_do_not_fit():
     with pytest.raises(ValueError, match="does not fit"):
-        Table("t", "T", (text_column("a"),), (((text_cell("x"), text_cell("y")),),), ())
+        ReportTable("t", "T", (text_column("a"),), (((text_cell("x"), text_cell("y")),),), ())
 
 
 def test_values_that_are_no_numbers_are_missing():

@@ -22,7 +22,7 @@ from nodejepa.study.run.estimate import Remaining
 from nodejepa.study.run.measure import source_hash
 from nodejepa.study.run.processes import Folders
 from nodejepa.study.run.records import append_record, read_records
-from nodejepa.study.run.runner import NO_DATA, Plan, make_plan, run_study
+from nodejepa.study.run.runner import NO_DATA, Worklist, make_worklist, run_study
 from nodejepa.study.run.scoring import score_method
 from nodejepa.study.run.spec import StudySpec
 from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, cell_record, claim_path, work
@@ -77,18 +77,18 @@ def test_a_change_of_code_shows_in_the_source_hash(tmp_path: Path) -> None:
 
 def test_only_what_is_missing_is_measured_again(folders: Folders) -> None:
     spec = study(*(replace(RAW, seed=seed) for seed in range(4)))
-    first = run_study(make_plan(spec, folders), folders, jobs=2)
+    first = run_study(make_worklist(spec, folders), folders, jobs=2)
     assert (first.measured, first.failed) == (4, 0)
     path = folders.out / "records.jsonl"
     lines = path.read_text().splitlines()
     before = read_records(folders.out)
     path.write_text("\n".join(lines[:2]) + "\n")
-    plan = make_plan(spec, folders)
-    assert (len(plan.cells), plan.measured) == (2, 2)
-    assert run_study(plan, folders, jobs=2).measured == 2
+    worklist = make_worklist(spec, folders)
+    assert (len(worklist.cells), worklist.measured) == (2, 2)
+    assert run_study(worklist, folders, jobs=2).measured == 2
     assert path.read_text().splitlines()[:2] == lines[:2]
     assert read_records(folders.out) == before
-    assert make_plan(spec, folders).cells == ()
+    assert make_worklist(spec, folders).cells == ()
 
 
 def test_all_splits_of_a_seed_share_one_encoder(folders: Folders) -> None:
@@ -105,13 +105,13 @@ def test_all_splits_of_a_seed_share_one_encoder(folders: Folders) -> None:
 
 def test_a_failure_is_recorded_kept_apart_and_retried_on_demand(folders: Folders) -> None:
     bad = replace(RAW, split="nonsense")
-    outcome = run_study(make_plan(study(bad, RAW), folders), folders)
+    outcome = run_study(make_worklist(study(bad, RAW), folders), folders)
     assert (outcome.measured, outcome.failed) == (1, 1)
     by_status = {r["status"]: r for r in read_records(folders.out)}
     assert "split 'nonsense' is unknown" in by_status["failed"]["reason"]
     assert "nonsense" in (folders.runs / "failures" / f"{bad.key}.txt").read_text()
-    assert make_plan(study(bad, RAW), folders).cells == ()
-    assert make_plan(study(bad, RAW), folders, retry_failed=True).cells == (bad,)
+    assert make_worklist(study(bad, RAW), folders).cells == ()
+    assert make_worklist(study(bad, RAW), folders, retry_failed=True).cells == (bad,)
     assert measure(bad, folders, retry_failed=True) == FAILED
 
 
@@ -176,8 +176,8 @@ def test_a_killed_worker_is_a_failed_cell_and_the_rest_goes_on(folders: Folders)
                 killed.append(int(process.parent.name))
                 os.kill(killed[0], signal.SIGKILL)
 
-    plan = make_plan(study(RAW, slow), folders)
-    outcome = run_study(plan, folders, jobs=2, say=kill_the_trainer)
+    worklist = make_worklist(study(RAW, slow), folders)
+    outcome = run_study(worklist, folders, jobs=2, say=kill_the_trainer)
     assert len(killed) == 1
     assert (outcome.measured, outcome.failed) == (1, 1)
     reasons = [r.get("reason") for r in read_records(folders.out)]
@@ -222,7 +222,7 @@ def test_cells_without_data_are_marked_once_and_never_hold_up_others(
     absent.data_root.mkdir(parents=True)
     spec = study(replace(RAW, dataset="arxiv", split="official"), RAW)
     for _ in range(2):
-        outcome = run_study(make_plan(spec, absent), absent)
+        outcome = run_study(make_worklist(spec, absent), absent)
         assert outcome.not_run == 1
     lines = (absent.out / "records.jsonl").read_text().splitlines()
     assert len(lines) == 2
@@ -239,26 +239,26 @@ def _no_network(url: str) -> None:
 def test_estimates_learn_from_records_and_know_finished_encoders(folders: Folders) -> None:
     cell = replace(TRAINED, settings={})
     assert cell.epochs == 300
-    rough = make_plan(study(cell), folders).total_seconds
+    rough = sum(make_worklist(study(cell), folders).seconds)
     append_record(
         folders.out, cell_record(replace(cell, seed=9), "done", epoch_seconds=100.0)
     )  # a very slow machine
-    slow = make_plan(study(cell), folders).total_seconds
+    slow = sum(make_worklist(study(cell), folders).seconds)
     assert slow == pytest.approx(30_000, rel=0.01)
     assert rough < 100
     variant = replace(cell, variant="C")
-    assert make_plan(study(variant), folders).total_seconds == slow  # nothing known but the method
+    assert sum(make_worklist(study(variant), folders).seconds) == slow  # nothing known but the method
     append_record(folders.out, cell_record(replace(variant, seed=9), "done", epoch_seconds=200.0))
-    assert make_plan(study(variant), folders).total_seconds == pytest.approx(60_000, rel=0.01)
-    assert make_plan(study(cell), folders).total_seconds == slow
+    assert sum(make_worklist(study(variant), folders).seconds) == pytest.approx(60_000, rel=0.01)
+    assert sum(make_worklist(study(cell), folders).seconds) == slow
     folder = encoder_folder(cell, folders.runs)
     folder.mkdir(parents=True)
     (folder / "model.safetensors").touch()
-    assert make_plan(study(cell), folders).total_seconds < rough
-    probed = make_plan(study(cell), folders).total_seconds
+    assert sum(make_worklist(study(cell), folders).seconds) < rough
+    probed = sum(make_worklist(study(cell), folders).seconds)
     tuned = replace(cell, kind="finetune")
     append_record(folders.out, cell_record(replace(tuned, seed=9), "done", finetune_seconds=500.0))
-    assert make_plan(study(tuned), folders).total_seconds == pytest.approx(probed + 500)
+    assert sum(make_worklist(study(tuned), folders).seconds) == pytest.approx(probed + 500)
 
 
 def test_attention_is_expected_to_take_the_square_of_the_nodes(folders: Folders) -> None:
@@ -269,7 +269,7 @@ def test_attention_is_expected_to_take_the_square_of_the_nodes(folders: Folders)
     )
     append_record(folders.out, cell_record(replace(photo, seed=9), "done", epoch_seconds=1.25))
     # as measured on both graphs (studies/ablation): 1.25 s an epoch becomes 17
-    assert make_plan(study(physics), folders).total_seconds == pytest.approx(300 * 17, rel=0.1)
+    assert sum(make_worklist(study(physics), folders).seconds) == pytest.approx(300 * 17, rel=0.1)
 
 
 def test_what_is_left_is_corrected_by_the_pace_so_far() -> None:
@@ -306,32 +306,32 @@ def test_a_busy_machine_is_no_place_to_measure_time(
 ) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
     said: list[str] = []
-    run_study(make_plan(study(replace(TRAINED, kind=kind)), folders), folders, say=said.append)
+    run_study(make_worklist(study(replace(TRAINED, kind=kind)), folders), folders, say=said.append)
     assert ("The machine is not quiet (load average 1.9)" in said[0]) == warned
 
 
 def test_jobs_out_of_range(folders: Folders) -> None:
     with pytest.raises(ConfigError, match="jobs is 0"):
-        run_study(Plan((), (), 0), folders, jobs=0)
+        run_study(Worklist((), (), 0), folders, jobs=0)
 
 
 def test_time_is_not_measured_side_by_side(folders: Folders) -> None:
-    plan = make_plan(study(replace(TRAINED, kind="efficiency", settings={})), folders)
+    worklist = make_worklist(study(replace(TRAINED, kind="efficiency", settings={})), folders)
     with pytest.raises(ConfigError, match="slow each other down"):
-        run_study(plan, folders, jobs=2)
+        run_study(worklist, folders, jobs=2)
 
 
 def test_what_would_fail_every_cell_is_found_before_the_first(folders: Folders, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    plan = make_plan(study(RAW), folders)
+    worklist = make_worklist(study(RAW), folders)
     for wrong in (
         replace(folders, runs=tmp_path / "file"),
         replace(folders, out=tmp_path / "file" / "deep"),
     ):
         with pytest.raises(ConfigError, match="cannot write there"):
-            run_study(plan, wrong)
+            run_study(worklist, wrong)
     with pytest.raises(DataError, match="no such folder of data"):
-        run_study(plan, replace(folders, data_root=tmp_path / "mistyped"))
+        run_study(worklist, replace(folders, data_root=tmp_path / "mistyped"))
     assert read_records(folders.out) == []
 
 
@@ -339,7 +339,7 @@ def test_a_worker_that_dies_before_it_measures_leaves_its_reason(folders: Folder
     (folders.runs / "claims").parent.mkdir(parents=True)
     (folders.runs / "claims").write_text("in the way")
     said: list[str] = []
-    outcome = run_study(make_plan(study(RAW), folders), folders, say=said.append)
+    outcome = run_study(make_worklist(study(RAW), folders), folders, say=said.append)
     assert outcome.failed == 1
     (record,) = read_records(folders.out)
     assert record["reason"] == "the process ended with exit code 1 (FileExistsError)"

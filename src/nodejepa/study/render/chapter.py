@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from nodejepa.errors import ConfigError
-from nodejepa.report.sections import (
-    Chapter,
-    Curves,
-    Dot,
-    DotPlot,
-    Figures,
-    Section,
-    Series,
-    SortableTable,
-    Text,
-)
+from nodejepa.report.charts import Curves, Dot, DotPlot, Series
+from nodejepa.report.sections import Chapter, Figures, Section, SortableTable, Text
 from nodejepa.report.summary import summarise
-from nodejepa.report.table import Cell, Column, Table, number_cell, text_cell, text_column
+from nodejepa.report.table import Column, ReportTable, TableCell, number_cell, text_cell, text_column
 from nodejepa.study.render.contents import drawn_figures, main_records, study_kind, tables_of
-from nodejepa.study.render.contrasts import contrasts
 from nodejepa.study.render.looks import look
 from nodejepa.study.render.names import FLOORS, dataset_name, method_name
 from nodejepa.study.render.selection import (
     by_method_and_dataset,
-    by_split,
     datasets_of,
     methods_of,
     scores_by,
-    unfinished_notes,
     values_by,
     with_preset_names,
+)
+from nodejepa.study.render.standing import (
+    DRAWN,
+    comparable_parts,
+    comparison_words,
+    drawn_field,
+    progress_words,
 )
 from nodejepa.study.run.records import Record, read_records, require_names
 from nodejepa.study.run.spec import load_spec
@@ -57,11 +51,6 @@ _MEASURES = {  # field of a record: title and decimals
     "epoch_seconds": ("s per epoch", 3),
     "total_seconds": ("total s", 1),
     "peak_memory_mb": ("peak memory MB", 0),
-}
-_DRAWN = {  # what to draw and to compare: the first field that the study has
-    "finetune_test_accuracy": ("Accuracy after fine-tuning", "test accuracy after fine-tuning, %"),
-    "test_accuracy": ("Accuracy", "test accuracy under the fair probe, %"),
-    "epoch_seconds": ("Time", "seconds per epoch"),
 }
 
 
@@ -125,59 +114,6 @@ def _planned(folder: Path) -> int | None:
         return None
 
 
-def progress_words(records: Sequence[Record], planned: int | None = None) -> list[str]:
-    """How much of the study there is, and why the rest is not."""
-    if not records:
-        return ["No cell has been measured yet."]
-    states = Counter(str(record.get("status")) for record in records)
-    counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-    cells = f"{len(records)} cells" if planned is None else f"{len(records)} of {planned} cells"
-    return [f"{cells} on record: {counts}.", *unfinished_notes(records)]
-
-
-def comparison_words(records: Sequence[Record]) -> list[str]:
-    """For each trained method: where it stands beside the floors and the other methods, with tests."""
-    field = _drawn_field(records)
-    if field is None or not field.endswith("accuracy"):
-        return []
-    sentences = []
-    for where, part in _comparable_parts(records).items():
-        for method in methods_of(part, floors=False):
-            if method in FLOORS:
-                continue
-            found = [c for c in contrasts(part, method, field) if c.outcome() is not None]
-            groups = {
-                "floors that need no training": [c.outcome() for c in found if c.opponent in FLOORS],
-                "other methods": [c.outcome() for c in found if c.opponent not in FLOORS],
-            }
-            words = [_standing(whom, Counter(outcomes)) for whom, outcomes in groups.items() if outcomes]
-            if words:
-                sentences.append(f"{method_name(method)}{where}: {'; '.join(words)}.")
-    if not sentences:
-        trained = any(method not in FLOORS for method in methods_of(records, floors=False))
-        return ["No difference can be tested yet: that takes two seeds of a method."] if trained else []
-    measure = _DRAWN[field][1].removesuffix(", %")
-    rule = (
-        f"Better and worse: the {measure} differs with p < 0.05 in a t-test over seeds, corrected (Holm) for "
-        "all tests of the method."
-    )
-    return [*sentences, rule]
-
-
-def _comparable_parts(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """Accuracies on different splits are different questions; the name is empty where there is one part."""
-    parts = by_split(records)
-    names = {key: ", ".join(sorted({str(r.get("split")) for r in part})) for key, part in parts.items()}
-    return {f", split {names[key]}" if len(parts) > 1 else "": part for key, part in parts.items()}
-
-
-def _standing(whom: str, counts: Mapping[str | None, int]) -> str:
-    return (
-        f"better in {counts['win']}, worse in {counts['loss']}, undecided in {counts['tie']} of "
-        f"{sum(counts.values())} comparisons with {whom}"
-    )
-
-
 def _named(records: Sequence[Record]) -> list[Record]:
     """Another preset or variant of a method is another method."""
     return [
@@ -186,15 +122,11 @@ def _named(records: Sequence[Record]) -> list[Record]:
     ]
 
 
-def _drawn_field(records: Sequence[Record]) -> str | None:
-    return next((field for field in _DRAWN if scores_by(records, field, id)), None)
-
-
 def _pictures(records: Sequence[Record]) -> list[Section]:
-    field = _drawn_field(records)
+    field = drawn_field(records)
     if field is None:
         return []
-    title, unit = _DRAWN[field]
+    title, unit = DRAWN[field]
     shots = sorted({int(record["shots"]) for record in records if record.get("shots") is not None})
     if len(shots) > 1:
         return [_shot_curves(records, field, f"{title} with few labels", unit)]
@@ -203,7 +135,7 @@ def _pictures(records: Sequence[Record]) -> list[Section]:
 
 def _dot_plot(records: Sequence[Record], field: str, title: str, unit: str) -> DotPlot:
     panels: dict[str, list[Dot]] = {}
-    for where, part in _comparable_parts(records).items():
+    for where, part in comparable_parts(records).items():
         panels |= {f"{name}{where}": dots for name, dots in _dots(part, field).items()}
     caption = (
         "Large: mean over seeds, with one standard deviation to either side; small: single seeds; hollow: "
@@ -252,7 +184,7 @@ def _shot_curves(records: Sequence[Record], field: str, title: str, unit: str) -
     return Curves(title, "labels per class", panels, f"Mean over seeds of the {unit}.")
 
 
-def _cells_table(records: Sequence[Record]) -> Table:
+def _cells_table(records: Sequence[Record]) -> ReportTable:
     measured = [field for field in _MEASURES if any(record.get(field) is not None for record in records)]
     columns = (
         *(Column(name) if name == "seed" else text_column(name) for name in _NAMES),
@@ -265,13 +197,13 @@ def _cells_table(records: Sequence[Record]) -> Table:
         )
         for record in records
     )
-    return Table("cells", "Every cell on record", columns, (rows,), ())
+    return ReportTable("cells", "Every cell on record", columns, (rows,), ())
 
 
 def _plain(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _measure_cell(value: Any, decimals: int) -> Cell:
+def _measure_cell(value: Any, decimals: int) -> TableCell:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number_cell(float(value), decimals=decimals) if number else text_cell(_plain(value))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nodejepa.errors import DataError, NodeJEPAError
 from nodejepa.files import write_text
 from nodejepa.progress import progress_bar
-from nodejepa.report.table import Table
+from nodejepa.report.table import ReportTable
 from nodejepa.report.table_formats import to_csv, to_latex, to_markdown
 from nodejepa.study.render.names import JEPA
 from nodejepa.study.render.selection import Record, borrow_floors, by_split, methods_of, with_preset_names
@@ -84,7 +84,7 @@ def study_kind(records: Sequence[Record], folder: str = "") -> str:
     return "fewshot" if len({record.get("shots") for record in records}) > 1 else "main"
 
 
-def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ()) -> list[Table]:
+def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ()) -> list[ReportTable]:
     """All tables of a study; ``main`` lends floors to a study that has none."""
     if kind == "official":
         return [official_table(records)]
@@ -101,7 +101,7 @@ def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ())
     ]
 
 
-def _tables_of_part(kind: str, part: Sequence[Record], split: str) -> list[Table]:
+def _tables_of_part(kind: str, part: Sequence[Record], split: str) -> list[ReportTable]:
     """The tables of one split."""
     if kind == "collapse":
         return [effective_rank_table(part), geometry_table(part)]
@@ -114,7 +114,7 @@ def _tables_of_part(kind: str, part: Sequence[Record], split: str) -> list[Table
     return made + ([wins_table(part)] if present else [])
 
 
-def _for_split(table: Table, split: str, *, alone: bool) -> Table:
+def _for_split(table: ReportTable, split: str, *, alone: bool) -> ReportTable:
     if not split:
         return table
     name = table.name if alone else f"{table.name}-{re.sub(r'[^0-9A-Za-z.-]+', '-', split)}"

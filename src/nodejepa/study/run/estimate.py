@@ -31,7 +31,7 @@ _FINETUNE_EPOCHS = 150  # with and without pretraining, before early stopping
 _DOUBT_SECONDS = 120.0  # an estimate is not corrected by much before so long was measured
 
 
-class Estimator:
+class Forecast:
     """Seconds of a cell, learned from what was measured before."""
 
     def __init__(self, records: Iterable[Mapping[str, Any]], runs: Path) -> None:
@@ -74,13 +74,6 @@ class Remaining:
         self._done += estimate if measured else 0.0  # what others measured says nothing about our pace
         correction = (elapsed * self._jobs + _DOUBT_SECONDS) / (self._done + _DOUBT_SECONDS)
         return sum(self._left.values()) * correction / self._jobs
-
-
-def in_words(seconds: float) -> str:
-    """``40 s``, ``12 min`` or ``3.5 h``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _work(dataset: str, config: Mapping[str, Any]) -> float:

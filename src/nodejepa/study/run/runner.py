@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from nodejepa.data.catalogue import CATALOGUE, load_dataset
 from nodejepa.errors import ConfigError, DataError
-from nodejepa.progress import announce_duration, progress_bar
+from nodejepa.progress import announce_duration, in_words, progress_bar
 from nodejepa.study.run.cell import Cell
-from nodejepa.study.run.estimate import Estimator, Remaining, in_words
+from nodejepa.study.run.estimate import Forecast, Remaining
 from nodejepa.study.run.processes import Folders, Workers, pool_of
 from nodejepa.study.run.records import append_record, finished, read_records
 from nodejepa.study.run.spec import StudySpec
@@ -25,17 +25,12 @@ NO_DATA = "not run here: data not available offline"
 
 
 @dataclass(frozen=True)
-class Plan:
+class Worklist:
     """What is left to do, and about how long it takes one worker."""
 
     cells: tuple[Cell, ...]
     seconds: tuple[float, ...]
     measured: int  # cells of the study that need nothing
-
-    @property
-    def total_seconds(self) -> float:
-        """Of all cells one after another."""
-        return sum(self.seconds)
 
 
 @dataclass
@@ -48,24 +43,24 @@ class Outcome:
     not_run: int = 0
 
 
-def make_plan(
+def make_worklist(
     spec: StudySpec,
     folders: Folders,
     *,
     retry_failed: bool = False,
     wanted: Callable[[Cell], bool] = lambda _: True,
-) -> Plan:
+) -> Worklist:
     """The cells without a record, in the order of the specification."""
     records = read_records(folders.out)
     done = finished(records, retry_failed=retry_failed)
     left = tuple(cell for cell in spec.cells if cell.key not in done and wanted(cell))
-    estimator = Estimator(records, folders.runs)
-    seconds = tuple(estimator.seconds(cell) for cell in left)
-    return Plan(left, seconds, sum(cell.key in done for cell in spec.cells))
+    forecast = Forecast(records, folders.runs)
+    seconds = tuple(forecast.seconds(cell) for cell in left)
+    return Worklist(left, seconds, sum(cell.key in done for cell in spec.cells))
 
 
 def run_study(
-    plan: Plan,
+    work: Worklist,
     folders: Folders,
     *,
     jobs: int = 1,
@@ -73,22 +68,22 @@ def run_study(
     retry_failed: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
-    """Measure the cells of a plan in ``jobs`` processes; one line of ``records.jsonl`` a cell.
+    """Measure the cells of a worklist in ``jobs`` processes; one line of ``records.jsonl`` a cell.
 
     Args:
-        plan: what to measure.
+        work: what to measure.
         folders: where to.
         jobs: cells at a time. One thread each is usually faster than one cell with all threads.
         threads: of each process; all cores shared evenly if not given.
-        retry_failed: as in the plan.
+        retry_failed: as in the worklist.
         say: told about each finished cell.
     """
-    check_run(plan, folders, jobs)
+    check_run(work, folders, jobs)
     _make_folders(folders)
     outcome = Outcome()
-    cells = _with_data(plan.cells, folders, outcome, say)
+    cells = _with_data(work.cells, folders, outcome, say)
     _warn_if_busy(cells, say)
-    seconds = dict(zip((cell.key for cell in plan.cells), plan.seconds, strict=True))
+    seconds = dict(zip((cell.key for cell in work.cells), work.seconds, strict=True))
     estimates = {cell.key: seconds[cell.key] for cell in cells}
     announce_duration("The study", sum(estimates.values()) / jobs)
     remaining = Remaining(estimates, jobs)
@@ -107,7 +102,7 @@ def run_study(
     return outcome
 
 
-def check_run(plan: Plan, folders: Folders, jobs: int) -> None:
+def check_run(work: Worklist, folders: Folders, jobs: int) -> None:
     """Refuse what would fail every cell or spoil what is measured, before any work."""
     if folders.data_root is not None and not folders.data_root.is_dir():
         raise DataError(
@@ -117,7 +112,7 @@ def check_run(plan: Plan, folders: Folders, jobs: int) -> None:
         )
     if not 1 <= jobs <= 4 * _cores():
         raise ConfigError(f"jobs is {jobs}", fix=f"Use 1 to {4 * _cores()}.")
-    if jobs > 1 and any(cell.kind == "efficiency" for cell in plan.cells):
+    if jobs > 1 and any(cell.kind == "efficiency" for cell in work.cells):
         raise ConfigError(
             f"jobs is {jobs}, and the study measures time: cells side by side would slow each other down",
             fix="Use 1, on a machine that does nothing else.",

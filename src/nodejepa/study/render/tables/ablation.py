@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nodejepa.report.table import (
-    Cell,
     Column,
+    ReportTable,
     Row,
-    Table,
+    TableCell,
     difference_cell,
+    mean_cell,
+    mean_column,
     number_cell,
     p_cell,
-    paper_cell,
-    paper_column,
     score_cell,
     score_column,
     text_cell,
@@ -59,7 +59,7 @@ def variants_of(records: Sequence[Record]) -> list[str]:
     return sorted({variant_letter(record) for record in records if record.get("variant") is not None})
 
 
-def ablation_table(records: Sequence[Record]) -> Table:
+def ablation_table(records: Sequence[Record]) -> ReportTable:
     """Variants down; for each graph paper, ours, their difference, and ours against the full model (A)."""
     values = variant_values(records)
     floors = values_by([r for r in records if r["method"] in FLOORS], "test_accuracy", by_method_and_dataset)
@@ -67,7 +67,7 @@ def ablation_table(records: Sequence[Record]) -> Table:
     columns: list[Column] = [text_column("Variant")]
     for name in map(dataset_name, datasets):
         columns += [
-            paper_column(f"{name}: paper"),
+            mean_column(f"{name}: paper"),
             score_column(f"{name}: ours"),
             Column(f"{name}: diff."),
             Column(f"{name}: ours - A"),
@@ -78,13 +78,13 @@ def ablation_table(records: Sequence[Record]) -> Table:
     best = {d: best_of(score for (_, at), score in scores.items() if at == d) for d in datasets}
 
     def row(label: str, key: str, is_floor: bool) -> Row:
-        cells: list[Cell] = [text_cell(label)]
+        cells: list[TableCell] = [text_cell(label)]
         for dataset in datasets:
             ours, printed = scores.get((key, dataset)), paper_ablation(key, dataset)
             mark = floor_mark(values.get((key, dataset)), floors_to_beat(floors, key, dataset))
             change, p = (None, None) if is_floor else changes.get((key, dataset), (None, None))
             cells += [
-                paper_cell(printed),
+                mean_cell(printed),
                 score_cell(ours, best=best[dataset], mark=mark),
                 difference_cell(ours, printed),
                 number_cell(change, signed=True),
@@ -92,7 +92,7 @@ def ablation_table(records: Sequence[Record]) -> Table:
             ]
         return tuple(cells)
 
-    return Table(
+    return ReportTable(
         "ablation",
         "Ablation of NodeJEPA: test accuracy (%) under the fair probe",
         tuple(columns),

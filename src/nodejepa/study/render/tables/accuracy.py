@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from nodejepa.report.summary import summarise
 from nodejepa.report.table import (
     Column,
+    ReportTable,
     Row,
-    Table,
     difference_cell,
-    paper_cell,
-    paper_column,
+    mean_cell,
+    mean_column,
     score_cell,
     score_column,
     text_cell,
@@ -42,7 +42,7 @@ from nodejepa.study.render.tables.wording import (
 )
 
 
-def main_table(records: Sequence[Record]) -> Table:
+def main_table(records: Sequence[Record]) -> ReportTable:
     """Methods down, graphs across, under the fair probe."""
     values, head_values = (
         values_by(records, field, by_method_and_dataset) for field in ("test_accuracy", "head_test_accuracy")
@@ -70,7 +70,7 @@ def main_table(records: Sequence[Record]) -> Table:
     notes = [FAIR_PROBE, SEEDS, BOLD, DAGGER_NOTE, FLOORS_NOTE]
     if heads:
         notes.append("Own head: the classifier that was trained with the encoder, without a probe.")
-    return Table(
+    return ReportTable(
         "main",
         "Test accuracy (%) under the fair probe",
         (text_column("Method"), *(score_column(dataset_name(d)) for d in datasets)),
@@ -79,7 +79,7 @@ def main_table(records: Sequence[Record]) -> Table:
     )
 
 
-def paper_comparison_table(records: Sequence[Record]) -> Table:
+def paper_comparison_table(records: Sequence[Record]) -> ReportTable:
     """The paper's Table 1 beside ours under its probe, and under the fair one."""
     both = [
         values_by(records, field, by_method_and_dataset)
@@ -103,7 +103,7 @@ def paper_comparison_table(records: Sequence[Record]) -> Table:
                 (
                     text_cell(dataset_name(dataset)),
                     text_cell(method_name(method)),
-                    paper_cell(printed),
+                    mean_cell(printed),
                     score_cell(ours, best=best, mark=mark),
                     difference_cell(ours, printed),
                     score_cell(ours_fair, best=best_fair, mark=mark_fair),
@@ -114,13 +114,13 @@ def paper_comparison_table(records: Sequence[Record]) -> Table:
     columns: tuple[Column, ...] = (
         text_column("Dataset"),
         text_column("Method"),
-        paper_column(),
+        mean_column("Paper"),
         score_column("Ours, paper probe"),
         Column("Difference"),
         score_column("Ours, fair probe"),
         Column("Difference (fair)"),
     )
-    return Table(
+    return ReportTable(
         "main-paper-probe",
         "Test accuracy (%): paper, ours and the difference",
         columns,

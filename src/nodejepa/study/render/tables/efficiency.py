@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from nodejepa.report.table import (
     Column,
+    ReportTable,
     Row,
-    Table,
     number_cell,
     score_cell,
     score_column,
@@ -29,7 +29,7 @@ from nodejepa.study.render.tables.wording import SEEDS
 _NO_CURRICULUM = "NodeJEPA is timed at the final mask ratio and hops of its curriculum."
 
 
-def efficiency_table(records: Sequence[Record]) -> Table:
+def efficiency_table(records: Sequence[Record]) -> ReportTable:
     """Seconds of the whole training in the paper and here, seconds an epoch, epochs and memory."""
     fields = ("total_seconds", "epoch_seconds", "epochs", "peak_memory_mb")
     found = {field: scores_by(records, field, by_method_and_dataset) for field in fields}
@@ -56,7 +56,7 @@ def efficiency_table(records: Sequence[Record]) -> Table:
     threads = sorted({int(r["threads"]) for r in records if r.get("status") == "done" and r.get("threads")})
     count = " or ".join(map(str, threads)) or "an unknown number of"
     hardware = paper()["efficiency"]["hardware"]
-    return Table(
+    return ReportTable(
         "efficiency",
         "Time and memory of training (no probe)",
         (

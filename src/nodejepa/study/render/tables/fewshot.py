@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nodejepa.report.table import (
-    Cell,
     Column,
+    ReportTable,
     Row,
-    Table,
+    TableCell,
     difference_cell,
-    paper_cell,
-    paper_column,
+    mean_cell,
+    mean_column,
     score_cell,
     score_column,
     text_cell,
@@ -40,7 +40,7 @@ def fewshot_values(records: Sequence[Record]) -> dict[Place, Values]:
     return values_by(shots, "test_accuracy", lambda r: (str(r["method"]), str(r["dataset"]), int(r["shots"])))
 
 
-def fewshot_table(records: Sequence[Record]) -> Table:
+def fewshot_table(records: Sequence[Record]) -> ReportTable:
     """For each graph and method: paper, ours and the difference at every number of labels."""
     values = fewshot_values(records)
     budgets = sorted({int(record["shots"]) for record in records if record.get("shots") is not None})
@@ -48,7 +48,7 @@ def fewshot_table(records: Sequence[Record]) -> Table:
     for shots in budgets:
         label = f"{shots} a class"
         columns += [
-            paper_column(f"{label}: paper"),
+            mean_column(f"{label}: paper"),
             score_column(f"{label}: ours"),
             Column(f"{label}: diff."),
         ]
@@ -56,7 +56,7 @@ def fewshot_table(records: Sequence[Record]) -> Table:
         tuple(_row(values, method, dataset, budgets) for method in methods_of(records))
         for dataset in datasets_of(records)
     ]
-    return Table(
+    return ReportTable(
         "fewshot",
         "Test accuracy (%) with few labels per class under the fair probe",
         tuple(columns),
@@ -76,14 +76,14 @@ def fewshot_table(records: Sequence[Record]) -> Table:
 
 
 def _row(values: dict[Place, Values], method: str, dataset: str, budgets: Sequence[int]) -> Row:
-    cells: list[Cell] = [text_cell(dataset_name(dataset)), text_cell(method_name(method))]
+    cells: list[TableCell] = [text_cell(dataset_name(dataset)), text_cell(method_name(method))]
     for shots in budgets:
         here = {(m, d): found for (m, d, k), found in values.items() if d == dataset and k == shots}
         scores = summaries(here)
         ours, printed = scores.get((method, dataset)), paper_fewshot(method, dataset, shots)
         mark = floor_mark(here.get((method, dataset)), floors_to_beat(here, method, dataset))
         cells += [
-            paper_cell(printed),
+            mean_cell(printed),
             score_cell(ours, best=best_of(scores.values()), mark=mark),
             difference_cell(ours, printed),
         ]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from nodejepa.report.table import (
     Column,
+    ReportTable,
     Row,
-    Table,
     number_cell,
     p_cell,
     score_cell,
@@ -32,7 +32,7 @@ from nodejepa.study.render.tables.wording import DAGGER_NOTE, FAIR_PROBE, FLOORS
 _FIELDS = ("test_accuracy", "finetune_test_accuracy", "scratch_test_accuracy")
 
 
-def finetune_table(records: Sequence[Record]) -> Table:
+def finetune_table(records: Sequence[Record]) -> ReportTable:
     """Frozen with a probe, fine-tuned, trained from random weights, and the difference of the last two."""
     values = [values_by(records, field, by_method_and_dataset) for field in _FIELDS]
     found = [*map(summaries, values)]
@@ -63,7 +63,7 @@ def finetune_table(records: Sequence[Record]) -> Table:
                 )
             )
         groups.append(tuple(rows))
-    return Table(
+    return ReportTable(
         "finetune",
         "Fine-tuning: test accuracy (%)",
         (

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from nodejepa.diagnostics import MAX_DIMENSIONS
 from nodejepa.report.table import (
-    Cell,
     Column,
+    ReportTable,
     Row,
-    Table,
+    TableCell,
     difference_cell,
-    paper_cell,
-    paper_column,
+    mean_cell,
+    mean_column,
     score_cell,
     score_column,
     text_cell,
@@ -43,26 +43,26 @@ _FIELDS = (
 )
 
 
-def effective_rank_table(records: Sequence[Record]) -> Table:
+def effective_rank_table(records: Sequence[Record]) -> ReportTable:
     """Methods down, graphs across: paper, ours, difference."""
     scores = scores_by(records, "effective_rank", by_method_and_dataset)
     datasets = datasets_of(records)
     columns: list[Column] = [text_column("Method")]
     for name in map(dataset_name, datasets):
-        columns += [paper_column(f"{name}: paper"), score_column(f"{name}: ours"), Column(f"{name}: diff.")]
+        columns += [mean_column(f"{name}: paper"), score_column(f"{name}: ours"), Column(f"{name}: diff.")]
     rows: list[Row] = []
     for method in methods_of(records):
-        cells: list[Cell] = [text_cell(method_name(method))]
+        cells: list[TableCell] = [text_cell(method_name(method))]
         for dataset in datasets:
             ours, printed = scores.get((method, dataset)), paper_geometry("effective_rank", method, dataset)
             best = best_of(score for (_, d), score in scores.items() if d == dataset)
             cells += [
-                paper_cell(printed, decimals=1),
+                mean_cell(printed, decimals=1),
                 score_cell(ours, decimals=1, best=best),
                 difference_cell(ours, printed, decimals=1),
             ]
         rows.append(tuple(cells))
-    return Table(
+    return ReportTable(
         "collapse",
         "Effective rank of frozen embeddings (no probe)",
         tuple(columns),
@@ -79,27 +79,25 @@ def effective_rank_table(records: Sequence[Record]) -> Table:
     )
 
 
-def geometry_table(records: Sequence[Record]) -> Table:
+def geometry_table(records: Sequence[Record]) -> ReportTable:
     """Effective rank, mean standard deviation and both participation ratios."""
     found = {field: scores_by(records, field, by_method_and_dataset) for field, *_ in _FIELDS}
     columns: list[Column] = [text_column("Dataset"), text_column("Method")]
     for _, title, printed_field, _ in _FIELDS:
-        columns += [paper_column(f"{title}: paper")] if printed_field else []
+        columns += [mean_column(f"{title}: paper")] if printed_field else []
         columns.append(score_column(f"{title}: ours" if printed_field else title))
     groups = []
     for dataset in datasets_of(records):
         rows: list[Row] = []
         for method in methods_of(records):
-            cells: list[Cell] = [text_cell(dataset_name(dataset)), text_cell(method_name(method))]
+            cells: list[TableCell] = [text_cell(dataset_name(dataset)), text_cell(method_name(method))]
             for field, _, printed_field, decimals in _FIELDS:
                 if printed_field:
-                    cells.append(
-                        paper_cell(paper_geometry(printed_field, method, dataset), decimals=decimals)
-                    )
+                    cells.append(mean_cell(paper_geometry(printed_field, method, dataset), decimals=decimals))
                 cells.append(score_cell(found[field].get((method, dataset)), decimals=decimals))
             rows.append(tuple(cells))
         groups.append(tuple(rows))
-    return Table(
+    return ReportTable(
         "collapse-full",
         "Geometry of frozen embeddings (no probe)",
         tuple(columns),

@@ -11,8 +11,8 @@ from importlib.resources import files
 from nodejepa.report.summary import summarise
 from nodejepa.report.table import (
     Column,
+    ReportTable,
     Row,
-    Table,
     number_cell,
     score_cell,
     score_column,
@@ -58,7 +58,7 @@ def literature() -> tuple[Published, ...]:
     )
 
 
-def official_table(records: Sequence[Record]) -> Table:
+def official_table(records: Sequence[Record]) -> ReportTable:
     """Ours, published, their difference, whether that is near enough, and the best floor of the split."""
     floors = values_by(
         [r for r in records if r["method"] in FLOORS],
@@ -104,7 +104,7 @@ def official_table(records: Sequence[Record]) -> Table:
         if r.get("preset") == "official" and r.get("config", {}).get("training")
     }
     sources = {f"{method_name(f.method)}: {f.source}" for f in literature()}
-    return Table(
+    return ReportTable(
         "official",
         "Authors' settings against the literature: test accuracy (%)",
         (

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from nodejepa.report.table import MISSING, Cell, Column, Row, Table, number_cell, text_cell, text_column
+from nodejepa.report.table import (
+    MISSING,
+    Column,
+    ReportTable,
+    Row,
+    TableCell,
+    number_cell,
+    text_cell,
+    text_column,
+)
 from nodejepa.study.render.contrasts import rank_methods
 from nodejepa.study.render.names import FLOORS, SELF_SUPERVISED, dataset_name, method_name
 from nodejepa.study.render.paper import paper_accuracy, paper_average_rank, paper_source
@@ -24,7 +33,7 @@ def paper_ranks(datasets: Sequence[str], methods: Collection[str] = SELF_SUPERVI
     return average_ranks(tables)
 
 
-def ranks_table(records: Sequence[Record]) -> Table:
+def ranks_table(records: Sequence[Record]) -> ReportTable:
     """Rank among self-supervised methods; a second column lets the floors take part."""
     ours = rank_methods(records)
     ours_paper_probe = rank_methods(records, field="test_accuracy_paper_probe")
@@ -47,7 +56,7 @@ def ranks_table(records: Sequence[Record]) -> Table:
         )
     split = next((i for i, row in enumerate(rows) if row[0].text == method_name(FLOORS[0])), len(rows))
     where = ", ".join(dataset_name(d) for d in ours.datasets) or "no graph yet"
-    return Table(
+    return ReportTable(
         "ranks",
         "Average rank among self-supervised methods (1 is best)",
         (
@@ -71,7 +80,7 @@ def ranks_table(records: Sequence[Record]) -> Table:
     )
 
 
-def _rank(average: dict[str, float], method: str) -> Cell:
+def _rank(average: dict[str, float], method: str) -> TableCell:
     rank = average.get(method)
     return number_cell(rank, bold=rank is not None and rank == min(average.values()))
 

@@ -8,10 +8,10 @@ from itertools import groupby
 
 from nodejepa.report.table import (
     MISSING,
-    Cell,
     Column,
+    ReportTable,
     Row,
-    Table,
+    TableCell,
     number_cell,
     p_cell,
     text_cell,
@@ -25,7 +25,7 @@ from nodejepa.study.render.statistics import outcome
 from nodejepa.study.render.tables.wording import FAIR_PROBE, FLOORS_NOTE
 
 
-def significance_table(records: Sequence[Record], variant: str) -> Table:
+def significance_table(records: Sequence[Record], variant: str) -> ReportTable:
     """Difference, its confidence interval and p, raw and corrected, beside the paper's."""
     tests = paper_tests(variant) if on_paper_splits(records) else ()
     printed = {(row.dataset, row.baseline): row for row in tests}
@@ -34,7 +34,7 @@ def significance_table(records: Sequence[Record], variant: str) -> Table:
         for dataset, group in groupby(contrasts(records, variant), key=lambda contrast: contrast.dataset)
     ]
     name = method_name(variant)
-    return Table(
+    return ReportTable(
         f"significance-{variant}",
         f"{name} against every other method (accuracy points, fair probe)",
         (
@@ -60,7 +60,7 @@ def significance_table(records: Sequence[Record], variant: str) -> Table:
     )
 
 
-def wins_table(records: Sequence[Record]) -> Table:
+def wins_table(records: Sequence[Record]) -> ReportTable:
     """Wins, ties and losses over graphs, with and without correction, beside the paper's."""
     groups = []
     for variant in (name for name in JEPA if name in methods_of(records, floors=False)):
@@ -72,7 +72,7 @@ def wins_table(records: Sequence[Record]) -> Table:
         rows.append(_wins_row(variant, "all methods", found, printed, baselines))
         rows.append(_wins_row(variant, "all floors", found, printed, [n for n in opponents if n in FLOORS]))
         groups.append(tuple(rows))
-    return Table(
+    return ReportTable(
         "wins",
         "Wins / ties / losses over graphs at p < 0.05 (fair probe)",
         (
@@ -103,7 +103,7 @@ def _row(contrast: Contrast, printed: PrintedTest | None) -> Row:
     )
     if found is None:
         empty = number_cell(None)
-        return (*names, empty, Cell(MISSING, ("", "")), empty, empty, empty, empty, *theirs)
+        return (*names, empty, TableCell(MISSING, ("", "")), empty, empty, empty, empty, *theirs)
     seeds = str(found.n[0]) if found.test == "paired" else f"{found.n[0]}, {found.n[1]}"
     return (
         *names,
@@ -117,17 +117,17 @@ def _row(contrast: Contrast, printed: PrintedTest | None) -> Row:
     )
 
 
-def _printed_p(p: float | None) -> Cell:
+def _printed_p(p: float | None) -> TableCell:
     """With the digits that the paper gives."""
     cell = p_cell(p)
     return cell if p is None else replace(cell, text=f"{p:.{3 if p >= 0.001 else 4}f}")
 
 
-def _interval(low: float | None, high: float | None) -> Cell:
+def _interval(low: float | None, high: float | None) -> TableCell:
     if low is None or high is None:
-        return Cell(MISSING, ("", ""))
+        return TableCell(MISSING, ("", ""))
     ends = number_cell(low, signed=True), number_cell(high, signed=True)
-    return Cell(f"{ends[0].text} to {ends[1].text}", (*ends[0].values, *ends[1].values))
+    return TableCell(f"{ends[0].text} to {ends[1].text}", (*ends[0].values, *ends[1].values))
 
 
 def _wins_row(
@@ -148,8 +148,8 @@ def _wins_row(
     )
 
 
-def _count(outcomes: Sequence[str | None]) -> Cell:
+def _count(outcomes: Sequence[str | None]) -> TableCell:
     if not any(outcomes):
-        return Cell(MISSING, ("", "", ""))
+        return TableCell(MISSING, ("", "", ""))
     counts = tuple(str(outcomes.count(kind)) for kind in ("win", "tie", "loss"))
-    return Cell(" / ".join(counts), counts)
+    return TableCell(" / ".join(counts), counts)
