@@ -15,10 +15,13 @@ from nodejepa.data.catalogue import check_counts, data_root
 from nodejepa.errors import ConfigError, DataError
 
 REAL = ["computers", "photo", "cs", "physics", "cora"]
+DEVELOPMENT = (
+    "acm actor blogcatalog chameleon_filtered citeseer dblp facebook_pagepage minesweeper pubmed tolokers"
+)
 
 
 def test_catalogue_names_every_promised_graph():
-    promised = "computers photo cs physics arxiv cora digits synthetic synthetic-arxiv"
+    promised = f"computers photo cs physics arxiv cora {DEVELOPMENT} digits synthetic synthetic-arxiv"
     assert list(CATALOGUE) == promised.split()
     for name, entry in CATALOGUE.items():
         assert entry.name == name
@@ -40,6 +43,22 @@ def test_real_graph_has_the_published_counts(data_root, name):
     assert (graph.adjacency != graph.adjacency.T).nnz == 0
     assert not graph.adjacency.diagonal().any()
     assert entry.is_present(data_root)
+
+
+@pytest.mark.parametrize("name", DEVELOPMENT.split())
+def test_a_development_graph_has_its_counts(data_root, name):
+    dataset, entry = load_dataset(name, data_root), CATALOGUE[name]
+    assert dataset.graph.num_nodes == entry.nodes
+    assert (dataset.graph.adjacency != dataset.graph.adjacency.T).nnz == 0
+
+
+def test_a_development_graph_that_is_missing_or_broken_is_explained(tmp_path):
+    with pytest.raises(DataError, match=r"missing, and cannot be downloaded.*development"):
+        load_dataset("acm", tmp_path)
+    (tmp_path / "development").mkdir()
+    (tmp_path / "development" / "acm.npz").write_bytes(b"no archive")
+    with pytest.raises(DataError, match="cannot be read"):
+        load_dataset("acm", tmp_path)
 
 
 @pytest.mark.parametrize(

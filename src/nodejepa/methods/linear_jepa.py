@@ -108,7 +108,7 @@ class LinearJEPA(Estimator):
             raise ConfigError(f"{cls.name} has no preset {name!r}", fix="Use default.")
         return LinearJEPAConfig()
 
-    def make_encoder(self, in_dim: int) -> nn.Module:
+    def make_encoder(self, in_dim: int) -> HopEncoder:
         """A linear map and a mixture of hops, all zero."""
         found = self.findings_
         hops = 3 if found.blocks == 4 else self.config.hops
@@ -146,7 +146,7 @@ class LinearJEPA(Estimator):
         blocks = 4 if apart else 2 if config.high else 1
         self.findings_ = Findings(tuple(rho.tolist()), shrinkage, agreement, kept, directions, blocks)
         weight = v * rho.abs() ** config.power
-        encoder: Any = self.make_encoder(inputs.graph.num_features).to(inputs.device)
+        encoder = self.make_encoder(inputs.graph.num_features).to(inputs.device)
         encoder.weight.copy_(weight)
         if not apart:
             mean = moments.to_features(moments.mean[:, None])[:, 0]

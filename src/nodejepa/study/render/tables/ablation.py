@@ -26,6 +26,7 @@ from nodejepa.study.render.selection import (
     Values,
     by_method_and_dataset,
     datasets_of,
+    methods_of,
     summaries,
     unfinished_notes,
     values_by,
@@ -98,7 +99,7 @@ def ablation_table(records: Sequence[Record]) -> ReportTable:
         tuple(columns),
         (
             tuple(row(variant_label(letter), letter, False) for letter in variants_of(records)),
-            tuple(row(method_name(name), name, True) for name in FLOORS),
+            tuple(row(method_name(name), name, True) for name in methods_of(records) if name in FLOORS),
         ),
         (
             f"Paper: {paper_source('ablation')}, 3 seeds, under its own probe.",
