@@ -15,7 +15,7 @@ from nodejepa.methods import make_estimator
 from nodejepa.report import maps as maps_module
 from nodejepa.report import render, write_report
 from nodejepa.report.charts import ConfusionMatrix, Curves, DotPlot, EmbeddingMap
-from nodejepa.report.graphs import find_dataset
+from nodejepa.report.runs import find_dataset
 from nodejepa.report.sections import Chapter, Facts, Figures, SortableTable, Text
 from nodejepa.study.render.chapter import study_chapter
 from nodejepa.study.render.page import build_report
