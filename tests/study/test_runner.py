@@ -20,12 +20,14 @@ from nodejepa.study.cell import Cell, Kind
 from nodejepa.study.encoders import encoder_folder
 from nodejepa.study.estimate import Remaining
 from nodejepa.study.measure import source_hash
-from nodejepa.study.processes import Folders
+from nodejepa.study.processes import Folders, Workers
 from nodejepa.study.records import append_record, read_records
 from nodejepa.study.runner import NO_DATA, Plan, make_plan, run_study
 from nodejepa.study.scoring import score_method
 from nodejepa.study.spec import StudySpec
 from nodejepa.study.worker import FAILED, MEASURED, TAKEN, cell_record, claim_path, work
+
+pytestmark = pytest.mark.slow
 
 RAW = Cell("mine", "probe", "raw", "default", "digits", "20-30", 1)
 TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, settings={"training.epochs": 2})
@@ -76,17 +78,17 @@ def test_a_change_of_code_shows_in_the_source_hash(tmp_path: Path) -> None:
 
 
 def test_only_what_is_missing_is_measured_again(folders: Folders) -> None:
-    spec = study(*(replace(RAW, seed=seed) for seed in range(4)))
-    first = run_study(make_plan(spec, folders), folders, jobs=2)
-    assert (first.measured, first.failed) == (4, 0)
+    spec = study(*(replace(RAW, seed=seed) for seed in range(3)))
+    assert [measure(cell, folders) for cell in spec.cells] == [MEASURED] * 3
     path = folders.out / "records.jsonl"
     lines = path.read_text().splitlines()
     before = read_records(folders.out)
-    path.write_text("\n".join(lines[:2]) + "\n")
+    path.write_text(lines[0] + "\n")
     plan = make_plan(spec, folders)
-    assert (len(plan.cells), plan.measured) == (2, 2)
-    assert run_study(plan, folders, jobs=2).measured == 2
-    assert path.read_text().splitlines()[:2] == lines[:2]
+    assert (len(plan.cells), plan.measured) == (2, 1)
+    outcome = run_study(plan, folders, jobs=2)
+    assert (outcome.measured, outcome.failed) == (2, 0)
+    assert path.read_text().splitlines()[0] == lines[0]
     assert read_records(folders.out) == before
     assert make_plan(spec, folders).cells == ()
 
@@ -146,16 +148,14 @@ def test_a_cell_that_another_process_holds_is_left_alone(folders: Folders) -> No
 def test_two_runners_at_once_measure_every_cell_once(folders: Folders, tmp_path: Path) -> None:
     spec = tmp_path / "mine.toml"
     spec.write_text(
-        'summary = "floors"\nkind = "probe"\n[[grid]]\nmethods = ["raw", "sgc"]\npreset = "default"\n'
+        'summary = "floors"\nkind = "probe"\n[[grid]]\nmethods = ["raw"]\npreset = "default"\n'
         'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1-2"\n'
     )
     command = [sys.executable, "-m", "nodejepa", "study", "run", str(spec), "--out", str(folders.out)]
     runners = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(2)]
     assert [runner.wait() for runner in runners] == [0, 0]
     lines = [json.loads(line) for line in (folders.out / "records.jsonl").read_text().splitlines()]
-    assert sorted((line["method"], line["seed"]) for line in lines) == [
-        ("raw", 1), ("raw", 2), ("sgc", 1), ("sgc", 2)
-    ]  # fmt: skip
+    assert sorted((line["method"], line["seed"]) for line in lines) == [("raw", 1), ("raw", 2)]
 
 
 def test_a_killed_worker_is_a_failed_cell_and_the_rest_goes_on(folders: Folders) -> None:
@@ -305,9 +305,11 @@ def test_a_busy_machine_is_no_place_to_measure_time(
     folders: Folders, monkeypatch: pytest.MonkeyPatch, load: float, kind: Kind, warned: bool
 ) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(Workers, "measure", lambda *_: (MEASURED, ""))
     said: list[str] = []
     run_study(make_plan(study(replace(TRAINED, kind=kind)), folders), folders, say=said.append)
     assert ("The machine is not quiet (load average 1.9)" in said[0]) == warned
+    assert "done: " in said[-1]
 
 
 def test_jobs_out_of_range(folders: Folders) -> None:
