@@ -85,6 +85,7 @@ def test_methods_lists_all_with_presets_and_citations(run):
 TINY = ("--set", "encoder.hidden=16", "--set", "predictor.hidden=16", "--set", "epochs=3", "--seed", "5")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["nodejepa", "patchjepa"])
 def test_pretrain_embed_and_probe_work_on_one_run(run, tmp_path, method):
     folder, z = str(tmp_path / "run"), tmp_path / "z.parquet"
@@ -251,6 +252,7 @@ def test_interruption_ends_in_130(run, monkeypatch):
     assert run(*QUICK)[0] == 130
 
 
+@pytest.mark.slow
 def test_a_real_interrupt_ends_in_130():
     code = "import nodejepa.cli, nodejepa.study.run.scoring as s, time; "
     code += (
@@ -280,6 +282,7 @@ def test_module_and_script_are_the_same_command():
     assert done.stdout.strip() == nodejepa.__version__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "offers"),
     [

@@ -39,6 +39,7 @@ def test_every_example_is_run_here():
     assert [path.name for path in sorted(FOLDER.glob("*.py"))] == sorted(SAYS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAYS)
 def test_example_runs_and_says_what_it_should(name, tmp_path):
     nowhere = {f"{way}_proxy": "http://127.0.0.1:9" for way in ("http", "https")}

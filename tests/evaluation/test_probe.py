@@ -223,6 +223,7 @@ def test_unknown_mode_is_refused(task):
         linear_probe(*task, mode="best")
 
 
+@pytest.mark.slow
 def test_propagated_features_of_photo_score_as_measured_elsewhere(data_root):
     with np.load(data_root / "Amazon" / "Photo" / "raw" / "amazon_electronics_photo.npz") as file:
         parts = {

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 EDGES = 400_000
 
@@ -21,6 +22,7 @@ print(graph.num_nodes, graph.num_edges, peak_memory_mb() - before)
 """
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_file_and_not_with_the_ids(tmp_path):
     (tmp_path / "small.csv").write_text("source,target\n1,2\n")
     ends = np.random.default_rng(0).integers(0, 2**62, size=EDGES).tolist()

@@ -41,19 +41,24 @@ print(json.dumps({"estimated": plan.peak_bytes - held, "measured": peak - held})
 
 @pytest.fixture(scope="module")
 def compiled():
-    """What numba compiles on first use takes hundreds of megabytes once, and is no part of the estimate."""
+    """What numba compiles on first use takes hundreds of megabytes once, and is no part of the estimate.
+
+    Compiled here it lies in numba's cache on disk, where the measured processes find it.
+    """
+    graph = load_dataset("digits").graph
     for method in ("nodejepa", "patchjepa"):
-        arguments = [sys.executable, "-c", MEASURE, "digits", method, '{"epochs": 1}']
-        subprocess.run(arguments, check=True, capture_output=True)
+        make_estimator(method, overrides={"epochs": 1, "encoder.hidden": 64}).fit(graph).transform(graph)
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("memory")  # one large process at a time
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(
     ("dataset", "method", "settings"),
     [
         ("digits", "nodejepa", {"epochs": 2}),
-        ("synthetic:nodes=100000,edges=1000000,features=32", "nodejepa", {"epochs": 1, "encoder.hidden": 64}),
-        ("synthetic:nodes=100000,edges=1000000,features=32", "patchjepa", {"epochs": 1}),
+        ("synthetic:nodes=60000,edges=600000,features=32", "nodejepa", {"epochs": 1, "encoder.hidden": 64}),
+        ("synthetic:nodes=60000,edges=600000,features=32", "patchjepa", {"epochs": 1}),
     ],
 )
 def test_the_memory_estimate_is_within_a_factor_of_three(dataset, method, settings):
@@ -90,9 +95,13 @@ def test_every_method_and_preset_can_be_estimated(method):
     work = Workload.of(load_dataset("digits").graph)
     for preset in METHODS[method].presets:
         config = make_estimator(method, preset=preset).config
-        found = estimate(method, config, work, operations_per_second=measured_speed(0.001))
+        found = estimate(method, config, work, operations_per_second=1e10)
         assert 1e8 < found.peak_bytes < 1e10
         assert found.seconds > 0
+
+
+def test_the_measured_speed_is_a_number_to_divide_by():
+    assert 0 < measured_speed(0.001) < float("inf")
 
 
 @pytest.fixture
