@@ -41,7 +41,7 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 def from_dict(kind: type[C], values: Mapping[str, Any]) -> C:
     """The config written by :func:`to_dict`; missing settings take defaults, unknown ones are refused."""
-    return override(kind(), _dotted(values))
+    return override(kind(), dotted(values))
 
 
 def override(config: C, changes: Mapping[str, Any]) -> C:
@@ -61,10 +61,11 @@ def parse_assignments(assignments: list[str]) -> dict[str, str]:
     return pairs
 
 
-def _dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested plain data by dotted name; the inverse of what :func:`to_dict` does to :func:`flatten`."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
-        flat |= _dotted(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
+        flat |= dotted(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
     return flat
 
 

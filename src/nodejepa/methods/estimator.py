@@ -14,11 +14,12 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from nodejepa.config import from_dict, override, to_dict
+from nodejepa.config import override, to_dict
 from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.graph import Graph
 from nodejepa.io import as_graph
 from nodejepa.methods.arguments import check_columns, check_config, check_folder, check_seed, dataset_key
+from nodejepa.methods.migrations import config_of_today
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
 from nodejepa.training.loop import Logging, train
@@ -104,7 +105,7 @@ class Estimator(ABC):
             return self
         run = Run(check_folder(out))
         with run.owned():
-            run.start(self._facts(graph), resume=resume)
+            run.start(self._facts(graph), resume=resume, config_of_today=self._settings_of_today)
             if run.model.exists():
                 return self._restore(run.folder)
             self._train(graph, run, logging)
@@ -155,7 +156,7 @@ class Estimator(ABC):
         if facts.get("method") != self.name:
             raise CheckpointError(f"the model is a {facts.get('method')}, not a {self.name}", where=str(path))
         try:
-            self.config = from_dict(self.config_class, facts["config"])
+            self.config = config_of_today(self.name, self.config_class, facts["config"])
             self.seed, self.in_dim_, self.history_ = facts["seed"], int(facts["in_dim"]), facts["history"]
             self.take_facts(facts)
         except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
@@ -185,6 +186,9 @@ class Estimator(ABC):
         """What a run is trained on: resuming with anything else is refused."""
         shape = {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features}
         return shape | {"hash": graph.content_hash}
+
+    def _settings_of_today(self, written: Mapping[str, Any]) -> Mapping[str, Any]:
+        return to_dict(config_of_today(self.name, self.config_class, written))
 
     def _facts(self, graph: Graph) -> Mapping[str, Any]:
         return {

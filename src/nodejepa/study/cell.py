@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 from nodejepa.config import to_dict
 from nodejepa.methods import find_method, make_method
-from nodejepa.study.records import coordinates
+from nodejepa.study.identity import cell_key, config_hash, coordinates
 
 Kind: TypeAlias = Literal["probe", "finetune", "efficiency"]
 
@@ -55,7 +54,7 @@ class Cell:
     @cached_property
     def config_hash(self) -> str:
         """16 hexadecimal digits that change with any setting."""
-        return _digest([self.method, self.config])
+        return config_hash(self.method, self.config)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -65,7 +64,7 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """As the coordinates, and every setting: another key is another measurement."""
-        return _digest([*self.coordinates, self.config_hash])
+        return cell_key(self.coordinates, self.config_hash)
 
     @property
     def epochs(self) -> int:
@@ -109,7 +108,3 @@ class Cell:
     def from_json(cls, text: str) -> Self:
         """What :meth:`to_json` wrote."""
         return cls(**json.loads(text))
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from nodejepa.data import Dataset, Split
+from nodejepa.errors import CheckpointError
 from nodejepa.methods import Estimator, find_method, make_estimator
 from nodejepa.study.cell import Cell
+from nodejepa.study.identity import config_hash
 from nodejepa.training.loop import Logging
+from nodejepa.training.run import Run
 
 
 def trained_encoder(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> Estimator:
@@ -33,11 +36,24 @@ def trained_encoder(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> E
 
 
 def encoder_folder(cell: Cell, runs: Path) -> Path:
-    """Where the cell's encoder is, or will be: the name tells everything that its weights depend on."""
-    name = f"{cell.method}-{cell.config_hash}-seed{cell.seed}"
-    if find_method(cell.method).supervised:
-        name += f"-{cell.split}"
-    return runs / cell.dataset / name
+    """Where the cell's encoder is, or will be: the name tells everything that its weights depend on.
+
+    A folder of an older version bears the hash of its time; its settings tell whether it is the same encoder.
+    """
+    end = f"-seed{cell.seed}" + (f"-{cell.split}" if find_method(cell.method).supervised else "")
+    folder = runs / cell.dataset / f"{cell.method}-{cell.config_hash}{end}"
+    if folder.exists():
+        return folder
+    older = (path for path in sorted(folder.parent.glob(f"{cell.method}-{'?' * 16}{end}")))
+    return next((path for path in older if _config_hash(path, cell.method) == cell.config_hash), folder)
+
+
+def _config_hash(folder: Path, method: str) -> str | None:
+    try:
+        facts = Run(folder).read_config()
+    except CheckpointError:
+        return None
+    return config_hash(method, facts["config"]) if isinstance(facts.get("config"), dict) else None
 
 
 @contextmanager

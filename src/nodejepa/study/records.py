@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nodejepa.errors import DataError, NodeJEPAError
+from nodejepa.study.identity import coordinates, identified
 
 Record = dict[str, Any]
 
@@ -33,7 +34,7 @@ def read_records(folder: str | Path) -> list[Record]:
     newest: dict[tuple[str, ...], Record] = {}
     for number, line in enumerate(lines, start=1):
         try:
-            record = _parse(line)
+            record = identified(_parse(line))
         except ValueError as error:
             raise DataError(
                 f"line {number} is damaged: {error}",
@@ -79,12 +80,6 @@ def append_record(folder: str | Path, record: Mapping[str, Any]) -> None:
             where=str(path),
             fix="Check the path, its permissions and the free space.",
         ) from None
-
-
-def coordinates(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Where a record stands in the tables."""
-    names = ("kind", "method", "preset", "variant", "dataset", "split", "seed")
-    return tuple(str(record.get(name)) for name in names)
 
 
 def finished(records: Iterable[Mapping[str, Any]], *, retry_failed: bool = False) -> set[str]:

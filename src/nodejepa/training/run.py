@@ -13,7 +13,7 @@ import fcntl
 import io
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nodejepa.errors import CheckpointError, TrainingError
+from nodejepa.errors import CheckpointError, ConfigError, TrainingError
 from nodejepa.files import write_json, write_text
 from nodejepa.training.checkpoint import load_tensors, save_tensors
 
 History = list[dict[str, Any]]
 
 _IDENTITY = ("method", "config", "seed", "graph")  # what makes two runs the same run
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+_MISSING = _Missing()  # no value of a setting is equal to it
 
 
 class Run:
@@ -38,6 +46,7 @@ class Run:
         self.checkpoint = self.folder / "checkpoint.safetensors"
         self.model = self.folder / "model.safetensors"
         self._identity: dict[str, Any] = {}
+        self._config_of_today: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
 
     @contextmanager
     def owned(self, lock_name: str = ".lock") -> Iterator[None]:
@@ -65,9 +74,19 @@ class Run:
                 ) from None
             yield
 
-    def start(self, facts: Mapping[str, Any], *, resume: bool) -> bool:
-        """Write config.json, or check that a run begun before was the same; True if there was one."""
+    def start(
+        self,
+        facts: Mapping[str, Any],
+        *,
+        resume: bool,
+        config_of_today: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+    ) -> bool:
+        """Write config.json, or check that a run begun before was the same; True if there was one.
+
+        Settings that an older version wrote are compared as ``config_of_today`` reads them.
+        """
         self._identity = {key: facts.get(key) for key in _IDENTITY}
+        self._config_of_today = config_of_today
         begun = self.checkpoint.exists() or self.model.exists()
         if begun and not resume:
             raise TrainingError(
@@ -113,9 +132,23 @@ class Run:
 
     def _compare(self, before: Mapping[str, Any], where: Path) -> None:
         for key, now in self._identity.items():
-            if before.get(key) != now:
+            then = before.get(key)
+            if (
+                key == "config"
+                and isinstance(then, Mapping)
+                and before.get("method") == self._identity["method"]
+            ):
+                try:
+                    then = self._config_of_today(then)
+                except ConfigError as error:
+                    raise CheckpointError(
+                        f"the run in the folder has settings of another version: {error.what}",
+                        where=str(where),
+                        fix="Go on with the version that began it, or choose another folder.",
+                    ) from None
+            if then != now:
                 raise CheckpointError(
-                    f"the run in the folder has another {key}: {_difference(before.get(key), now)}",
+                    f"the run in the folder has another {key}: {_difference(then, now)}",
                     where=str(where),
                     fix="Resume with the same settings and graph, or choose another folder.",
                 )
@@ -155,6 +188,8 @@ class Run:
 
 def _difference(before: Any, now: Any) -> str:
     if isinstance(before, dict) and isinstance(now, dict):
-        keys = [k for k in dict.fromkeys([*before, *now]) if before.get(k) != now.get(k)]
-        return "; ".join(f"{k}: {_difference(before.get(k), now.get(k))}" for k in keys[:3])
+        keys = [k for k in dict.fromkeys([*before, *now]) if before.get(k, _MISSING) != now.get(k, _MISSING)]
+        return "; ".join(
+            f"{k}: {_difference(before.get(k, _MISSING), now.get(k, _MISSING))}" for k in keys[:3]
+        )
     return f"{before!r} then, {now!r} now"

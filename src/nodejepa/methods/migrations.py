@@ -1,0 +1,48 @@
+"""Settings written by an older version, in today's words.
+
+A result's identity is the setting that made it, read through today's config class: a setting that did not
+exist yet takes its default, so a new one with a default orphans no record and no run. Everything else that
+can happen to a setting stands here, in one place:
+
+* **renamed**: give the old and the new dotted name.
+* **removed**: give the old name and the one value that still means the same; any other value is refused.
+* **absent**: give a new setting and what results without it were made with. Needed as soon as the default of
+  a setting that some records lack is changed: what was measured before must keep its meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from nodejepa.config import dotted, from_dict
+from nodejepa.errors import ConfigError
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class Migration:
+    """What happened to one method's settings since the first committed record."""
+
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    removed: Mapping[str, Any] = field(default_factory=dict)
+    absent: Mapping[str, Any] = field(default_factory=dict)
+
+
+MIGRATIONS: dict[str, Migration] = {}  # by name of the method
+
+
+def config_of_today(method: str, kind: type[C], values: Mapping[str, Any]) -> C:
+    """The settings that ``values``, written by this or an older version, stand for."""
+    migration = MIGRATIONS.get(method, Migration())
+    settings = {migration.renamed.get(name, name): value for name, value in dotted(values).items()}
+    for name, meaning in migration.removed.items():
+        if settings.pop(name, meaning) != meaning:
+            raise ConfigError(
+                f"setting {name} no longer exists, and was not {meaning!r}",
+                where=method,
+                fix="Use the version of nodejepa that wrote it, or train again.",
+            )
+    return from_dict(kind, dict(migration.absent) | settings)
