@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 import sys
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from owngraph_files import QUICK
 
+from nodejepa.cli.screen import in_options
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
@@ -108,14 +108,14 @@ def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeyp
     plan = make_plan(estimator, wide_graph, memory_limit=1.2)
     assert not plan.fits
     assert plan.proposals
-    with pytest.raises(ConfigError, match="These fit: --") as refused:
+    with pytest.raises(ConfigError, match="These fit: method=") as refused:
         plan.require_fit()
     for proposal in plan.proposals:
         assert proposal.peak_bytes <= 1.2e9
-        assert proposal.options in str(refused.value)
-        words = shlex.split(proposal.options)
-        method = words[words.index("--method") + 1] if "--method" in words else "nodejepa"
-        changes = dict(word.split("=") for word in words if "=" in word)
+        assert proposal.words in str(refused.value)
+        assert in_options(proposal.words) in in_options(refused.value.fix)
+        asked = {option.name: option.value for option in proposal.options}
+        method, changes = asked.get("method", "nodejepa"), asked.get("settings")
         again = make_plan(make_estimator(method, overrides=changes), wide_graph, memory_limit=1.2)
         assert again.fits, "the same plan says so"
     hopeless = make_plan(estimator, wide_graph, memory_limit=0.41)
@@ -129,7 +129,8 @@ def test_what_takes_long_is_told_and_not_refused(wide_graph, monkeypatch):
     plan = make_plan(make_estimator("nodejepa"), wide_graph, memory_limit=100)
     assert plan.takes_long
     assert plan.fits
-    assert any(proposal.options == "--method patchjepa" for proposal in plan.proposals)
+    assert "--method patchjepa (about" in in_options(plan.proposed)
+    assert {"method": "patchjepa"}.items() <= plan.to_dict()["proposals"][0].items()
     plan.require_fit()
 
 

@@ -8,7 +8,7 @@ import traceback
 from rich.panel import Panel
 from rich.text import Text
 
-from nodejepa.cli.screen import stderr
+from nodejepa.cli.screen import in_options, stderr
 from nodejepa.errors import NodeJEPAError
 
 BUG, USER, INTERRUPTED = 1, 2, 130
@@ -17,7 +17,7 @@ BUG, USER, INTERRUPTED = 1, 2, 130
 def report_error(error: NodeJEPAError) -> int:
     """What is wrong, where and what to do; exit code 2."""
     lines = [("", error.what), ("where: ", error.where), ("fix: ", error.fix)]
-    _show("Error", [(label, text) for label, text in lines if text], error)
+    _show("Error", [(label, in_options(text)) for label, text in lines if text], error)
     return USER
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nodejepa.errors import DataError, NodeJEPAError
+from nodejepa.errors import Advice, DataError, NodeJEPAError, Setting
 from nodejepa.files import atomic_path
 from nodejepa.progress import progress_bar
 
@@ -145,5 +145,9 @@ def _missing(root: Path, wanted: str, error: Exception) -> DataError:
     return DataError(
         f"a needed file is missing and could not be downloaded ({reason})",
         where=f"data root {root}",
-        fix=f"Put into that folder: {wanted}. Or choose another folder with --data-root or NODEJEPA_DATA.",
+        fix=Advice(
+            f"Put into that folder: {wanted}. Or choose another folder with ",
+            Setting("root"),
+            " or NODEJEPA_DATA.",
+        ),
     )

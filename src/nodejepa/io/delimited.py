@@ -17,7 +17,7 @@ import pyarrow.csv as pacsv
 
 from nodejepa.errors import DataError
 from nodejepa.io.files_in import byte_stream, reading
-from nodejepa.io.report import ReadReport
+from nodejepa.io.read_report import ReadReport
 from nodejepa.io.text_layout import NOT_UTF8, find_layout
 
 _BLOCK = 1 << 22

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.diagnostics import check_embeddings
-from nodejepa.errors import DataError
+from nodejepa.errors import Advice, DataError, Setting
 from nodejepa.io.export_ids import ExportIds
 from nodejepa.io.export_writers import (
     Matrix,
@@ -94,4 +94,5 @@ def check_target(out: str | Path, to: str) -> None:
             f"a {to} file is not called so", where=str(out), fix=f"End the name in {' or '.join(endings)}."
         )
     if not endings and (not str(out) or Path(out).is_file()):
-        raise DataError("the projector needs a folder", where=str(out), fix="Name a folder with --out.")
+        fix = Advice("Name a folder with ", Setting("out"), ".")
+        raise DataError("the projector needs a folder", where=str(out), fix=fix)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nodejepa.errors import DataError, NodeJEPAError
+from nodejepa.errors import Advice, DataError, NodeJEPAError, Setting
 from nodejepa.progress import progress_bar
 
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
@@ -52,7 +52,8 @@ def refuse_replacing(out: Path, *sources: Path) -> None:
     """Refuse to write over a file that is read."""
     for source in sources:
         if out.exists() and source.exists() and out.samefile(source):
-            raise DataError("the output would replace an input", where=str(out), fix="Choose another --out.")
+            fix = Advice("Choose another ", Setting("out"), ".")
+            raise DataError("the output would replace an input", where=str(out), fix=fix)
 
 
 @contextmanager

@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from nodejepa.errors import DataError, GraphError
-from nodejepa.io.cells import MISSING
+from nodejepa.errors import Advice, DataError, GraphError, Setting
+from nodejepa.io.column_content import MISSING
 from nodejepa.io.column_names import speaks_of_a_graph, unnamed
 from nodejepa.io.files_in import byte_stream, reading
-from nodejepa.io.report import ReadReport
+from nodejepa.io.read_report import ReadReport
 
 NOT_UTF8 = 'Save it as UTF-8; spreadsheets call that "CSV UTF-8".'
 _SAMPLE = 1 << 16
@@ -163,17 +163,16 @@ def _guess_header(rows: list[list[str]], path: Path, report: ReadReport) -> bool
     repeated = any(cell in cells[i] for i, cell in enumerate(first) if cell)
     elsewhere = not telling and not over_data and any(set(first[:2]) & column for column in cells[:2])
     if data_like or repeated or elsewhere:
-        report.note(
+        said = (
             f"{path.name}: the first row ({shown}) looks like data, so the file is taken to have no header; "
-            "say header=True if it has."
         )
+        report.note(Advice(said, "say ", Setting("header", True), " if it has."))
         return False
     if not rest:
         report.note(f"{path.name}: its only row ({shown}) is taken for the header.")
     elif not known and not over_data:
-        report.note(
-            f"{path.name}: the first row ({shown}) is taken for the header; say header=False if it is data."
-        )
+        said = f"{path.name}: the first row ({shown}) is taken for the header; say "
+        report.note(Advice(said, Setting("header", False), " if it is data."))
     return True
 
 

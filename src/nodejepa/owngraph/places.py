@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nodejepa.errors import ConfigError, NodeJEPAError
+from nodejepa.errors import Advice, ConfigError, NodeJEPAError, Setting
 from nodejepa.io.embeddings import check_ending
 from nodejepa.io.files_in import refuse_replacing
 from nodejepa.progress import progress_bar
@@ -21,6 +21,7 @@ from nodejepa.training.run import Run
 
 MANIFEST_FORMAT = "nodejepa embeddings"
 
+_OUT, _FORCE = Setting("out"), Setting("force", True)
 _HASHED_AT_ONCE = 1 << 24
 
 
@@ -70,7 +71,8 @@ class Places:
             if path.is_dir():
                 raise ConfigError("the output is a folder", where=str(path), fix="Name a file.")
         if self.run.exists() and not self.run.is_dir():
-            raise ConfigError("the run folder is a file", where=str(self.run), fix="Choose another --run.")
+            fix = Advice("Choose another ", Setting("run"), ".")
+            raise ConfigError("the run folder is a file", where=str(self.run), fix=fix)
         for folder in dict.fromkeys((self.embeddings.parent, self.run)):
             _check_writable(folder)
         there = [str(path) for path in self.written if path.exists()]
@@ -80,13 +82,21 @@ class Places:
             raise ConfigError(
                 f"there is no run to go on with, but {', '.join(there)} exist",
                 where=str(self.run),
-                fix="Choose another --out, or replace them with --force.",
+                fix=Advice("Choose another ", _OUT, ", or replace them with ", _FORCE, "."),
             )
         there += [str(self.run)] if self.begun else []
         if there:
             raise ConfigError(
                 f"{', '.join(there)} exist{'s' if len(there) == 1 else ''}",
-                fix="Go on with --resume, replace them with --force, or choose another --out.",
+                fix=Advice(
+                    "Go on with ",
+                    Setting("resume", True),
+                    ", replace them with ",
+                    _FORCE,
+                    ", or choose another ",
+                    _OUT,
+                    ".",
+                ),
             )
 
     @contextmanager
@@ -126,7 +136,7 @@ class Places:
             raise NodeJEPAError(
                 f"the embeddings need about {needed / 1e9:,.2f} GB and {free / 1e9:,.2f} GB are free",
                 where=str(self.embeddings.parent),
-                fix="Make room, choose another disk with --out, or lower encoder.hidden.",
+                fix=Advice("Make room, choose another disk with ", _OUT, ", or lower encoder.hidden."),
             )
 
 
@@ -148,7 +158,7 @@ def refuse_losing(out: Path, *, force: bool, manifest_only: bool = False) -> Non
         return
     raise ConfigError(
         f"{out} exists" + (f", and {told} tells how its embeddings were made" if told else ""),
-        fix="Choose another --out, or replace it with --force.",
+        fix=Advice("Choose another ", _OUT, ", or replace it with ", _FORCE, "."),
     )
 
 

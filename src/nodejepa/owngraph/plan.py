@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nodejepa.config import flatten, override
-from nodejepa.errors import ConfigError
+from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.graph import Graph
 from nodejepa.io.files_in import existing_file, file_format
 from nodejepa.methods import make_estimator
@@ -24,14 +24,17 @@ _MOST_PROPOSALS = 3
 
 @dataclass(frozen=True)
 class Proposal:
-    """Other settings, as options of the command, and what they take."""
+    """Another method, other settings or both, and what they take."""
 
-    options: str
+    options: tuple[Setting, ...]
     peak_bytes: int
     seconds: float
 
-    def __str__(self) -> str:
-        return f"{self.options} (about {gigabytes(self.peak_bytes)}, {duration(self.seconds)})"
+    @property
+    def words(self) -> Advice:
+        """The proposal for people."""
+        spaced = [part for option in self.options for part in (option, " ")]
+        return Advice(*spaced, f"(about {gigabytes(self.peak_bytes)}, {duration(self.seconds)})")
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,17 @@ class Plan:
         """Whether a person should hear of faster settings first."""
         return self.seconds > LONG_SECONDS
 
+    @property
+    def proposed(self) -> Advice:
+        """All proposals, for people."""
+        return Advice(*[part for p in self.proposals for part in ("; ", p.words)][1:])
+
     def require_fit(self) -> None:
         """Refuse to start what cannot end."""
         if self.fits:
             return
         way_out = (
-            "These fit: " + "; ".join(map(str, self.proposals)) + "."
+            Advice("These fit: ", self.proposed, ".")
             if self.proposals
             else "No smaller settings fit either: use a machine with more memory, or a smaller graph."
         )
@@ -71,7 +79,7 @@ class Plan:
             f"{self.method} needs about {gigabytes(self.peak_bytes)} of memory and "
             f"{gigabytes(self.limit_bytes)} {'were allowed' if self.limit_given else 'are available'}",
             where="memory plan",
-            fix=f"{way_out} If you know better, raise --memory-limit.",
+            fix=Advice(way_out, " If you know better, raise ", Setting("memory_limit"), "."),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,7 +91,11 @@ class Plan:
             "memory_limit_bytes": self.limit_bytes,
             "fits": self.fits,
             "proposals": [
-                {"options": p.options, "peak_bytes": p.peak_bytes, "seconds": round(p.seconds, 1)}
+                {
+                    **{o.name: o.value for o in p.options},
+                    "peak_bytes": p.peak_bytes,
+                    "seconds": round(p.seconds, 1),
+                }
                 for p in self.proposals
             ],
         }
@@ -136,8 +148,11 @@ def refuse_unreadable(files: Mapping[str, Path], memory_limit: float | None = No
                 f"reading the file needs about {gigabytes(needed)} of memory and {gigabytes(limit)} "
                 f"{'are available' if memory_limit is None else 'were allowed'}",
                 where=str(path),
-                fix="Use a machine with more memory or a smaller graph. If you know better, raise "
-                "--memory-limit.",
+                fix=Advice(
+                    "Use a machine with more memory or a smaller graph. If you know better, raise ",
+                    Setting("memory_limit"),
+                    ".",
+                ),
             )
 
 
@@ -156,19 +171,19 @@ def _limit_bytes(held: int, memory_limit: float | None) -> int:
     return int(memory_limit * 1e9)
 
 
-def _alternatives(estimator: Estimator) -> list[tuple[str, str, Any]]:
+def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, Any]]:
     """Options, method and settings of everything smaller, the mildest change first."""
-    found: list[tuple[str, str, Any]] = []
+    found: list[tuple[tuple[Setting, ...], str, Any]] = []
     epochs = estimator.config.training.epochs
     lighter = make_estimator(_LIGHTER_METHOD, overrides={"training.epochs": epochs})
     configs = {_LIGHTER_METHOD: lighter.config} | {estimator.name: estimator.config}
     for width in (None, *_WIDTHS):
         for name, config in configs.items():
             changes = {} if width is None else _narrower(config, width)
-            options = [f"--method {name}"] if name != estimator.name else []
-            options += [f"--set {setting}={value}" for setting, value in changes.items()]
+            options = [Setting("method", name)] if name != estimator.name else []
+            options += [Setting("settings", changes)] if changes else []
             if options and (changes or width is None):
-                found.append((" ".join(options), name, override(config, changes)))
+                found.append((tuple(options), name, override(config, changes)))
     return found
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import as_completed
 from dataclasses import dataclass
 
 from nodejepa.data.catalogue import CATALOGUE, load_dataset
-from nodejepa.errors import ConfigError, DataError
+from nodejepa.errors import Advice, ConfigError, DataError, Setting
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.study.cell import Cell
 from nodejepa.study.estimate import Estimator, Remaining, in_words
@@ -113,7 +113,11 @@ def check_run(plan: Plan, folders: Folders, jobs: int) -> None:
         raise DataError(
             "there is no such folder of data",
             where=str(folders.data_root),
-            fix="Correct --data-root; create the folder if graphs are to be downloaded into it.",
+            fix=Advice(
+                "Correct ",
+                Setting("data_root"),
+                "; create the folder if graphs are to be downloaded into it.",
+            ),
         )
     if not 1 <= jobs <= 4 * _cores():
         raise ConfigError(f"jobs is {jobs}", fix=f"Use 1 to {4 * _cores()}.")
@@ -145,9 +149,8 @@ def _make_folders(folders: Folders) -> None:
         except OSError as error:
             why = error.strerror
         if why:
-            raise ConfigError(
-                f"cannot write there: {why}", where=str(folder), fix="Name another with --out or --runs."
-            )
+            fix = Advice("Name another with ", Setting("out"), " or ", Setting("runs"), ".")
+            raise ConfigError(f"cannot write there: {why}", where=str(folder), fix=fix)
 
 
 def _with_data(
