@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from nodejepa.data import Dataset, Split
 from nodejepa.errors import CheckpointError
+from nodejepa.locks import lock_file
 from nodejepa.methods import Estimator, find_method, make_estimator
 from nodejepa.study.cell import Cell
 from nodejepa.study.identity import config_hash
@@ -60,6 +60,5 @@ def _config_hash(folder: Path, method: str) -> str | None:
 def alone(folder: Path) -> Iterator[None]:
     """Wait while another process makes the same thing; afterwards it is there to be read."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f".{folder.name}.wait").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with lock_file(folder.parent / f".{folder.name}.wait", wait=True):
         yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nodejepa.errors import DataError, NodeJEPAError
+from nodejepa.locks import hold
 from nodejepa.study.identity import coordinates, identified
 
 Record = dict[str, Any]
@@ -69,7 +69,7 @@ def append_record(folder: str | Path, record: Mapping[str, Any]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            hold(file, wait=True)
             _end_last_line(file.fileno())
             file.write(line)
             file.flush()

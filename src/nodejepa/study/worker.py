@@ -6,7 +6,6 @@ and writes the record itself, so neither a second runner nor the death of the fi
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 
 from nodejepa.errors import NodeJEPAError
 from nodejepa.files import write_text
+from nodejepa.locks import lock_file
 from nodejepa.study.cell import Cell
 from nodejepa.study.records import Record, append_record, finished, read_records
 
@@ -26,11 +26,10 @@ def work(cell: Cell, out: Path, runs: Path, data_root: Path | None, *, retry_fai
     """Measure the cell unless somebody has done it or is doing it; the record says how it ended."""
     claimed = claim_path(cell, out, runs)
     claimed.parent.mkdir(parents=True, exist_ok=True)
-    with claimed.open("w") as claim:
-        try:
-            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return TAKEN
+    claim = lock_file(claimed, wait=False)
+    if claim is None:
+        return TAKEN
+    with claim:
         if cell.key in finished(read_records(out), retry_failed=retry_failed):
             return TAKEN
         try:

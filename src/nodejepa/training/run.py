@@ -9,7 +9,6 @@ model.safetensors        the finished model
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import json
 import warnings
@@ -21,8 +20,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nodejepa.errors import Advice, CheckpointError, ConfigError, Setting, TrainingError
+from nodejepa.errors import Advice, CheckpointError, ConfigError, NodeJEPAError, Setting, TrainingError
 from nodejepa.files import write_json, write_text
+from nodejepa.locks import lock_file
 from nodejepa.training.checkpoint import load_tensors, save_tensors
 
 History = list[dict[str, Any]]
@@ -56,22 +56,21 @@ class Run:
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / lock_name).open("w")
-        except OSError as error:
+            lock = lock_file(self.folder / lock_name, wait=False)
+        except (OSError, NodeJEPAError) as error:
+            why = error.strerror if isinstance(error, OSError) else error.what
             raise TrainingError(
-                f"cannot write to the run folder: {error.strerror}",
+                f"cannot write to the run folder: {why}",
                 where=str(self.folder),
                 fix="Check the path, its permissions and the free space, or choose another folder.",
             ) from None
+        if lock is None:
+            raise TrainingError(
+                "another process is using the run folder",
+                where=str(self.folder),
+                fix="Wait for it to end or choose another folder.",
+            )
         with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise TrainingError(
-                    "another process is using the run folder",
-                    where=str(self.folder),
-                    fix="Wait for it to end or choose another folder.",
-                ) from None
             yield
 
     def start(
