@@ -19,6 +19,8 @@ from nodejepa.data.dataset import Dataset
 from nodejepa.data.download import RemoteFile, ensure_files
 from nodejepa.errors import DataError
 from nodejepa.graph import Graph
+from nodejepa.io.stored_size import array_bytes
+from nodejepa.memory import Room
 
 _SOURCE = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/"
 GNN_BENCHMARK_PATHS = {
@@ -39,6 +41,7 @@ def load_gnn_benchmark(name: str, root: Path) -> Dataset:
 def read_gnn_benchmark(path: Path, name: str) -> Dataset:
     """Read one file in the gnn-benchmark layout; pickled arrays in it are refused."""
     try:
+        Room.of().require(3 * array_bytes(path), "reading the file", str(path))
         # opened here: np.load forgets to close a file that turns out to be broken
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             links = _csr(archive, "adj").tocoo()

@@ -22,7 +22,9 @@ from nodejepa.io.matrices import MATRIX_FORMATS, MatrixFile, open_matrix
 from nodejepa.io.read_report import ReadReport
 from nodejepa.io.reading_options import ReadingOptions
 from nodejepa.io.rows import Edges, Nodes, read_edge_table, read_node_matrix, read_node_table
+from nodejepa.io.stored_size import unpacked_limit
 from nodejepa.io.tables import InputTable, frame_table, is_frame, open_file_table
+from nodejepa.memory import Room
 
 Source: TypeAlias = str | os.PathLike[str] | pa.Table | Any
 
@@ -63,6 +65,7 @@ def read_graph(
     reading: ReadingOptions | None = None,
     *,
     schema: FeatureSchema | None = None,
+    memory_limit: float | None = None,
     **options: Any,
 ) -> LoadedGraph:
     """Read a graph from files or data frames.
@@ -72,6 +75,8 @@ def read_graph(
         nodes: as ``edges``, a row a node. Without it nodes are described by their place in the graph.
         reading: how; see :class:`nodejepa.io.ReadingOptions`.
         schema: encode the nodes as another table was (``LoadedGraph.schema``) instead of fitting anew.
+        memory_limit: gigabytes the process may take for it; what is available if not given. What compressed
+            files unpack to counts.
         options: single options of ``reading`` by their names, such as ``labels="topic"``.
 
     Nodes come in the order of the node table; others follow, first those at the start of edges, then those
@@ -79,13 +84,13 @@ def read_graph(
     Every guess and everything left out is in ``LoadedGraph.notes``.
     """
     reading = (reading or ReadingOptions()).changed(options)
-    labels, report = reading.labels, ReadReport()
+    labels, report, room = reading.labels, ReadReport(), Room.of(memory_limit)
     with report.timed("reading"):
-        edge_source = _open(edges, "edges", report, reading)
+        edge_source = _open(edges, "edges", report, reading, room)
         report.edge_file = edge_source.where
         # an archive of edges may describe its nodes as well
         own = edge_source if isinstance(edge_source, MatrixFile) else None
-        node_source = own if nodes is None else _open(nodes, "nodes", report, reading)
+        node_source = own if nodes is None else _open(nodes, "nodes", report, reading, room)
         read = _read_edges(edge_source, reading, report)
         rows: Nodes | None = None
         if isinstance(node_source, InputTable):
@@ -137,7 +142,9 @@ def _read_edges(opened: InputTable | MatrixFile, reading: ReadingOptions, report
     return Edges(None, (found.source, found.target), weights, found.num_nodes)
 
 
-def _open(value: Source, role: str, report: ReadReport, reading: ReadingOptions) -> InputTable | MatrixFile:
+def _open(
+    value: Source, role: str, report: ReadReport, reading: ReadingOptions, room: Room
+) -> InputTable | MatrixFile:
     if is_frame(value):
         return frame_table(value, role)
     if not isinstance(value, str | os.PathLike):
@@ -146,9 +153,10 @@ def _open(value: Source, role: str, report: ReadReport, reading: ReadingOptions)
         )
     path = existing_file(value, role)
     kind, compression = file_format(path)
+    most = unpacked_limit(path, kind, compression, room)
     if kind in MATRIX_FORMATS:
-        return open_matrix(path, kind, compression)
-    return open_file_table(path, report, delimiter=reading.delimiter, header=reading.header)
+        return open_matrix(path, kind, compression, most)
+    return open_file_table(path, report, delimiter=reading.delimiter, header=reading.header, most=most)
 
 
 def _is_readable(value: object) -> bool:

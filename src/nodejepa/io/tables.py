@@ -55,9 +55,14 @@ class InputTable:
 
 
 def open_file_table(
-    path: Path, report: ReadReport, *, delimiter: str | None = None, header: bool | None = None
+    path: Path,
+    report: ReadReport,
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    most: int | None = None,
 ) -> InputTable:
-    """The table in a parquet or text file."""
+    """The table in a parquet or text file; ``most`` bytes may come out of a compressed one."""
     kind, compression = file_format(path)
     if kind == "parquet":
         if compression is not None:
@@ -65,7 +70,7 @@ def open_file_table(
         with reading(str(path)):
             names = tuple(pq.read_schema(path).names)
         return _checked(InputTable(str(path), names, True, path))
-    text = open_text(path, compression, report=report, delimiter=delimiter, header=header)
+    text = open_text(path, compression, report=report, delimiter=delimiter, header=header, most=most)
     return _checked(InputTable(str(path), text.names, False, text))
 
 

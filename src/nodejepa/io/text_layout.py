@@ -16,7 +16,8 @@ from nodejepa.io.read_report import ReadReport
 
 NOT_UTF8 = 'Save it as UTF-8; spreadsheets call that "CSV UTF-8".'
 _SAMPLE = 1 << 16
-_LARGEST_SAMPLE = 1 << 26
+_LARGEST_SAMPLE = 1 << 23
+_MOST_COLUMNS = 1 << 17  # more take minutes to tell apart, and are rows without line breaks
 _LINES = 4  # a sample has at least as many lines, however long they are
 _NAMES = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space", "|": "bar"}
 _PREFERRED = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -52,6 +53,12 @@ def find_layout(
     body = "".join(lines[skipped:])
     delimiter = delimiter or _guess_delimiter(body, path, whole, report)
     rows, lines_of_first = _rows(body, delimiter, whole)
+    if rows and len(rows[0]) > _MOST_COLUMNS:
+        raise DataError(
+            f"the first row has more than {_MOST_COLUMNS:,} columns",
+            where=str(path),
+            fix="Check the delimiter and the line breaks; a table so wide fits into an npz file of features.",
+        )
     if not rows:
         raise DataError("the file has no rows", where=str(path), fix="Write it again.")
     if delimiter == " " and any("" in row[:-1] for row in rows):
@@ -88,6 +95,12 @@ def _sample(path: Path, compression: str | None) -> tuple[str, bool]:
         if whole or lines >= _LINES or size >= _LARGEST_SAMPLE:
             break
         size *= 8
+    if not whole and not lines:
+        raise DataError(
+            f"the first line is longer than {size >> 20} MB",
+            where=str(path),
+            fix="A table is text with a line for every row.",
+        )
     try:
         text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
     except UnicodeDecodeError as error:
@@ -107,6 +120,8 @@ def _rows(body: str, delimiter: str, whole: bool) -> tuple[list[list[str]], int]
         for row in reader:
             if row and not rows:
                 first = reader.line_num
+                if len(row) > _MOST_COLUMNS:  # refused by the caller: the others need not be cut
+                    return [row], first
             rows += [row] if row else []
     except csv.Error:  # a field beyond the module's limit: Arrow will say where
         pass

@@ -40,6 +40,7 @@ def apply_run(
     out: str | os.PathLike[str] | None = None,
     device: str = "auto",
     force: bool = False,
+    memory_limit: float | None = None,
     **options: Any,
 ) -> AppliedRun:
     """Embed a graph with the encoder of a run, its features made exactly as those the run was trained on.
@@ -53,6 +54,7 @@ def apply_run(
         out: where to write the embeddings, ``.parquet`` or ``.npy``; none: nowhere.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
         force: replace ``out`` if it exists; a manifest and a report that told of it are taken away.
+        memory_limit: gigabytes that reading may take; what is available if not given.
         options: single options of ``reading`` by their names.
     """
     folder = Path(run)
@@ -70,7 +72,7 @@ def apply_run(
         )
     asked = schema.completed((reading or ReadingOptions()).changed(options), with_nodes=nodes is not None)
     try:
-        loaded = read_graph(edges, nodes, asked, schema=schema.features)
+        loaded = read_graph(edges, nodes, asked, schema=schema.features, memory_limit=memory_limit)
     except GraphError as error:
         fix = Advice(error.fix, " " if error.fix else "", _expected(schema))
         raise GraphError(error.what, where=error.where, fix=fix) from None

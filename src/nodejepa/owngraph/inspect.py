@@ -11,9 +11,10 @@ from nodejepa.errors import Advice, GraphError
 from nodejepa.io import LoadedGraph, ReadingOptions, read_graph
 from nodejepa.io.assemble import structural_names
 from nodejepa.io.reading_options import structural_width
+from nodejepa.memory import gigabytes
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.places import describe_file
-from nodejepa.owngraph.plan import Plan, duration, gigabytes, make_plan, refuse_unreadable
+from nodejepa.owngraph.plan import Plan, duration, make_plan
 from nodejepa.owngraph.timing import Timings
 from nodejepa.progress import progress_bar
 from nodejepa.structure.summary import GraphSummary, summarise_graph
@@ -135,10 +136,10 @@ def inspect_graph(
     timings = timings or Timings()
     files = {"edges": edges, "nodes": nodes}
     paths = {name: Path(v) for name, v in files.items() if isinstance(v, str | os.PathLike)}
-    refuse_unreadable(paths, memory_limit)
     with timings.phase("reading"):
         reading = reading or ReadingOptions()
-        loaded = read_graph(edges, nodes, reading if describe else replace(reading, structural=()))
+        asked = reading if describe else replace(reading, structural=())
+        loaded = read_graph(edges, nodes, asked, memory_limit=memory_limit)
         pending = () if describe else structural_names(reading.structural, loaded.schema)
     with timings.phase("checking"), progress_bar("Checking the graph"):
         summary = summarise_graph(loaded.graph)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from nodejepa.config import flatten, override
 from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.graph import Graph
-from nodejepa.io.files_in import existing_file, file_format
+from nodejepa.memory import Room, gigabytes
 from nodejepa.methods import make_estimator
 from nodejepa.methods.budget import Budget, Workload, estimate, measured_speed
 from nodejepa.methods.estimator import Estimator
-from nodejepa.owngraph.memory import available_bytes, resident_bytes
 
 LONG_SECONDS = 2 * 3600.0
 _LIGHTER_METHOD = "patchjepa"
@@ -112,8 +109,8 @@ def make_plan(
         memory_limit: gigabytes that the process may take; what is available if not given.
         more_columns: features that the graph will have but does not have yet.
     """
-    held = resident_bytes()
-    limit = _limit_bytes(held, memory_limit)
+    room = Room.of(memory_limit)
+    held, limit = room.held, room.limit
     work, speed = Workload.of(graph), measured_speed()
     work = replace(
         work,
@@ -137,40 +134,6 @@ def make_plan(
     return replace(plan, proposals=tuple(proposals[:_MOST_PROPOSALS]))
 
 
-def refuse_unreadable(files: Mapping[str, Path], memory_limit: float | None = None) -> None:
-    """Refuse files that could not even be read within the memory there is."""
-    held = resident_bytes()
-    limit = _limit_bytes(held, memory_limit)
-    for role, path in files.items():
-        needed = held + reading_bytes(existing_file(path, role))
-        if needed > limit:
-            raise ConfigError(
-                f"reading the file needs about {gigabytes(needed)} of memory and {gigabytes(limit)} "
-                f"{'are available' if memory_limit is None else 'were allowed'}",
-                where=str(path),
-                fix=Advice(
-                    "Use a machine with more memory or a smaller graph. If you know better, raise ",
-                    Setting("memory_limit"),
-                    ".",
-                ),
-            )
-
-
-def reading_bytes(path: Path) -> int:
-    """Peak memory of reading a file, by its size; the factors were measured on 1 and 4 million edges."""
-    kind, compression = file_format(path)
-    factor = 4 if kind == "text" else 8
-    return path.stat().st_size * factor * (5 if compression else 1)
-
-
-def _limit_bytes(held: int, memory_limit: float | None) -> int:
-    if memory_limit is None:
-        return held + available_bytes()
-    if not memory_limit > 0:
-        raise ConfigError(f"the memory limit is {memory_limit} GB", fix="Give a positive number.")
-    return int(memory_limit * 1e9)
-
-
 def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, Any]]:
     """Options, method and settings of everything smaller, the mildest change first."""
     found: list[tuple[tuple[Setting, ...], str, Any]] = []
@@ -191,11 +154,6 @@ def _narrower(config: Any, width: int) -> dict[str, int]:
     flat = flatten(config)
     wide = ("encoder.hidden", "encoder.out_dim", "predictor.hidden")
     return {name: width for name in wide if isinstance(flat.get(name), int) and flat[name] > width}
-
-
-def gigabytes(count: float) -> str:
-    """``1.8 GB``."""
-    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"
 
 
 def duration(seconds: float) -> str:

@@ -1,10 +1,14 @@
-"""How much memory this process may still take: what is free, and what its control group allows."""
+"""How much memory this process may still take: what is free, what its limits and its control group allow."""
 
 from __future__ import annotations
 
+import resource
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from nodejepa.errors import Advice, ConfigError, Setting
 
 _UNLIMITED = 1 << 60  # version 1 writes a huge number where there is no limit
 
@@ -21,7 +25,60 @@ def available_bytes(root: Path = Path("/")) -> int:
         root: where ``proc`` and ``sys`` are mounted.
     """
     free = int(psutil.virtual_memory().available)
-    return max(0, min([free, *_group_rooms(root)]))
+    return max(0, min([free, *_group_rooms(root), *_process_rooms()]))
+
+
+@dataclass(frozen=True)
+class Room:
+    """Bytes that the process holds and those it may hold at most; ``given``: a person said so."""
+
+    held: int
+    limit: int
+    given: bool
+
+    @classmethod
+    def of(cls, memory_limit: float | None = None) -> Room:
+        """The room there is within ``memory_limit`` gigabytes; without one: within what is available."""
+        held = resident_bytes()
+        if memory_limit is None:
+            return cls(held, held + available_bytes(), False)
+        if not 0 < memory_limit < 1e9:
+            raise ConfigError(f"the memory limit is {memory_limit} GB", fix="Give a positive number.")
+        return cls(held, int(memory_limit * 1e9), True)
+
+    def __str__(self) -> str:
+        return f"{gigabytes(self.limit)} {'were allowed' if self.given else 'are available'}"
+
+    @property
+    def free(self) -> int:
+        """What may be added to what is held."""
+        return max(0, self.limit - self.held)
+
+    def require(self, needed: int, what: str, where: str) -> None:
+        """Refuse what needs more; only a person can raise the limit."""
+        if needed > self.free:
+            raise ConfigError(
+                f"{what} needs about {gigabytes(self.held + needed)} of memory and {self}",
+                where=where,
+                fix=Advice(
+                    "Use a machine with more memory or a smaller graph. If you know better, raise ",
+                    Setting("memory_limit"),
+                    ".",
+                ),
+            )
+
+
+def gigabytes(count: float) -> str:
+    """``1.8 GB``."""
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"
+
+
+def _process_rooms() -> list[int]:
+    """Room left below the limits of the process itself (``ulimit -v``, ``ulimit -d``)."""
+    info = psutil.Process().memory_info()
+    used = {resource.RLIMIT_AS: int(info.vms), resource.RLIMIT_DATA: int(getattr(info, "data", 0))}
+    limits = ((resource.getrlimit(kind)[0], taken) for kind, taken in used.items())
+    return [limit - taken for limit, taken in limits if limit != resource.RLIM_INFINITY]
 
 
 def _group_rooms(root: Path) -> list[int]:
