@@ -17,7 +17,7 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
 # A module may import from its own group and the groups above it; no two import each other.
 ORDER = [
-    {"errors", "files", "locks", "progress", "config", "diagnostics", "memory", "neighbours"},
+    {"errors", "compiled", "files", "locks", "progress", "config", "diagnostics", "memory", "neighbours"},
     {"graph_checks", "graph_ids", "graph"},
     {"structure"},
     {"data", "io"},

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from nodejepa.data.catalogue import CATALOGUE, load_dataset
-from nodejepa.data.gnn_benchmark import read_gnn_benchmark
+from nodejepa.data.gnn_benchmark import GNN_BENCHMARK_PATHS, load_gnn_benchmark, read_gnn_benchmark
 from nodejepa.data.ogb import read_ogb
 from nodejepa.data.planetoid import read_planetoid
 from nodejepa.errors import DataError, NodeJEPAError
@@ -59,6 +59,17 @@ def test_npz_in_another_layout_is_refused(tmp_path, changes):
     np.savez(tmp_path / "a.npz", **npz_arrays(**changes))
     with pytest.raises(NodeJEPAError):
         read_gnn_benchmark(tmp_path / "a.npz", "a")
+
+
+def test_a_file_of_unknown_digest_is_told_of(tmp_path, monkeypatch):
+    path = tmp_path / GNN_BENCHMARK_PATHS["photo"]
+    path.parent.mkdir(parents=True)
+    np.savez(path, **npz_arrays())
+    with pytest.warns(UserWarning, match=r"amazon_electronics_photo\.npz has the SHA-256 .* do not know"):
+        load_gnn_benchmark("photo", tmp_path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    monkeypatch.setattr("nodejepa.data.gnn_benchmark._KNOWN_SHA256", {"photo": digest})
+    load_gnn_benchmark("photo", tmp_path)  # a warning would be an error
 
 
 def test_pickled_class_names_are_left_alone(tmp_path):

@@ -75,6 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and leave with an exit code that scripts can trust."""
     warnings.showwarning = show_warning
     try:
+        _require_utf8(sys.argv[1:] if arguments is None else arguments)
         app(args=None if arguments is None else list(arguments), prog_name="nodejepa")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
@@ -83,5 +84,20 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except OSError as error:
         sys.exit(report_os_error(error))
     except Exception as error:
-        sys.exit(report_bug(error))
+        # Ctrl-C while a library is loaded comes out as whatever the loading then fails with
+        sys.exit(INTERRUPTED if _was_interrupted(error) else report_bug(error))
     sys.exit(0)
+
+
+def _require_utf8(arguments: Sequence[str]) -> None:
+    """Other bytes in a file's name could be opened, but not written into a report after the work."""
+    for argument in arguments:
+        if not argument.isascii() and argument.encode("utf-8", "replace").decode() != argument:
+            shown = argument.encode("utf-8", "backslashreplace").decode()
+            raise NodeJEPAError("not UTF-8", where=shown, fix="Rename the file, or reach it by a link.")
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
