@@ -16,7 +16,7 @@ from nodejepa import load_dataset
 from nodejepa.methods import METHODS, Estimator, MethodEntry, load_method
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.study.scoring import score_method
+from nodejepa.study.run.scoring import score_method
 from nodejepa.training.task import Moment, Task, TrainingConfig
 
 

@@ -6,8 +6,8 @@
 
 # %% The same seeds for all: seed s draws split s and trains with seed s
 from nodejepa import load_dataset
-from nodejepa.study.scoring import score_method
-from nodejepa.study.statistics import compare, holm, outcome
+from nodejepa.study.render.statistics import compare, holm, outcome
+from nodejepa.study.run.scoring import score_method
 
 SEEDS = range(42, 47)
 METHODS = {"nodejepa": {"epochs": 10, "encoder.hidden": 64}, "raw": {}, "sgc": {}, "random-gcn": {}}

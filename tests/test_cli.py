@@ -21,8 +21,8 @@ from nodejepa.data import load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.errors import ConfigError
 from nodejepa.methods import METHODS, make_method
-from nodejepa.study import scoring
-from nodejepa.study.seeds import parse_seeds
+from nodejepa.study.run import scoring
+from nodejepa.study.run.seeds import parse_seeds
 
 QUICK = ("probe", "digits", "--method", "raw", "--seeds", "1-2", "--probe", "paper")
 
@@ -252,7 +252,7 @@ def test_interruption_ends_in_130(run, monkeypatch):
 
 
 def test_a_real_interrupt_ends_in_130():
-    code = "import nodejepa.cli, nodejepa.study.scoring as s, time; "
+    code = "import nodejepa.cli, nodejepa.study.run.scoring as s, time; "
     code += (
         "s.score_method = lambda *a, **k: (print('ready', flush=True), time.sleep(60)); nodejepa.cli.main()"
     )

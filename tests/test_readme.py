@@ -12,8 +12,8 @@ import pytest
 from nodejepa.cli import main
 from nodejepa.data import load_dataset
 from nodejepa.data.catalogue import CATALOGUE
+from nodejepa.demo import write_as_csv
 from nodejepa.errors import DataError
-from nodejepa.study.demo import write_as_csv
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""One progress bar for everything that takes longer than a moment."""
+"""One progress bar for everything that takes longer than a moment, and how long that is, in words."""
 
 from __future__ import annotations
 
@@ -35,6 +35,18 @@ def progress_bar(description: str, total: float | None = None) -> Iterator[Calla
             bar.update(task, advance=amount, note=note)
 
         yield advance
+
+
+def in_words(seconds: float, *, precise: bool = False) -> str:
+    """``40 s``, ``12 min`` or ``3.5 h``; what was measured may be said more precisely than an estimate.
+
+    >>> in_words(100), in_words(100, precise=True), in_words(6000)
+    ('2 min', '100.0 s', '1.7 h')
+    """
+    most = 120 if precise else 90  # of a unit, before the next one
+    if seconds < most:
+        return f"{seconds:.{int(precise)}f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 60 * most else f"{seconds / 3600:,.1f} h"
 
 
 def announce_duration(description: str, seconds: float, *, may_end_early: bool = False) -> None:

@@ -17,7 +17,7 @@ def demo(
 ) -> None:
     """Embed the built-in graph `digits`, score it with few labels, write embeddings and a report."""
     stderr.print("Embedding 1,797 handwritten digits and probing with few labels: one or two minutes")
-    from nodejepa.study.demo import SHOTS, accuracy, run_demo
+    from nodejepa.demo import SHOTS, accuracy, run_demo
 
     found = run_demo(out)
     table = Table(title="digits: test accuracy (%), mean ± std over draws of the labels")

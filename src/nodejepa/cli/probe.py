@@ -14,10 +14,10 @@ from rich.text import Text
 from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings
 from nodejepa.cli.screen import stderr, stdout
 from nodejepa.errors import ConfigError
-from nodejepa.study.seeds import parse_seeds
+from nodejepa.study.run.seeds import parse_seeds
 
 if TYPE_CHECKING:
-    from nodejepa.study.scoring import MethodScore
+    from nodejepa.study.run.scoring import MethodScore
 
 PROBE_EXAMPLES = (
     "Examples:\n\n"
@@ -59,7 +59,7 @@ def probe(
     chosen = parse_seeds(seeds)
     from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
-    from nodejepa.study.scoring import score_method, score_run
+    from nodejepa.study.run.scoring import score_method, score_run
 
     if stderr.is_terminal:
         stderr.print(

@@ -30,7 +30,8 @@ def report(
     data_root: DataRoot = None,
 ) -> None:
     """Write one self-contained HTML page: sortable tables, curves, diagnostics, maps of the embeddings."""
-    from nodejepa.study.report import build_report, write_report
+    from nodejepa.report import write_report
+    from nodejepa.study.render.page import build_report
 
     found = build_report(runs, dataset=dataset, data_root=data_root)
     write_report(found, out)

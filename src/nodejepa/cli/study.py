@@ -14,8 +14,8 @@ from nodejepa.cli.screen import counted, stderr, stdout
 from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
-    from nodejepa.study.cell import Cell
-    from nodejepa.study.runner import Plan
+    from nodejepa.study.run.cell import Cell
+    from nodejepa.study.run.runner import Worklist
 
 study = typer.Typer(no_args_is_help=True, help="Run a study cell by cell, and render its tables and figures.")
 
@@ -53,10 +53,10 @@ def run(
     data_root: DataRoot = None,
 ) -> None:
     """Measure every cell of a study that has no record yet. Stop it any time; the same command goes on."""
-    from nodejepa.study.processes import Folders
-    from nodejepa.study.runner import check_run, make_plan, run_study
-    from nodejepa.study.seeds import parse_seeds
-    from nodejepa.study.spec import load_spec
+    from nodejepa.study.run.processes import Folders
+    from nodejepa.study.run.runner import check_run, make_worklist, run_study
+    from nodejepa.study.run.seeds import parse_seeds
+    from nodejepa.study.run.spec import load_spec
 
     spec = load_spec(specification, quick=quick)
     beside = specification.with_suffix("")
@@ -86,14 +86,14 @@ def run(
             and (chosen is None or cell.seed in chosen)
         )
 
-    plan = make_plan(spec, folders, retry_failed=retry_failed, wanted=wanted)
+    work = make_worklist(spec, folders, retry_failed=retry_failed, wanted=wanted)
     stderr.print(Text(f"{spec.name}: {spec.summary}"), soft_wrap=True)
-    check_run(plan, folders, jobs)
+    check_run(work, folders, jobs)
     if dry_run:
-        _show(plan, jobs, data_root)
+        _show(work, jobs, data_root)
         return
     outcome = run_study(
-        plan,
+        work,
         folders,
         jobs=jobs,
         threads=threads,
@@ -102,7 +102,7 @@ def run(
     )
     stderr.print(
         Text(
-            f"{counted(outcome.measured, 'cell')} measured, {plan.measured} were there before, "
+            f"{counted(outcome.measured, 'cell')} measured, {work.measured} were there before, "
             f"{outcome.failed} failed, {outcome.not_run} without data, "
             f"{outcome.elsewhere} taken by another runner. "
             f"Records: {folders.out / 'records.jsonl'}"
@@ -126,8 +126,8 @@ def render(
     ] = None,
 ) -> None:
     """Rebuild every table and figure of a study from its records."""
-    from nodejepa.study.insert import read_page, refresh_page
-    from nodejepa.study.render import render_study
+    from nodejepa.study.render.contents import render_study
+    from nodejepa.study.render.insert import read_page, refresh_page
 
     for name in page or []:
         read_page(name)  # a mistyped one is found before the work
@@ -135,13 +135,13 @@ def render(
         stdout.print(Text(str(path)), soft_wrap=True)
 
 
-def _show(plan: Plan, jobs: int, data_root: Path | None) -> None:
+def _show(work: Worklist, jobs: int, data_root: Path | None) -> None:
     from nodejepa.data.catalogue import CATALOGUE
-    from nodejepa.study.estimate import in_words
+    from nodejepa.progress import in_words
 
     here = {name for name, entry in CATALOGUE.items() if entry.is_present(data_root)}
     groups: dict[tuple[str, str, str], tuple[int, float]] = {}
-    for cell, seconds in zip(plan.cells, plan.seconds, strict=True):
+    for cell, seconds in zip(work.cells, work.seconds, strict=True):
         name = f"{cell.method} ({cell.variant})" if cell.variant else cell.method
         count, total = groups.get((name, cell.dataset, cell.split), (0, 0.0))
         groups[name, cell.dataset, cell.split] = (count + 1, total + seconds)
@@ -149,10 +149,10 @@ def _show(plan: Plan, jobs: int, data_root: Path | None) -> None:
     for (name, graph, split), (count, total) in groups.items():
         about = in_words(total) if graph in here else "no data here"
         table.add_row(Text(name), graph, split, str(count), about)
-    possible = sum(s for cell, s in zip(plan.cells, plan.seconds, strict=True) if cell.dataset in here)
+    possible = sum(s for cell, s in zip(work.cells, work.seconds, strict=True) if cell.dataset in here)
     stdout.print(table)
     stdout.print(
-        f"{counted(len(plan.cells), 'cell')} left, {plan.measured} measured: about "
+        f"{counted(len(work.cells), 'cell')} left, {work.measured} measured: about "
         f"{in_words(possible / jobs)} with {counted(jobs, 'job')} for those whose graph is here. "
         "A rough figure until some cells of each method are measured."
     )

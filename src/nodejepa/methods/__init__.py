@@ -29,6 +29,7 @@ __all__ = [
     "BGRL",
     "CCASSG",
     "DGI",
+    "FLOORS",
     "METHODS",
     "Estimator",
     "GraphMAE",
@@ -124,6 +125,7 @@ METHODS: dict[str, MethodEntry] = {
         ),
     )
 }
+FLOORS = tuple(entry.name for entry in METHODS.values() if not entry.trained)
 
 
 def find_method(name: str) -> MethodEntry:

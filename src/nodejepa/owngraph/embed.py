@@ -27,8 +27,8 @@ from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.owngraph.scores import Scores, score_embeddings
 from nodejepa.owngraph.timing import Timings
 from nodejepa.progress import progress_bar
+from nodejepa.report import write_report
 from nodejepa.structure import descriptors, partition, recommended_parts
-from nodejepa.study.report import write_report
 from nodejepa.training.loop import Logging
 
 _BYTES_PER_VALUE = 4

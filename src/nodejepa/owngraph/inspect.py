@@ -14,9 +14,9 @@ from nodejepa.io.reading_options import structural_width
 from nodejepa.memory import gigabytes
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.places import describe_file
-from nodejepa.owngraph.plan import Plan, duration, make_plan
+from nodejepa.owngraph.plan import Plan, make_plan
 from nodejepa.owngraph.timing import Timings
-from nodejepa.progress import progress_bar
+from nodejepa.progress import in_words, progress_bar
 from nodejepa.structure.summary import GraphSummary, summarise_graph
 
 
@@ -72,7 +72,7 @@ class Inspection:
             "neighbours": degrees,
             "hubs": f"1 % of the nodes hold {100 * graph.hub_edge_share:.0f} % of all edge ends",
             "features": features,
-            "estimated time": f"{duration(self.plan.seconds)} for training {self.plan.method}, roughly",
+            "estimated time": f"{in_words(self.plan.seconds)} for training {self.plan.method}, roughly",
             "estimated memory": f"{gigabytes(self.plan.peak_bytes)} at the peak of "
             f"{gigabytes(self.plan.limit_bytes)} {'allowed' if self.plan.limit_given else 'available'}",
         }
@@ -91,7 +91,7 @@ class Inspection:
             said.append("All features are the same for every node: only edges tell nodes apart.")
         if plan.proposals and plan.fits:
             said.append(
-                Advice(f"Training takes about {duration(plan.seconds)}. Faster: ", plan.proposed, ".")
+                Advice(f"Training takes about {in_words(plan.seconds)}. Faster: ", plan.proposed, ".")
             )
         return said
 

@@ -10,17 +10,24 @@ import numpy.typing as npt
 
 from nodejepa.config import flatten
 from nodejepa.diagnostics import Diagnostics
-from nodejepa.methods import METHODS
+from nodejepa.methods import FLOORS, METHODS
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.inspect import Inspection
 from nodejepa.owngraph.scores import Scores
-from nodejepa.study.names import FLOORS
-from nodejepa.study.report import Report, footer
-from nodejepa.study.report.maps import embedding_map, error_sections
-from nodejepa.study.report.runs import training_curves, verdict
-from nodejepa.study.report.sections import Chapter, Facts, Section, SortableTable, Text
-from nodejepa.study.statistics import summarise
-from nodejepa.study.table import Column, Table, number_cell, score_cell, score_column, text_cell, text_column
+from nodejepa.report import Report, footer
+from nodejepa.report.maps import embedding_map, error_sections
+from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
+from nodejepa.report.summary import summarise
+from nodejepa.report.table import (
+    Column,
+    ReportTable,
+    number_cell,
+    score_cell,
+    score_column,
+    text_cell,
+    text_column,
+)
+from nodejepa.report.training import training_curves, verdict
 
 # t-SNE can only show a few thousand nodes: in a graph much larger than that hardly any of them are neighbours
 # of each other, and the picture would take longer than everything else that is written
@@ -77,7 +84,7 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
         rows.append((text_cell(name), text_cell(about), score_cell(found)))
     columns = (text_column("embeddings"), text_column("what it is"), score_column("test accuracy %"))
     notes = (f"Fair linear probe; {scores.split}.", "The floors need no training.")
-    table = Table("scores", "What the embeddings are worth", columns, (tuple(rows),), notes)
+    table = ReportTable("scores", "What the embeddings are worth", columns, (tuple(rows),), notes)
     sections: list[Section] = [Text((floor_words(scores, method),)), SortableTable(table)]
     tuned = scores.finetuned
     if tuned is not None:
@@ -87,7 +94,7 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
         )
         note = "Trained end to end with labels, on one split: that says little about the spread."
         headings = (text_column("encoder"), Column("test accuracy %"))
-        sections.append(SortableTable(Table("finetune", "Fine-tuning", headings, (lines,), (note,))))
+        sections.append(SortableTable(ReportTable("finetune", "Fine-tuning", headings, (lines,), (note,))))
     return sections
 
 
@@ -125,4 +132,4 @@ def _columns_table(inspection: Inspection) -> Section:
         for name, why in report.dropped_columns.items()
     ]
     columns = (text_column("column"), text_column("read as"), Column("features"))
-    return SortableTable(Table("columns", "What the features are made of", columns, (tuple(rows),), ()))
+    return SortableTable(ReportTable("columns", "What the features are made of", columns, (tuple(rows),), ()))

@@ -12,6 +12,7 @@ from nodejepa.memory import Room, gigabytes
 from nodejepa.methods import make_estimator
 from nodejepa.methods.budget import Budget, Workload, estimate, measured_speed
 from nodejepa.methods.estimator import Estimator
+from nodejepa.progress import in_words
 
 LONG_SECONDS = 2 * 3600.0
 _LIGHTER_METHOD = "patchjepa"
@@ -31,7 +32,7 @@ class Proposal:
     def words(self) -> Advice:
         """The proposal for people."""
         spaced = [part for option in self.options for part in (option, " ")]
-        return Advice(*spaced, f"(about {gigabytes(self.peak_bytes)}, {duration(self.seconds)})")
+        return Advice(*spaced, f"(about {gigabytes(self.peak_bytes)}, {in_words(self.seconds)})")
 
 
 @dataclass(frozen=True)
@@ -154,10 +155,3 @@ def _narrower(config: Any, width: int) -> dict[str, int]:
     flat = flatten(config)
     wide = ("encoder.hidden", "encoder.out_dim", "predictor.hidden")
     return {name: width for name in wide if isinstance(flat.get(name), int) and flat[name] > width}
-
-
-def duration(seconds: float) -> str:
-    """``40 s``, ``12 min`` or ``3.5 h``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"

@@ -14,10 +14,9 @@ from nodejepa.errors import EvaluationError
 from nodejepa.evaluation import FinetuneResult, ProbeResult, finetune, linear_probe
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.methods import make_method
+from nodejepa.methods import FLOORS, make_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import progress_bar
-from nodejepa.study.names import FLOORS
 
 SPLIT_SEEDS = (42, 43, 44, 45, 46)
 TRAIN, VALIDATION = 20, 30  # labels per class

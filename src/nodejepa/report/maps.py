@@ -1,0 +1,139 @@
+"""From a graph and its embeddings to the sections that show them: map, errors, confusion, scores by class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from nodejepa.data import Dataset, Split
+from nodejepa.diagnostics import Embeddings, check_embeddings
+from nodejepa.errors import EvaluationError
+from nodejepa.evaluation import linear_probe
+from nodejepa.graph import Graph
+from nodejepa.report.charts import ConfusionMatrix, EmbeddingMap
+from nodejepa.report.projection import neighbour_plane, principal_plane
+from nodejepa.report.sections import Section, SortableTable
+from nodejepa.report.table import Column, ReportTable, number_cell, text_cell, text_column
+
+Labels = npt.NDArray[np.int64]
+
+MAX_POINTS = 5000
+MAX_NEIGHBOUR_POINTS = 3000  # t-SNE beyond this takes longer than a reader waits
+_PCA, _TSNE = "principal components", "neighbours (t-SNE)"
+
+
+def embedding_map(
+    graph: Graph,
+    embeddings: Embeddings,
+    *,
+    title: str = "Map of the embeddings",
+    labels: Labels | None = None,
+    class_names: Sequence[str] | None = None,
+    predicted: Labels | None = None,
+    neighbours: bool = True,
+    seed: int = 0,
+) -> EmbeddingMap:
+    """An interactive map of a graph's embeddings.
+
+    Args:
+        graph: gives ids and degrees.
+        embeddings: ``[nodes, d]``, dense or SciPy sparse.
+        title: over the map.
+        labels: class of each node, -1 where unknown; none: nothing to colour by but degree.
+        class_names: of the classes 0, 1, ...; their numbers if not given.
+        predicted: what a classifier says of each node, -1 where it was not tested.
+        neighbours: also compute a t-SNE, a few seconds more.
+        seed: of the sample of a large graph, and of t-SNE.
+    """
+    matrix = check_embeddings(embeddings)
+    for name, array in (("embeddings", matrix), ("labels", labels), ("predictions", predicted)):
+        if array is not None and array.shape[0] != graph.num_nodes:
+            raise EvaluationError(
+                f"{array.shape[0]} {name} for {graph.num_nodes} nodes", where=name, fix="Give one row a node."
+            )
+    rng = np.random.default_rng(seed)
+    drawn = _sample(graph.num_nodes, MAX_POINTS, rng)
+    planes = {_PCA: principal_plane(matrix)[drawn]}
+    notes = []
+    if len(drawn) < graph.num_nodes:
+        notes.append(f"A random sample of {len(drawn):,} of {graph.num_nodes:,} nodes is drawn.")
+    if neighbours:
+        near = _sample(len(drawn), MAX_NEIGHBOUR_POINTS, rng)
+        planes[_TSNE] = np.full((len(drawn), 2), np.nan)
+        planes[_TSNE][near] = neighbour_plane(matrix[drawn[near]], seed=seed)
+        if len(near) < len(drawn):
+            notes.append(f"The t-SNE shows {len(near):,} of them.")
+        notes.append(
+            "Principal components keep large distances; t-SNE keeps neighbours together, and its distances "
+            "between groups mean little."
+        )
+    ids = drawn.tolist() if graph.node_ids is None else graph.node_ids[drawn].tolist()
+    return EmbeddingMap(
+        title,
+        [str(node) for node in ids],
+        np.diff(graph.adjacency.indptr)[drawn].astype(np.int64),
+        planes,
+        labels=None if labels is None else labels[drawn],
+        predicted=None if predicted is None else predicted[drawn],
+        class_names=names_of_classes(class_names, labels, predicted),
+        notes=tuple(notes),
+    )
+
+
+def names_of_classes(class_names: Sequence[str] | None, *labels: Labels | None) -> tuple[str, ...]:
+    """The names given; the number of every further class that occurs.
+
+    >>> names_of_classes(["cat"], np.array([0, 2]))
+    ('cat', '1', '2')
+    """
+    given = [str(name) for name in class_names or ()]
+    count = max((int(part.max(initial=-1)) + 1 for part in labels if part is not None), default=0)
+    return (*given, *(str(i) for i in range(len(given), count)))
+
+
+def predict_test_nodes(embeddings: Embeddings, data: Dataset, split: Split) -> Labels:
+    """What the fair probe says of the test nodes of a split; -1 of all others."""
+    probed = linear_probe(embeddings, data.labels, [split], return_predictions=True)
+    assert probed.predictions is not None
+    predicted = np.full(data.graph.num_nodes, -1, dtype=np.int64)
+    predicted[split.test] = probed.predictions[0]
+    return predicted
+
+
+def error_sections(
+    labels: Labels, predicted: Labels, class_names: Sequence[str] | None = None
+) -> tuple[Section, ...]:
+    """Confusion matrix and scores by class, over the nodes with a label and a prediction."""
+    names = names_of_classes(class_names, labels, predicted)
+    tested = (labels >= 0) & (predicted >= 0)
+    counts = np.zeros((len(names), len(names)), dtype=np.int64)
+    np.add.at(counts, (labels[tested], predicted[tested]), 1)
+    right, true, guessed = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
+    rows = tuple(
+        (
+            text_cell(name),
+            number_cell(float(true[i]), decimals=0),
+            number_cell(_percent(right[i], guessed[i]), decimals=1),
+            number_cell(_percent(right[i], true[i]), decimals=1),
+            number_cell(_percent(2 * right[i], true[i] + guessed[i]), decimals=1),
+        )
+        for i, name in enumerate(names)
+    )
+    columns = (text_column("class"), *map(Column, ("test nodes", "precision %", "recall %", "F1 %")))
+    caption = "Rows: true classes, columns: predicted ones. The stronger, the larger the share of the row."
+    return (
+        ConfusionMatrix("Which classes are confused", names, counts, caption),
+        SortableTable(ReportTable("classes", "Scores by class", columns, (rows,), ())),
+    )
+
+
+def _percent(part: np.int64, whole: np.int64) -> float | None:
+    return 100 * float(part) / float(whole) if whole else None
+
+
+def _sample(total: int, most: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    if total <= most:
+        return np.arange(total)
+    return np.sort(rng.choice(total, size=most, replace=False))

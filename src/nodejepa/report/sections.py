@@ -1,0 +1,155 @@
+"""What a report is made of: sections as plain data, composed by whoever has something to show.
+
+A report is a list of chapters, a chapter a list of sections. Sections hold values only; how they look is the
+business of ``assets/``. Every text may come from a user's file: the page inserts it as text, never as markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from nodejepa.report.table import MISSING, ReportTable, TableCell
+
+Number: TypeAlias = int | float | None
+Tone: TypeAlias = Literal["plain", "good", "warning"]
+_DIGITS = 6  # significant digits of drawn values: finer than any screen
+
+
+class Section(ABC):
+    """One block of a chapter."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def content(self) -> dict[str, Any]:
+        """Values ready for JSON."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The section as the page's script reads it."""
+        return {"kind": self.kind, **self.content()}
+
+
+@dataclass(frozen=True)
+class Text(Section):
+    """Paragraphs in plain words; ``tone`` marks a verdict."""
+
+    paragraphs: tuple[str, ...]
+    tone: Tone = "plain"
+    kind: ClassVar[str] = "text"
+
+    def content(self) -> dict[str, Any]:
+        """Paragraphs and their tone."""
+        return {"paragraphs": list(self.paragraphs), "tone": self.tone}
+
+
+@dataclass(frozen=True)
+class Facts(Section):
+    """Names and values: settings, sizes, times. ``folded`` ones open on a click."""
+
+    title: str
+    values: Mapping[str, str]
+    folded: bool = False
+    kind: ClassVar[str] = "facts"
+
+    def content(self) -> dict[str, Any]:
+        """Title and the pairs in their order."""
+        pairs = [[name, value] for name, value in self.values.items()]
+        return {"title": self.title, "values": pairs, "folded": self.folded}
+
+
+@dataclass(frozen=True)
+class SortableTable(Section):
+    """A table that readers sort and filter; columns in ``choices`` offer their values to choose from."""
+
+    table: ReportTable
+    choices: tuple[str, ...] = ()
+    folded: bool = False
+    kind: ClassVar[str] = "table"
+
+    def content(self) -> dict[str, Any]:
+        """Columns, and rows of ``[text, number to sort by, bold]``."""
+        columns = [
+            {"title": column.title, "numeric": not column.left, "choices": column.title in self.choices}
+            for column in self.table.columns
+        ]
+        return {
+            "title": self.table.title,
+            "notes": list(self.table.notes),
+            "columns": columns,
+            "rows": [[_cell(cell) for cell in row] for row in self.table.rows],
+            "folded": self.folded,
+        }
+
+
+@dataclass(frozen=True)
+class Figures(Section):
+    """Pictures (PNG) that were drawn elsewhere, by their titles."""
+
+    title: str
+    pictures: Mapping[str, bytes]
+    caption: str = ""
+    kind: ClassVar[str] = "figures"
+
+    def content(self) -> dict[str, Any]:
+        """Titles, and the pictures as addresses that need no network."""
+        pictures = [
+            {"title": title, "address": f"data:image/png;base64,{base64.b64encode(picture).decode()}"}
+            for title, picture in self.pictures.items()
+        ]
+        return {"title": self.title, "caption": self.caption, "pictures": pictures}
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A heading and what stands under it."""
+
+    title: str
+    sections: tuple[Section, ...]
+    subtitle: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The chapter as the page's script reads it."""
+        sections = [section.to_json() for section in self.sections]
+        return {"title": self.title, "subtitle": self.subtitle, "sections": sections}
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything on the page."""
+
+    title: str
+    chapters: tuple[Chapter, ...]
+    subtitle: str = ""
+    footer: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as the page's script reads it."""
+        chapters = [chapter.to_json() for chapter in self.chapters]
+        return {
+            "title": self.title,
+            "subtitle": self.subtitle,
+            "footer": self.footer,
+            "chapters": chapters,
+        }
+
+
+def short(value: Number, digits: int = _DIGITS) -> Number:
+    """Short, and null where JSON has no number for it."""
+    if value is None or not math.isfinite(value):
+        return None
+    return value if isinstance(value, int) else float(f"{value:.{digits}g}")
+
+
+def _cell(cell: TableCell) -> list[str | Number | bool]:
+    """An empty text sorts last; a number before its text says by what to sort."""
+    text = "" if cell.text == MISSING else f"{cell.text}{cell.mark}"
+    try:
+        order = short(float(cell.values[0]))
+    except ValueError:
+        order = None
+    return [text, order, cell.bold]

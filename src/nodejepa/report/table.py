@@ -1,0 +1,140 @@
+"""A table as data: what stands in it, before it becomes Markdown, LaTeX or CSV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nodejepa.report.summary import Summary
+
+MISSING = "-"
+DAGGER = "†"
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """Text for people and the bare values for CSV (empty where there is nothing)."""
+
+    text: str
+    values: tuple[str, ...]
+    bold: bool = False
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading; in CSV one column for each of ``parts``, e.g. mean, std and seeds."""
+
+    title: str
+    parts: tuple[str, ...] = ("",)
+    left: bool = False
+
+    @property
+    def csv_titles(self) -> tuple[str, ...]:
+        """The headings in CSV."""
+        return tuple(f"{self.title} {part}".strip() for part in self.parts)
+
+
+Row = tuple[TableCell, ...]
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """Rows in groups (a line is drawn between them) under one title, and the sentences below it.
+
+    Args:
+        name: of its files, and its label in LaTeX.
+        title: what is shown, with the probe.
+        columns: headings.
+        groups: rows, each as long as ``columns``.
+        notes: what a reader must know: seeds, marks, what is missing and why.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    groups: tuple[tuple[Row, ...], ...]
+    notes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if tuple(len(cell.values) for cell in row) != tuple(len(c.parts) for c in self.columns):
+                raise ValueError(f"a row of table {self.name} does not fit its columns")
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows, top to bottom."""
+        return [row for group in self.groups for row in group]
+
+
+def text_column(title: str) -> Column:
+    """For names."""
+    return Column(title, left=True)
+
+
+def score_column(title: str) -> Column:
+    """For means of our own: mean, standard deviation and number of seeds."""
+    return Column(title, ("mean", "std", "seeds"))
+
+
+def mean_column(title: str) -> Column:
+    """For means that somebody else printed: mean and standard deviation."""
+    return Column(title, ("mean", "std"))
+
+
+def text_cell(text: str, *, mark: str = "") -> TableCell:
+    """A name."""
+    return TableCell(text, (text,), mark=mark)
+
+
+def score_cell(
+    score: Summary | None, *, decimals: int = 2, best: Summary | None = None, mark: str = ""
+) -> TableCell:
+    """``87.98 ± 0.58 (5)``: mean, standard deviation, seeds; bold if it is as good as ``best``."""
+    if score is None:
+        return TableCell(MISSING, ("", "", ""))
+    bold = best is not None and (score.n, score.mean) >= (best.n, best.mean)
+    text = f"{_mean_std(score, decimals)} ({score.n})"
+    return TableCell(text, (*_values(score), str(score.n)), bold, mark)
+
+
+def mean_cell(score: Summary | None, *, decimals: int = 2) -> TableCell:
+    """``87.98 ± 0.58``, or ``-`` where there is nothing."""
+    if score is None:
+        return TableCell(MISSING, ("", ""))
+    return TableCell(_mean_std(score, decimals), _values(score))
+
+
+def number_cell(
+    value: float | None, *, decimals: int = 2, signed: bool = False, bold: bool = False, mark: str = ""
+) -> TableCell:
+    """One number, with its sign if it is a difference."""
+    if value is None:
+        return TableCell(MISSING, ("",))
+    return TableCell(f"{value + 0.0:{'+' if signed else ''},.{decimals}f}", (_bare(value),), bold, mark)
+
+
+def p_cell(p: float | None) -> TableCell:
+    """A p value: four digits, or a bound."""
+    if p is None:
+        return TableCell(MISSING, ("",))
+    return TableCell("< 0.0001" if p < 0.00005 else f"{p:.4f}", (f"{p:.6g}",), bold=p < 0.05)
+
+
+def difference_cell(ours: Summary | None, theirs: Summary | None, *, decimals: int = 2) -> TableCell:
+    """Ours minus theirs."""
+    both = None if ours is None or theirs is None else ours.mean - theirs.mean
+    return number_cell(both, decimals=decimals, signed=True)
+
+
+def _mean_std(score: Summary, decimals: int) -> str:
+    mean = f"{score.mean:,.{decimals}f}"
+    return mean if score.std is None else f"{mean} ± {score.std:.{decimals}f}"
+
+
+def _values(score: Summary) -> tuple[str, str]:
+    return _bare(score.mean), "" if score.std is None else _bare(score.std)
+
+
+def _bare(value: float) -> str:
+    """Enough digits for further work, few enough to be the same on every machine."""
+    return f"{value:.6g}"

@@ -1,0 +1,44 @@
+"""How a training went, and what came of it, as sections."""
+
+from __future__ import annotations
+
+from nodejepa.diagnostics import Diagnostics
+from nodejepa.report.charts import Curves, Series
+from nodejepa.report.sections import Section, Text
+from nodejepa.training.run import History
+
+_MAX_EPOCHS_DRAWN = 1000
+NOT_A_LOSS = ("epoch", "lr", "seconds", "peak_memory_mb", "mean_std", "effective_rank", "gradient_norm")
+_PANELS = {
+    "effective rank": "effective_rank",
+    "mean standard deviation": "mean_std",
+    "gradient norm": "gradient_norm",
+    "learning rate": "lr",
+}
+
+
+def verdict(found: Diagnostics) -> Text:
+    """The diagnosis as a section."""
+    return Text((f"Embeddings: {found.verdict}",), tone="warning" if found.collapsed else "good")
+
+
+def training_curves(history: History) -> tuple[Section, ...]:
+    """Loss and its terms, and what was watched beside them, over epochs; nothing for an empty history."""
+    if not history:
+        return ()
+    terms = dict.fromkeys(name for record in history for name in record if name not in NOT_A_LOSS)
+    panels = {"loss and its terms": [_series(history, name) for name in sorted(terms, key="loss".__ne__)]}
+    for title, name in _PANELS.items():
+        if any(name in record for record in history):
+            panels[title] = [_series(history, name)]
+    many = len(history) > _MAX_EPOCHS_DRAWN
+    caption = f"Of {len(history):,} epochs about {_MAX_EPOCHS_DRAWN:,} are drawn." if many else ""
+    return (Curves("Training", "epoch", panels, caption),)
+
+
+def _series(history: History, name: str) -> Series:
+    """The epochs that have this value; of very many, every n-th and the last."""
+    known = [record for record in history if isinstance(record.get(name), int | float)]
+    step = -(-len(known) // _MAX_EPOCHS_DRAWN)
+    shown = known if step <= 1 else [*known[:-1:step], known[-1]]
+    return Series(name, [record["epoch"] for record in shown], [record[name] for record in shown])

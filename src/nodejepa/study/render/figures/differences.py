@@ -1,0 +1,105 @@
+"""Which differences hold: wins, ties and losses, and the difference of every method to GraphMAE."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from nodejepa.study.render.contrasts import contrasts
+from nodejepa.study.render.figures.panels import explain, is_first_of_row, name_rows, panel_grid
+from nodejepa.study.render.figures.style import look
+from nodejepa.study.render.names import JEPA, dataset_name, method_name
+from nodejepa.study.render.selection import Record, by_method_and_dataset, datasets_of, methods_of, values_by
+from nodejepa.study.render.statistics import compare
+
+OUTCOMES = (("win", "#332288", ""), ("tie", "#E6E6E6", ""), ("loss", "#806040", "///"))  # no method's
+_REFERENCE = "graphmae"
+
+
+def wins_figure(records: Sequence[Record]) -> Figure | None:
+    """For both JEPA variants: graphs won, tied and lost against each other method, Holm-corrected."""
+    found = {variant: [c for c in contrasts(records, variant) if c.outcome() is not None] for variant in JEPA}
+    variants = [variant for variant in JEPA if found[variant]]
+    if not variants:
+        return None
+    opponents = [m for m in methods_of(records) if any(c.opponent == m for v in variants for c in found[v])]
+    most = max(Counter(c.opponent for c in found[v]).most_common(1)[0][1] for v in variants)
+    figure, panels = panel_grid(
+        [f"{method_name(v)} against" for v in variants], width=4.4, height=0.9 + 0.32 * len(opponents)
+    )
+    for panel, variant in zip(panels, variants, strict=True):
+        for row, opponent in enumerate(opponents):
+            outcomes = [c.outcome() for c in found[variant] if c.opponent == opponent]
+            left = 0
+            for kind, colour, hatch in OUTCOMES:
+                count = outcomes.count(kind)  # type: ignore[arg-type]
+                if count:
+                    panel.barh(
+                        row, count, left=left, height=0.72, color=colour, hatch=hatch, edgecolor="white"
+                    )
+                    panel.text(
+                        left + count / 2,
+                        row,
+                        str(count),
+                        ha="center",
+                        va="center",
+                        fontsize=9,
+                        color="black" if kind == "tie" else "white",
+                        bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.0},
+                    )
+                left += count
+        name_rows(panel, [method_name(m) for m in opponents], shown=is_first_of_row(panel))
+        panel.set_xlim(0, most + 0.25)
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.set_xlabel("graphs")
+    handles = [
+        Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=kind)
+        for kind, colour, hatch in OUTCOMES
+    ]
+    explain(figure, "Significant differences, fair probe (p < 0.05 after Holm's correction)", handles)
+    return figure
+
+
+def graphmae_difference_figure(records: Sequence[Record]) -> Figure | None:
+    """Accuracy points above or below GraphMAE with 95 % intervals, one panel a graph."""
+    values = values_by(records, "test_accuracy", by_method_and_dataset)
+    methods = [m for m in methods_of(records) if m != _REFERENCE]
+    found = {
+        (m, d): comparison
+        for d in datasets_of(records)
+        for m in methods
+        if (comparison := compare(values.get((m, d), {}), values.get((_REFERENCE, d), {}))) is not None
+    }
+    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in found)]
+    rows = [m for m in methods if any(place[0] == m for place in found)]
+    if not datasets:
+        return None
+    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.7, height=0.7 + 0.3 * len(rows))
+    for panel, dataset in zip(panels, datasets, strict=True):
+        panel.axvline(0, color="black", linewidth=0.8)
+        for row, method in enumerate(rows):
+            comparison = found.get((method, dataset))
+            if comparison is None:
+                continue
+            drawn = look(method)
+            ends = [end for end in (comparison.low, comparison.high) if end is not None]
+            panel.plot(ends, [row] * len(ends), color=drawn.colour, linewidth=1.6)
+            panel.plot(
+                comparison.difference,
+                row,
+                color=drawn.colour,
+                marker=drawn.marker,
+                markersize=7,
+                fillstyle="full" if ends else "none",
+            )
+        name_rows(panel, [method_name(m) for m in rows], shown=is_first_of_row(panel))
+        panel.grid(axis="x")
+        panel.margins(x=0.08)
+        panel.set_xlabel("accuracy points")
+    hollow = "; hollow: one seed, no interval" if any(c.low is None for c in found.values()) else ""
+    explain(figure, f"Difference to GraphMAE, fair probe (95 % intervals{hollow})")
+    return figure

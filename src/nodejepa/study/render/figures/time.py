@@ -1,0 +1,131 @@
+"""What training costs: total time, time an epoch, and accuracy against time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from nodejepa.study.render.figures.panels import (
+    MIN_WIDTH,
+    bar_panels,
+    explain,
+    is_first_of_row,
+    log_ticks,
+    method_handles,
+    panel_grid,
+)
+from nodejepa.study.render.figures.style import look, new_figure
+from nodejepa.study.render.names import FLOORS, JEPA, dataset_name, method_name
+from nodejepa.study.render.paper import paper_total_seconds
+from nodejepa.study.render.selection import (
+    Record,
+    best_floor,
+    by_method_and_dataset,
+    datasets_of,
+    methods_of,
+    scores_by,
+)
+
+
+def total_time_figure(records: Sequence[Record]) -> Figure | None:
+    """Seconds of the whole training; the paper's on its own hardware."""
+    return bar_panels(
+        scores_by(records, "total_seconds", by_method_and_dataset),
+        datasets_of(records),
+        [m for m in methods_of(records) if m not in FLOORS],
+        label="seconds (logarithmic)",
+        decimals=0,
+        title="Total training time; the paper's is on a GPU, ours on a CPU",
+        log=True,
+        paper=paper_total_seconds,
+    )
+
+
+def epoch_time_figure(records: Sequence[Record]) -> Figure | None:
+    """Seconds an epoch of both JEPA variants on every graph."""
+    scores = scores_by(records, "epoch_seconds", by_method_and_dataset)
+    shown = {place: score for place, score in scores.items() if place[0] in JEPA}
+    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in shown)]
+    if not datasets:
+        return None
+    figure = new_figure(max(1.9 + 1.35 * len(datasets), MIN_WIDTH), 3.6)
+    panel = figure.add_subplot()
+    for side, method in zip((-0.2, 0.2), JEPA, strict=True):
+        for place, dataset in enumerate(datasets):
+            score = shown.get((method, dataset))
+            if score is None:
+                continue
+            drawn = look(method)
+            panel.bar(
+                place + side,
+                score.mean,
+                width=0.38,
+                color=drawn.colour,
+                hatch=drawn.hatch,
+                edgecolor="white",
+                linewidth=0,
+                yerr=score.std,
+                capsize=2,
+            )
+            panel.annotate(
+                f"{score.mean:.2g}" if score.mean < 10 else f"{score.mean:.0f}",
+                (place + side, score.mean + (score.std or 0)),
+                (0, 3),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8,
+            )
+    panel.set_xticks(range(len(datasets)), [dataset_name(d) for d in datasets])
+    panel.set_ylabel("seconds (logarithmic)")
+    panel.set_yscale("log")
+    low, high = min(score.mean for score in shown.values()), max(score.mean for score in shown.values())
+    panel.set_ylim(low / 3, high * (high / low * 3) ** 0.15)
+    log_ticks(panel.yaxis, low / 3, high)
+    handles = [
+        Patch(facecolor=drawn.colour, hatch=drawn.hatch, edgecolor="white", label=method_name(method))
+        for method, drawn in ((method, look(method)) for method in JEPA)
+    ]
+    explain(figure, "Time of an epoch (CPU)", handles)
+    return figure
+
+
+def accuracy_time_figure(records: Sequence[Record], accuracies: Sequence[Record]) -> Figure | None:
+    """Accuracy (of the main study) against training time (of the efficiency study), one panel a graph."""
+    seconds = scores_by(records, "total_seconds", by_method_and_dataset)
+    scores = scores_by(accuracies, "test_accuracy", by_method_and_dataset)
+    both = [place for place in seconds if place in scores and place[0] not in FLOORS]
+    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in both)]
+    methods = [m for m in methods_of(records) if any(place[0] == m for place in both)]
+    if not datasets:
+        return None
+    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.6, height=2.7)
+    for panel, dataset in zip(panels, datasets, strict=True):
+        for method in (m for m in methods if (m, dataset) in both):
+            score, drawn = scores[method, dataset], look(method)
+            panel.errorbar(
+                seconds[method, dataset].mean,
+                score.mean,
+                yerr=score.std,
+                color=drawn.colour,
+                marker=drawn.marker,
+                markersize=8,
+                linestyle="",
+                capsize=2,
+                elinewidth=1,
+            )
+        floor = best_floor(scores, dataset)
+        if floor is not None:
+            panel.axhline(floor, color="#444444", linestyle="--", linewidth=1.0, zorder=1)
+        times = [seconds[place].mean for place in both if place[1] == dataset]
+        panel.set_xscale("log")
+        log_ticks(panel.xaxis, min(times), max(times))
+        panel.margins(x=0.15, y=0.12)
+        panel.grid(axis="both")
+        panel.set_xlabel("training time (s, logarithmic)")
+        if is_first_of_row(panel):
+            panel.set_ylabel("test accuracy (%)")
+    title = "Accuracy (fair probe) against training time on a CPU; dashed: best floor"
+    explain(figure, title, method_handles(methods, lines=False))
+    return figure

@@ -1,0 +1,60 @@
+"""The order and the names in which tables and figures show methods and graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nodejepa.methods import FLOORS as FLOORS
+
+SELF_SUPERVISED = ("dgi", "graphmae", "bgrl", "cca-ssg", "nodejepa", "patchjepa")
+JEPA = ("nodejepa", "patchjepa")
+
+_METHODS = {
+    "dgi": "DGI",
+    "graphmae": "GraphMAE",
+    "bgrl": "BGRL",
+    "cca-ssg": "CCA-SSG",
+    "supervised-gcn": "Supervised GCN",
+    "nodejepa": "NodeJEPA",
+    "patchjepa": "PatchJEPA",
+    "raw": "Raw features",
+    "sgc": "Propagated (S^2 X)",
+    "random-gcn": "Random GCN",
+}
+_DATASETS = {"computers": "Computers", "photo": "Photo", "cs": "CS", "physics": "Physics", "arxiv": "arxiv"}
+
+
+def method_name(method: str) -> str:
+    """What a method is called; ``"dgi (official)"`` is DGI under another preset.
+
+    >>> method_name("cca-ssg"), method_name("dgi (official)"), method_name("mine")
+    ('CCA-SSG', 'DGI (official)', 'mine')
+    """
+    name, bracket, preset = method.partition(" (")
+    return _METHODS.get(name, name) + bracket + preset
+
+
+def dataset_name(dataset: str) -> str:
+    """What a graph is called; an unknown one keeps its name."""
+    return _DATASETS.get(dataset, dataset)
+
+
+def in_method_order(methods: Iterable[str]) -> list[str]:
+    """Each once: the paper's order, then methods it does not have, the floors last.
+
+    >>> in_method_order(["sgc", "mine", "patchjepa", "dgi", "dgi"])
+    ['dgi', 'patchjepa', 'mine', 'sgc']
+    """
+    known = list(_METHODS)
+
+    def place(method: str) -> tuple[int, int, str]:
+        group = 2 if method in FLOORS else 0 if method in known else 1
+        return group, known.index(method) if method in known else 0, method
+
+    return sorted(set(methods), key=place)
+
+
+def in_dataset_order(datasets: Iterable[str]) -> list[str]:
+    """Each once: the paper's order, then others by name."""
+    known = list(_DATASETS)
+    return sorted(set(datasets), key=lambda name: (known.index(name) if name in known else len(known), name))

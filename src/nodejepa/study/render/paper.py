@@ -1,0 +1,91 @@
+"""The figures that the paper prints (``paper.toml``), each with the table it stands in."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from nodejepa.report.summary import Summary
+
+
+@dataclass(frozen=True)
+class PrintedTest:
+    """One row of the paper's tables of t-tests."""
+
+    variant: str
+    dataset: str
+    baseline: str
+    mean: float
+    baseline_mean: float
+    difference: float
+    p: float
+    test: Literal["paired", "Welch"]
+
+
+@cache
+def paper() -> dict[str, Any]:
+    """The whole file; ``source`` of each part names the table's label in the paper."""
+    text = files("nodejepa.study.render").joinpath("paper.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def paper_source(part: str) -> str:
+    """Where in the paper the figures of one part stand."""
+    return str(paper()[part]["source"])
+
+
+def paper_accuracy(method: str, dataset: str) -> Summary | None:
+    """Linear-probe accuracy of Table 1; ``None`` for what the paper does not have."""
+    return _summary(paper()["main"]["accuracy"].get(method, {}).get(dataset), paper()["main"]["seeds"])
+
+
+def paper_average_rank(method: str) -> float | None:
+    """The paper's own average rank, over its five graphs."""
+    found: float | None = paper()["main"]["average_rank"].get(method)
+    return found
+
+
+def paper_fewshot(method: str, dataset: str, shots: int) -> Summary | None:
+    """Accuracy with ``shots`` labels per class; the paper does not say how many draws stand behind it."""
+    return _summary(paper()["fewshot"]["accuracy"].get(method, {}).get(dataset, {}).get(str(shots)), 0)
+
+
+def paper_ablation(letter: str, dataset: str) -> Summary | None:
+    """Accuracy of one variant A-F of NodeJEPA."""
+    part = paper()["ablation"]
+    return _summary(part["variants"].get(letter, {}).get(dataset), part["seeds"])
+
+
+def paper_variants() -> dict[str, str]:
+    """The letters of the ablation and what they stand for."""
+    return {letter: str(row["name"]) for letter, row in paper()["ablation"]["variants"].items()}
+
+
+def paper_geometry(field: str, method: str, dataset: str) -> Summary | None:
+    """``effective_rank``, ``mean_std`` or ``participation_ratio``; the number of seeds is not printed.
+
+    The short table has effective ranks of methods that the long one leaves out, without their spread.
+    """
+    long = _summary(paper()["collapse_full"]["values"].get(dataset, {}).get(method, {}).get(field), 0)
+    if long is not None or field != "effective_rank":
+        return long
+    mean = paper()["collapse"]["effective_rank"].get(method, {}).get(dataset)
+    return None if mean is None else Summary(mean, None, 0)
+
+
+def paper_total_seconds(method: str, dataset: str) -> float | None:
+    """Training time on the paper's hardware."""
+    found: float | None = paper()["efficiency"]["total_seconds"].get(method, {}).get(dataset)
+    return found
+
+
+def paper_tests(variant: str) -> tuple[PrintedTest, ...]:
+    """The t-tests of NodeJEPA or PatchJEPA against every baseline, uncorrected as printed."""
+    return tuple(PrintedTest(variant, **row) for row in paper()["significance"][variant]["rows"])
+
+
+def _summary(pair: list[float] | None, seeds: int) -> Summary | None:
+    return None if pair is None else Summary(pair[0], pair[1], seeds)

@@ -1,0 +1,110 @@
+"""A cell of a study: a method on a graph, a split, a seed. Its key says whether it was done before."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Self, TypeAlias
+
+from nodejepa.config import to_dict
+from nodejepa.methods import find_method, make_method
+from nodejepa.study.run.identity import cell_key, config_hash, coordinates
+
+Kind: TypeAlias = Literal["probe", "finetune", "efficiency"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is to be measured; everything that can change the result is here.
+
+    Args:
+        study: name of the study.
+        kind: ``probe`` (frozen embeddings, both probes, diagnostics), ``finetune`` (end to end, beside random
+            weights) or ``efficiency`` (seconds and memory of a few epochs).
+        method: a name in :data:`nodejepa.methods.METHODS`.
+        preset: of the method.
+        dataset: a name in the catalogue.
+        split: name of the split; ``"5-30"`` is a few-shot cell.
+        seed: of the method and of the split.
+        variant: what an ablation calls this setting.
+        settings: changes against the preset, by dotted name.
+    """
+
+    study: str
+    kind: Kind
+    method: str
+    preset: str
+    dataset: str
+    split: str
+    seed: int
+    variant: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """All settings of the method in this cell."""
+        made: Any = make_method(
+            self.method, preset=self.preset, dataset=self.dataset, overrides=self.settings
+        )
+        return to_dict(made.config)
+
+    @cached_property
+    def config_hash(self) -> str:
+        """16 hexadecimal digits that change with any setting."""
+        return config_hash(self.method, self.config)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The place of the cell in the tables: two records with the same one are the same cell."""
+        return coordinates(self.describe())
+
+    @cached_property
+    def key(self) -> str:
+        """As the coordinates, and every setting: another key is another measurement."""
+        return cell_key(self.coordinates, self.config_hash)
+
+    @property
+    def epochs(self) -> int:
+        """How long the method trains; 0 where nothing is trained."""
+        return (
+            int(self.config.get("training", {}).get("epochs", 0)) if find_method(self.method).trained else 0
+        )
+
+    @property
+    def patience(self) -> int | None:
+        """Epochs without progress after which training stops early, if it does."""
+        patience: int | None = self.config.get("training", {}).get("patience")
+        return patience
+
+    @property
+    def label(self) -> str:
+        """For people: what the progress bar shows."""
+        name = f"{self.method} ({self.variant})" if self.variant else self.method
+        return f"{name} on {self.dataset}, split {self.split}, seed {self.seed}"
+
+    def describe(self) -> dict[str, Any]:
+        """The first columns of the cell's record."""
+        shots = re.fullmatch(r"(\d+)-\d+", self.split)
+        return {
+            "study": self.study,
+            "kind": self.kind,
+            "method": self.method,
+            "preset": self.preset,
+            "variant": self.variant,
+            "dataset": self.dataset,
+            "split": self.split,
+            "shots": int(shots[1]) if shots else None,
+            "seed": self.seed,
+        }
+
+    def to_json(self) -> str:
+        """For the process that measures it."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """What :meth:`to_json` wrote."""
+        return cls(**json.loads(text))

@@ -1,0 +1,188 @@
+"""Running a study: measure what has no record yet, some cells at a time, and lose nothing on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import as_completed
+from dataclasses import dataclass
+
+from nodejepa.data.catalogue import CATALOGUE, load_dataset
+from nodejepa.errors import Advice, ConfigError, DataError, Setting
+from nodejepa.progress import announce_duration, in_words, progress_bar
+from nodejepa.study.run.cell import Cell
+from nodejepa.study.run.estimate import Forecast, Remaining
+from nodejepa.study.run.processes import Folders, Workers, pool_of
+from nodejepa.study.run.records import append_record, finished, read_records
+from nodejepa.study.run.spec import StudySpec
+from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, cell_record, keep_failure
+
+_ENDED_BY_SOMEBODY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # no fault of the cell: left for later
+_QUIET_LOAD = 0.5  # processes at work on average; above it somebody else is one of them
+NO_DATA = "not run here: data not available offline"
+
+
+@dataclass(frozen=True)
+class Worklist:
+    """What is left to do, and about how long it takes one worker."""
+
+    cells: tuple[Cell, ...]
+    seconds: tuple[float, ...]
+    measured: int  # cells of the study that need nothing
+
+
+@dataclass
+class Outcome:
+    """How a run of a study went."""
+
+    measured: int = 0
+    failed: int = 0
+    elsewhere: int = 0  # taken by another runner, or ended by somebody
+    not_run: int = 0
+
+
+def make_worklist(
+    spec: StudySpec,
+    folders: Folders,
+    *,
+    retry_failed: bool = False,
+    wanted: Callable[[Cell], bool] = lambda _: True,
+) -> Worklist:
+    """The cells without a record, in the order of the specification."""
+    records = read_records(folders.out)
+    done = finished(records, retry_failed=retry_failed)
+    left = tuple(cell for cell in spec.cells if cell.key not in done and wanted(cell))
+    forecast = Forecast(records, folders.runs)
+    seconds = tuple(forecast.seconds(cell) for cell in left)
+    return Worklist(left, seconds, sum(cell.key in done for cell in spec.cells))
+
+
+def run_study(
+    work: Worklist,
+    folders: Folders,
+    *,
+    jobs: int = 1,
+    threads: int | None = None,
+    retry_failed: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> Outcome:
+    """Measure the cells of a worklist in ``jobs`` processes; one line of ``records.jsonl`` a cell.
+
+    Args:
+        work: what to measure.
+        folders: where to.
+        jobs: cells at a time. One thread each is usually faster than one cell with all threads.
+        threads: of each process; all cores shared evenly if not given.
+        retry_failed: as in the worklist.
+        say: told about each finished cell.
+    """
+    check_run(work, folders, jobs)
+    _make_folders(folders)
+    outcome = Outcome()
+    cells = _with_data(work.cells, folders, outcome, say)
+    _warn_if_busy(cells, say)
+    seconds = dict(zip((cell.key for cell in work.cells), work.seconds, strict=True))
+    estimates = {cell.key: seconds[cell.key] for cell in cells}
+    announce_duration("The study", sum(estimates.values()) / jobs)
+    remaining = Remaining(estimates, jobs)
+    workers = Workers(folders, threads or max(1, _cores() // jobs), retry_failed)
+    started = time.monotonic()
+    with progress_bar("Cells", total=len(cells)) as advance, pool_of(jobs, workers) as pool:
+        futures = {pool.submit(workers.measure, cell): cell for cell in cells}
+        for number, future in enumerate(as_completed(futures), start=1):
+            cell, (code, said) = futures[future], future.result()
+            _count(outcome, cell, code, said, folders)
+            spent = time.monotonic() - started
+            left = f"about {in_words(remaining.after(cell.key, spent, measured=code != TAKEN))} left"
+            advance(1, note=f"{left}; last: {cell.label}")
+            ended = {MEASURED: "done", TAKEN: "left to others"}.get(code, "FAILED")
+            say(f"[{number}/{len(cells)}, {in_words(spent)}, {left}] {ended}: {cell.label}")
+    return outcome
+
+
+def check_run(work: Worklist, folders: Folders, jobs: int) -> None:
+    """Refuse what would fail every cell or spoil what is measured, before any work."""
+    if folders.data_root is not None and not folders.data_root.is_dir():
+        raise DataError(
+            "there is no such folder of data",
+            where=str(folders.data_root),
+            fix=Advice(
+                "Correct ",
+                Setting("data_root"),
+                "; create the folder if graphs are to be downloaded into it.",
+            ),
+        )
+    if not 1 <= jobs <= 4 * _cores():
+        raise ConfigError(f"jobs is {jobs}", fix=f"Use 1 to {4 * _cores()}.")
+    if jobs > 1 and any(cell.kind == "efficiency" for cell in work.cells):
+        raise ConfigError(
+            f"jobs is {jobs}, and the study measures time: cells side by side would slow each other down",
+            fix="Use 1, on a machine that does nothing else.",
+        )
+
+
+def _warn_if_busy(cells: Sequence[Cell], say: Callable[[str], None]) -> None:
+    load = os.getloadavg()[0]
+    if load > _QUIET_LOAD and any(cell.kind == "efficiency" for cell in cells):
+        say(
+            f"The machine is not quiet (load average {load:.1f}): times measured now are too long. "
+            "Stop, end what else is running, wait a minute, and run this again."
+        )
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+def _make_folders(folders: Folders) -> None:
+    for folder in (folders.out, folders.runs):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            why = None if os.access(folder, os.W_OK) else "no permission"
+        except OSError as error:
+            why = error.strerror
+        if why:
+            fix = Advice("Name another with ", Setting("out"), " or ", Setting("runs"), ".")
+            raise ConfigError(f"cannot write there: {why}", where=str(folder), fix=fix)
+
+
+def _with_data(
+    cells: Sequence[Cell], folders: Folders, outcome: Outcome, say: Callable[[str], None]
+) -> list[Cell]:
+    """The cells whose graph is here or can be fetched; the others are recorded as not run."""
+    missing = set()
+    for name in dict.fromkeys(cell.dataset for cell in cells):
+        if not CATALOGUE[name].is_present(folders.data_root):
+            try:
+                load_dataset(name, folders.data_root)
+            except DataError as error:
+                say(f"{name}: {error}")
+                missing.add(name)
+    known = {r["key"] for r in read_records(folders.out) if r.get("status") == "not run"}
+    for cell in cells:
+        if cell.dataset in missing:
+            outcome.not_run += 1
+            if cell.key not in known:
+                append_record(folders.out, cell_record(cell, "not run", reason=NO_DATA))
+    return [cell for cell in cells if cell.dataset not in missing]
+
+
+def _count(outcome: Outcome, cell: Cell, code: int, said: str, folders: Folders) -> None:
+    if code == MEASURED:
+        outcome.measured += 1
+    elif code == TAKEN or -code in _ENDED_BY_SOMEBODY:
+        outcome.elsewhere += 1
+    else:
+        outcome.failed += 1
+        if code != FAILED:  # it did not live to say so itself
+            how = f"signal {-code}: out of memory?" if code < 0 else f"exit code {code}{_error_name(said)}"
+            keep_failure(folders.runs, cell, said or f"The process ended with {how} without a word.\n")
+            append_record(folders.out, cell_record(cell, "failed", reason=f"the process ended with {how}"))
+
+
+def _error_name(said: str) -> str:
+    """The kind of the exception that ended a process; not its message, which may hold a path."""
+    last = said.strip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2]
+    return f" ({last})" if last.isidentifier() else ""

@@ -1,0 +1,305 @@
+"""The report in a real browser: sorting, filtering, hovering, the keyboard, a phone, and hostile names."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import numpy as np
+import pytest
+from devtools import CHROMIUM, Page, chromium_page
+
+from nodejepa.graph import Graph
+from nodejepa.report import write_report
+from nodejepa.report.charts import Curves, Dot, DotPlot, Series
+from nodejepa.report.maps import embedding_map, error_sections
+from nodejepa.report.sections import Chapter, Facts, Figures, Report, SortableTable, Text
+from nodejepa.report.table import Column, ReportTable, number_cell, text_cell, text_column
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs a browser: apt-get install chromium (.ci/run tries to)"
+)
+
+HOSTILE = "<script>alert(1)</script>"
+ENDING = "</script><img src=x onerror=alert(2)>\"'&\u2028"
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+ROWS = {"dgi": 80.5, "bgrl": 9.25, "sgc": None, HOSTILE: 101.0, ENDING: 77.0}
+
+
+def report() -> Report:
+    """Every kind of section, with hostile strings wherever data goes."""
+    rows = tuple(
+        (text_cell(name), text_cell("photo" if i % 2 else "cs"), number_cell(value))
+        for i, (name, value) in enumerate(ROWS.items())
+    )
+    columns = (text_column("method"), text_column("dataset"), Column("accuracy"))
+    table = SortableTable(
+        ReportTable("t", f"Scores {HOSTILE}", columns, (rows,), (ENDING,)), choices=("method", "dataset")
+    )
+    ring = np.arange(40)
+    graph = Graph.from_edges(
+        ring, np.roll(ring, 1), features=np.eye(40), node_ids=[HOSTILE, ENDING, *map(str, range(2, 40))]
+    )
+    angle = 2 * np.pi * ring / 40
+    circle = np.stack([np.cos(angle), 0.8 * np.sin(angle)], axis=1)
+    labels = np.repeat([0, 1], 20)
+    predicted = np.where(ring % 10 == 0, 1 - labels, labels)
+    names = (HOSTILE, ENDING)
+    drawn = embedding_map(graph, circle, labels=labels, class_names=names, predicted=predicted)
+    lines = [Series(HOSTILE, [1, 2, 3], [1.0, 0.5, 0.25]), Series(ENDING, [1, 2, 3], [2.0, None, 0.125])]
+    chapters = (
+        Chapter("Tables", (Text((HOSTILE, ENDING), tone="warning"), table)),
+        Chapter(
+            f"Run {ENDING}",
+            (
+                Facts(HOSTILE, {ENDING: HOSTILE}, folded=True),
+                Curves("Training", "epoch", {HOSTILE: lines}, ENDING),
+                DotPlot("Dots", "%", {ENDING: [Dot(HOSTILE, 80.0, 1.0, (79.0, 81.0), "#000000")]}),
+                Figures("Figures", {HOSTILE: PIXEL}, ENDING),
+                drawn,
+                *error_sections(labels, predicted, names),
+            ),
+            subtitle=HOSTILE,
+        ),
+    )
+    return Report(f"Test {HOSTILE}", chapters, ENDING, ENDING)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(report(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with chromium_page(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+@pytest.fixture
+def page(browser: Page, file: Path):
+    """The report, freshly opened; whatever a test did, nothing went wrong and nothing was fetched."""
+    browser.problems.clear()
+    browser.requests.clear()
+    browser.open(file)
+    yield browser
+    browser.run("0")  # collects what is still on its way
+    assert browser.problems == []
+    assert [address for address in browser.requests if not address.startswith("data:")] == [file.as_uri()]
+
+
+TABLE = "document.querySelector('.section.table')"
+CANVAS = "document.querySelector('.map canvas')"
+
+
+def methods(page: Page) -> list[str]:
+    return page.run(f"[...{TABLE}.querySelectorAll('tbody tr')].map((row) => row.cells[0].textContent)")
+
+
+def head(column: int) -> str:
+    return f"{TABLE}.querySelectorAll('thead button')[{column}]"
+
+
+def sorting(page: Page) -> list[str]:
+    return page.run(f"[...{TABLE}.querySelectorAll('th')].map((th) => th.getAttribute('aria-sort'))")
+
+
+def test_a_click_on_a_header_sorts_by_number_and_turns_round(page):
+    assert methods(page) == list(ROWS)
+    page.click(head(2))
+    assert methods(page) == [HOSTILE, "dgi", ENDING, "bgrl", "sgc"]  # not as text; the empty one last
+    assert sorting(page) == ["none", "none", "descending"]
+    page.click(head(2))
+    assert methods(page) == ["bgrl", ENDING, "dgi", HOSTILE, "sgc"]
+    assert sorting(page) == ["none", "none", "ascending"]
+    page.click(head(0))
+    assert methods(page)[-3:] == ["bgrl", "dgi", "sgc"]
+    assert sorting(page) == ["ascending", "none", "none"]
+
+
+def test_text_and_choices_filter_rows(page):
+    page.click(f"{TABLE}.querySelector('input')")
+    page.type("DG")
+    assert methods(page) == ["dgi"]
+    assert page.run(f"{TABLE}.querySelector('.count').textContent") == "1 of 5 rows"
+    page.type("zzz")
+    assert methods(page) == ["No row fits the filter."]
+    page.run(f"{TABLE}.querySelector('input').value = ''")
+    page.type(" ")
+    choose = f"(() => {{ const s = {TABLE}.querySelectorAll('select')[1]; "
+    choose += "s.selectedIndex = [...s.options].findIndex((o) => o.textContent === 'photo'); "
+    page.run(choose + "s.dispatchEvent(new Event('change')); })()")
+    assert methods(page) == ["bgrl", HOSTILE]
+    page.click(head(2))
+    assert methods(page) == [HOSTILE, "bgrl"]
+
+
+def test_the_keyboard_reaches_and_sorts(page):
+    for _ in range(60):
+        page.press("Tab")
+        if page.run(f"document.activeElement === {head(2)}"):
+            break
+    assert page.run("document.activeElement.textContent") == "accuracy"
+    page.press("Enter", "\r")
+    assert methods(page)[0] == HOSTILE
+    seen = set()
+    for _ in range(80):
+        page.press("Tab")
+        seen.add(page.run("document.activeElement.tagName.toLowerCase()"))
+    assert {"canvas", "svg", "select", "button", "input", "summary"} <= seen
+
+
+def test_a_hovered_node_says_what_it_is(page):
+    box = page.place(CANVAS)
+    tip = "document.querySelector('.map .tip')"
+    found = set()
+    for share in np.linspace(0, 1, 41):  # along the top half of the ring
+        angle = np.pi * share
+        radius = min((box["width"] - 48) / 2, (box["height"] - 48) / 1.6)
+        x = box["x"] + box["width"] / 2 + radius * np.cos(angle)
+        y = box["y"] + box["height"] / 2 - 0.8 * radius * np.sin(angle)
+        page.mouse("mouseMoved", x, y)
+        if not page.run(f"{tip}.hidden"):
+            text = page.run(f"{tip}.textContent")
+            found.add(text)
+            assert page.run("document.querySelector('.readout').textContent") == text.replace("\n", ", ")
+    assert len(found) >= 19
+    assert "node 5\nclass <script>alert(1)</script>\ndegree 2\npredicted right" in found
+    assert f"node {HOSTILE}\nclass {HOSTILE}\ndegree 2\npredicted {ENDING} (wrong)" in found
+    page.mouse("mouseMoved", box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert page.run(f"{tip}.hidden")
+
+
+def test_arrow_keys_walk_over_the_map(page):
+    page.run(f"{CANVAS}.focus()")
+    readout = "document.querySelector('.readout').textContent"
+    seen = []
+    for key in ("ArrowRight", "ArrowUp", "ArrowUp", "ArrowLeft", "ArrowLeft"):
+        page.press(key)
+        seen.append(page.run(readout))
+    assert all(text.startswith("node ") and "degree 2" in text for text in seen)
+    assert len(set(seen)) == len(seen)
+    page.press("Escape")
+    assert page.run(readout) == ""
+
+
+def pixels(page: Page) -> str:
+    return page.run(f"{CANVAS}.toDataURL()")
+
+
+def test_the_map_zooms_pans_recolours_and_hides_classes(page):
+    shown = [pixels(page)]
+    page.run(f"{CANVAS}.focus()")
+    page.press("+")
+    shown.append(pixels(page))
+    box = page.place(CANVAS)
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse("mousePressed", *middle)
+    page.mouse("mouseMoved", middle[0] + 80, middle[1] + 40)
+    page.mouse("mouseReleased", middle[0] + 80, middle[1] + 40)
+    shown.append(pixels(page))
+    page.press("0")
+    assert pixels(page) == shown[0]
+    for choice, values in ((0, ("degree", "error")), (1, ("1",))):
+        for value in values:
+            change = f"(() => {{ const s = document.querySelectorAll('.map.section select')[{choice}]; "
+            page.run(change + f"s.value = '{value}'; s.dispatchEvent(new Event('change')); }})()")
+            shown.append(pixels(page))
+    page.click("document.querySelector('.map.section .legend button')")
+    assert page.run("document.querySelector('.map.section .legend button').ariaPressed") == "false"
+    shown.append(pixels(page))
+    assert len(set(shown)) == len(shown)
+
+
+def test_a_node_is_found_by_its_id(page):
+    field = "document.querySelector('.map.section input[type=search]')"
+    for wanted, says in (("17", "node 17, "), ("nobody", "No node nobody is drawn.")):
+        page.click(field)
+        page.run(f"{field}.value = ''")
+        page.type(wanted)
+        page.press("Enter", "\r")
+        assert page.run("document.querySelector('.readout').textContent").startswith(says)
+
+
+def test_curves_tell_their_values_to_pointer_and_keyboard(page):
+    chart = "document.querySelector('.section.curves svg[tabindex]')"
+    tip = "document.querySelector('.section.curves .tip').textContent"
+    box = page.place(chart)
+    page.mouse("mouseMoved", box["x"] + box["width"] - 16, box["y"] + 50)
+    assert page.run(tip) == f"epoch 3\n{HOSTILE} 0.25\n{ENDING} 0.125"
+    page.run(f"{chart}.focus()")
+    page.press("ArrowLeft")
+    assert page.run(tip) == f"epoch 2\n{HOSTILE} 0.5"
+    before = page.run(f"{chart}.querySelector('path').getAttribute('d')")
+    page.click("document.querySelector('.section.curves .panel-head button')")
+    assert page.run(f"{chart}.querySelector('path').getAttribute('d')") != before
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_phone_shows_all_without_scrolling_sideways(browser, file, dark):
+    browser.problems.clear()
+    browser.open(file, width=360, height=740, dark=dark)
+    browser.run("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+    assert browser.run("document.documentElement.scrollWidth <= window.innerWidth")
+    assert browser.run(
+        "[...document.querySelectorAll('.section')].every((s) => s.getBoundingClientRect().right <= 360)"
+    )
+    colour = browser.run("getComputedStyle(document.body).backgroundColor")
+    assert (colour == "rgb(18, 22, 28)") == dark
+    assert base64.b64decode(browser.screenshot()).startswith(b"\x89PNG")
+    assert browser.problems == []
+
+
+def test_a_finger_reads_the_map_and_the_curves(browser, file):
+    browser.problems.clear()
+    browser.open(file, width=360, height=740, touch=True)
+    box = browser.place(CANVAS)
+    radius = min((box["width"] - 48) / 2, (box["height"] - 48) / 1.6)
+    browser.tap(box["x"] + box["width"] / 2 + radius, box["y"] + box["height"] / 2)
+    assert browser.run("document.querySelector('.readout').textContent").startswith("node ")
+    assert not browser.run("document.querySelector('.map .tip').hidden")
+    box = browser.place("document.querySelector('.section.curves svg[tabindex]')")
+    browser.tap(box["x"] + box["width"] - 16, box["y"] + 50)
+    tip = "document.querySelector('.section.curves .tip')"
+    assert browser.run(f"{tip}.textContent").startswith("epoch 3")
+    assert not browser.run(f"{tip}.hidden")
+    assert browser.problems == []
+
+
+def test_a_figure_is_shown_from_the_page_itself(page):
+    picture = "document.querySelector('.section.figures img')"
+    page.place(picture)
+    page.wait(f"{picture}.complete")
+    assert page.run(f"[{picture}.naturalWidth, {picture}.alt]") == [1, HOSTILE]
+    width = page.place(picture)["width"]
+    page.click(picture)
+    assert page.run(f"{picture}.parentNode.ariaExpanded") == "true"
+    page.press("Enter", "\r")
+    assert page.run(f"{picture}.parentNode.ariaExpanded") == "false"
+    assert page.place(picture)["width"] == width
+
+
+def test_hostile_names_stay_text(page):
+    assert page.run("document.querySelectorAll('img').length") == 1
+    assert page.run("document.querySelectorAll('script').length") == 2
+    assert page.run("document.title") == f"Test {HOSTILE}"
+    assert page.run("document.querySelector('h1').textContent") == f"Test {HOSTILE}"
+    text = page.run("document.querySelector('main').textContent")
+    assert text.count(HOSTILE) > 10
+    assert text.count(ENDING) > 10
+
+
+def test_nothing_else_would_run_if_it_got_in(browser, file):
+    """The content security policy, not only the escaping."""
+    browser.open(file)
+    browser.problems.clear()
+    browser.run(
+        "(() => { const s = document.createElement('script'); s.textContent = 'window.broken = 1';"
+        "document.body.append(s); })()"
+    )
+    assert browser.run("window.broken === undefined")
+    assert any("Content Security Policy" in problem for problem in browser.problems)

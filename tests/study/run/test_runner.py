@@ -1,0 +1,384 @@
+"""Studies resume cell by cell, survive failures, kills and second runners, and train each encoder once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodejepa.data import load_dataset
+from nodejepa.errors import ConfigError, DataError
+from nodejepa.study.run.cell import Cell, Kind
+from nodejepa.study.run.encoder_store import encoder_folder
+from nodejepa.study.run.estimate import Remaining
+from nodejepa.study.run.measure import source_hash
+from nodejepa.study.run.processes import Folders
+from nodejepa.study.run.records import append_record, read_records
+from nodejepa.study.run.runner import NO_DATA, Worklist, make_worklist, run_study
+from nodejepa.study.run.scoring import score_method
+from nodejepa.study.run.spec import StudySpec
+from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, cell_record, claim_path, work
+
+RAW = Cell("mine", "probe", "raw", "default", "digits", "20-30", 1)
+TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, settings={"training.epochs": 2})
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    return Folders(tmp_path / "out", tmp_path / "runs")
+
+
+def study(*cells: Cell) -> StudySpec:
+    return StudySpec("mine", "a test", "probe", cells)
+
+
+def measure(cell: Cell, folders: Folders, **options: bool) -> int:
+    return work(cell, folders.out, folders.runs, None, **{"retry_failed": False, **options})
+
+
+def test_a_record_has_the_scores_of_a_direct_call(folders: Folders) -> None:
+    assert measure(TRAINED, folders) == MEASURED
+    (record,) = read_records(folders.out)
+    digits = load_dataset("digits")
+    for probe, field in (("fair", "test_accuracy"), ("paper", "test_accuracy_paper_probe")):
+        direct = score_method(
+            digits, "patchjepa", [1], preset="paper", overrides={"training.epochs": 2}, probe=probe
+        )
+        assert record[field] == direct.result.scores[0].test_accuracy
+    assert record["effective_rank"] == direct.diagnostics.effective_rank
+    assert record["split_sizes"] == [200, 300, 1297]
+    assert record["split_hash"] == digits.split("20-30", seed=1).hash
+    named = {"method", "preset", "dataset", "split", "seed", "status", "val_accuracy", "train_seconds"}
+    named |= {"epoch_seconds", "peak_memory_mb", "mean_std", "participation_ratio", "config", "config_hash"}
+    assert named | {"versions", "threads", "shots", "source_hash"} <= record.keys()
+    assert record["status"] == "done"
+    assert record["epochs"] == 2
+
+
+def test_a_change_of_code_shows_in_the_source_hash(tmp_path: Path) -> None:
+    (tmp_path / "nn").mkdir()
+    code = tmp_path / "nn" / "gcn.py"
+    code.write_text("x = 1\n")
+    before = source_hash(tmp_path)
+    assert source_hash(tmp_path) == before
+    code.write_text("x = 2\n")
+    changed = source_hash(tmp_path)
+    code.rename(tmp_path / "nn" / "sage.py")
+    assert len({before, changed, source_hash(tmp_path)}) == 3
+
+
+def test_only_what_is_missing_is_measured_again(folders: Folders) -> None:
+    spec = study(*(replace(RAW, seed=seed) for seed in range(4)))
+    first = run_study(make_worklist(spec, folders), folders, jobs=2)
+    assert (first.measured, first.failed) == (4, 0)
+    path = folders.out / "records.jsonl"
+    lines = path.read_text().splitlines()
+    before = read_records(folders.out)
+    path.write_text("\n".join(lines[:2]) + "\n")
+    worklist = make_worklist(spec, folders)
+    assert (len(worklist.cells), worklist.measured) == (2, 2)
+    assert run_study(worklist, folders, jobs=2).measured == 2
+    assert path.read_text().splitlines()[:2] == lines[:2]
+    assert read_records(folders.out) == before
+    assert make_worklist(spec, folders).cells == ()
+
+
+def test_all_splits_of_a_seed_share_one_encoder(folders: Folders) -> None:
+    assert measure(TRAINED, folders) == MEASURED
+    model = encoder_folder(TRAINED, folders.runs) / "model.safetensors"
+    written = model.stat().st_mtime_ns
+    assert measure(replace(TRAINED, split="5-30"), folders) == MEASURED
+    assert measure(replace(TRAINED, study="other", variant="A"), folders) == MEASURED
+    assert model.stat().st_mtime_ns == written
+    assert len(list(folders.runs.glob("digits/patchjepa*"))) == 1
+    accuracies = {(r["split"], r["variant"]): r["test_accuracy"] for r in read_records(folders.out)}
+    assert accuracies["20-30", None] == accuracies["20-30", "A"] != accuracies["5-30", None]
+
+
+def test_a_failure_is_recorded_kept_apart_and_retried_on_demand(folders: Folders) -> None:
+    bad = replace(RAW, split="nonsense")
+    outcome = run_study(make_worklist(study(bad, RAW), folders), folders)
+    assert (outcome.measured, outcome.failed) == (1, 1)
+    by_status = {r["status"]: r for r in read_records(folders.out)}
+    assert "split 'nonsense' is unknown" in by_status["failed"]["reason"]
+    assert "nonsense" in (folders.runs / "failures" / f"{bad.key}.txt").read_text()
+    assert make_worklist(study(bad, RAW), folders).cells == ()
+    assert make_worklist(study(bad, RAW), folders, retry_failed=True).cells == (bad,)
+    assert measure(bad, folders, retry_failed=True) == FAILED
+
+
+def test_a_bug_in_a_cell_is_a_failed_cell(folders: Folders) -> None:
+    floor = replace(RAW, kind="finetune")
+    assert measure(floor, folders) == FAILED
+    assert "only a fitted method that has an encoder" in read_records(folders.out)[0]["reason"]
+
+
+def test_a_cell_that_another_process_holds_is_left_alone(folders: Folders) -> None:
+    (folders.runs / "claims").mkdir(parents=True)
+    code = (
+        "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    claim = str(claim_path(RAW, folders.out, folders.runs))
+    with subprocess.Popen(
+        [sys.executable, "-c", code, claim], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        assert measure(RAW, folders) == TAKEN
+        other = Folders(folders.out.with_name("other"), folders.runs)
+        assert measure(replace(RAW, study="other"), other) == MEASURED  # the same cell of another study
+        assert measure(RAW, Folders(folders.out.with_name("again"), folders.runs)) == MEASURED  # or folder
+        holder.kill()
+    assert measure(RAW, folders) == MEASURED
+    assert measure(RAW, folders) == TAKEN  # done meanwhile
+    assert len(read_records(folders.out)) == 1
+
+
+def test_two_runners_at_once_measure_every_cell_once(folders: Folders, tmp_path: Path) -> None:
+    spec = tmp_path / "mine.toml"
+    spec.write_text(
+        'summary = "floors"\nkind = "probe"\n[[grid]]\nmethods = ["raw", "sgc"]\npreset = "default"\n'
+        'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1-2"\n'
+    )
+    command = [sys.executable, "-m", "nodejepa", "study", "run", str(spec), "--out", str(folders.out)]
+    runners = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(2)]
+    assert [runner.wait() for runner in runners] == [0, 0]
+    lines = [json.loads(line) for line in (folders.out / "records.jsonl").read_text().splitlines()]
+    assert sorted((line["method"], line["seed"]) for line in lines) == [
+        ("raw", 1), ("raw", 2), ("sgc", 1), ("sgc", 2)
+    ]  # fmt: skip
+
+
+def test_a_killed_worker_is_a_failed_cell_and_the_rest_goes_on(folders: Folders) -> None:
+    slow = replace(TRAINED, settings={"training.epochs": 100_000})
+    killed: list[int] = []
+
+    def kill_the_trainer(_: str) -> None:  # called when RAW, the other job, has finished
+        folder = encoder_folder(slow, folders.runs)
+        while not (folder / "history.jsonl").exists():
+            time.sleep(0.05)
+        for process in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                command = (process.parent / "cmdline").read_bytes()
+                parent = int((process.parent / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+            if b"nodejepa.study.run.worker" in command and parent == os.getpid() and not killed:
+                killed.append(int(process.parent.name))
+                os.kill(killed[0], signal.SIGKILL)
+
+    worklist = make_worklist(study(RAW, slow), folders)
+    outcome = run_study(worklist, folders, jobs=2, say=kill_the_trainer)
+    assert len(killed) == 1
+    assert (outcome.measured, outcome.failed) == (1, 1)
+    reasons = [r.get("reason") for r in read_records(folders.out)]
+    assert "the process ended with signal 9: out of memory?" in reasons
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_the_workers_and_the_next_run_goes_on(
+    folders: Folders, tmp_path: Path, how: signal.Signals
+) -> None:
+    spec = tmp_path / "mine.toml"
+    text = (
+        'summary = "one"\nkind = "probe"\n[[grid]]\nmethods = ["patchjepa"]\npreset = "paper"\n'
+        'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1"\nsettings = {"training.epochs" = 100000}\n'
+    )
+    spec.write_text(text)
+    command = [sys.executable, "-m", "nodejepa", "study", "run", str(spec), "--out", str(folders.out)]
+    runner = subprocess.Popen(
+        command,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job ignores it
+    )
+    history: list[Path] = []
+    while not history:
+        history = list(tmp_path.glob("runs/digits/patchjepa*/history.jsonl"))
+        time.sleep(0.05)
+        assert runner.poll() is None
+    runner.send_signal(how)
+    assert runner.wait(timeout=60) == 130
+    assert read_records(folders.out) == []
+    size = history[0].stat().st_size
+    time.sleep(1)
+    assert history[0].stat().st_size == size  # nobody trains on
+
+
+def test_cells_without_data_are_marked_once_and_never_hold_up_others(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nodejepa.data.download._open", _no_network)
+    absent = Folders(folders.out, folders.runs, folders.runs / "no-data")
+    assert absent.data_root is not None
+    absent.data_root.mkdir(parents=True)
+    spec = study(replace(RAW, dataset="arxiv", split="official"), RAW)
+    for _ in range(2):
+        outcome = run_study(make_worklist(spec, absent), absent)
+        assert outcome.not_run == 1
+    lines = (absent.out / "records.jsonl").read_text().splitlines()
+    assert len(lines) == 2
+    assert {r["dataset"]: r.get("reason") for r in read_records(absent.out)} == {
+        "arxiv": NO_DATA,
+        "digits": None,
+    }
+
+
+def _no_network(url: str) -> None:
+    raise OSError(f"no network for {url}")
+
+
+def test_estimates_learn_from_records_and_know_finished_encoders(folders: Folders) -> None:
+    cell = replace(TRAINED, settings={})
+    assert cell.epochs == 300
+    rough = sum(make_worklist(study(cell), folders).seconds)
+    append_record(
+        folders.out, cell_record(replace(cell, seed=9), "done", epoch_seconds=100.0)
+    )  # a very slow machine
+    slow = sum(make_worklist(study(cell), folders).seconds)
+    assert slow == pytest.approx(30_000, rel=0.01)
+    assert rough < 100
+    variant = replace(cell, variant="C")
+    assert sum(make_worklist(study(variant), folders).seconds) == slow  # nothing known but the method
+    append_record(folders.out, cell_record(replace(variant, seed=9), "done", epoch_seconds=200.0))
+    assert sum(make_worklist(study(variant), folders).seconds) == pytest.approx(60_000, rel=0.01)
+    assert sum(make_worklist(study(cell), folders).seconds) == slow
+    folder = encoder_folder(cell, folders.runs)
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").touch()
+    assert sum(make_worklist(study(cell), folders).seconds) < rough
+    probed = sum(make_worklist(study(cell), folders).seconds)
+    tuned = replace(cell, kind="finetune")
+    append_record(folders.out, cell_record(replace(tuned, seed=9), "done", finetune_seconds=500.0))
+    assert sum(make_worklist(study(tuned), folders).seconds) == pytest.approx(probed + 500)
+
+
+def test_attention_is_expected_to_take_the_square_of_the_nodes(folders: Folders) -> None:
+    cell = Cell("mine", "probe", "nodejepa", "paper", "photo", "20-30", 1)
+    photo, physics = (
+        replace(cell, dataset=name, variant="C", settings={"predictor.kind": "attention"})
+        for name in ("photo", "physics")
+    )
+    append_record(folders.out, cell_record(replace(photo, seed=9), "done", epoch_seconds=1.25))
+    # as measured on both graphs (studies/ablation): 1.25 s an epoch becomes 17
+    assert sum(make_worklist(study(physics), folders).seconds) == pytest.approx(300 * 17, rel=0.1)
+
+
+def test_what_is_left_is_corrected_by_the_pace_so_far() -> None:
+    remaining = Remaining({"a": 1000.0, "b": 1000.0, "c": 400.0, "d": 400.0}, jobs=2)
+    assert remaining.after("a", 1.0, measured=False) == pytest.approx(900 * 122 / 120)  # others took it
+    # 1000 s were expected and two workers were busy for 250 s each: about twice as fast
+    assert remaining.after("b", 250.0, measured=True) == pytest.approx(400 * (500 + 120) / (1000 + 120))
+    assert remaining.after("c", 450.0, measured=True) == pytest.approx(200 * (900 + 120) / (1400 + 120))
+    assert remaining.after("d", 600.0, measured=True) == 0.0
+
+
+@pytest.mark.parametrize(("seconds", "timed"), [(0.0, 5), (1e6, 299)])
+def test_efficiency_cells_time_a_few_epochs_and_extrapolate(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, seconds: float, timed: int
+) -> None:
+    monkeypatch.setattr("nodejepa.study.run.measure.TIMED_SECONDS", seconds)  # long epochs, and short ones
+    assert measure(replace(TRAINED, kind="efficiency", settings={}), folders) == MEASURED
+    (record,) = read_records(folders.out)
+    assert (record["epochs"], record["timed_epochs"]) == (300, timed)
+    low, high = record["epoch_seconds_range"]
+    assert 0 < low <= record["epoch_seconds"] <= high
+    rounding = 0.05 + 300 * 0.00005  # of the total to a tenth, of the epoch to 0.1 ms
+    assert record["total_seconds"] == pytest.approx(300 * record["epoch_seconds"], abs=rounding + 1e-6)
+    assert record["peak_memory_mb"] > 50
+    assert not list(folders.runs.glob("digits/*"))
+
+
+@pytest.mark.parametrize(
+    ("load", "kind", "warned"),
+    [(1.9, "efficiency", True), (0.1, "efficiency", False), (1.9, "probe", False)],
+)
+def test_a_busy_machine_is_no_place_to_measure_time(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, load: float, kind: Kind, warned: bool
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    said: list[str] = []
+    run_study(make_worklist(study(replace(TRAINED, kind=kind)), folders), folders, say=said.append)
+    assert ("The machine is not quiet (load average 1.9)" in said[0]) == warned
+
+
+def test_jobs_out_of_range(folders: Folders) -> None:
+    with pytest.raises(ConfigError, match="jobs is 0"):
+        run_study(Worklist((), (), 0), folders, jobs=0)
+
+
+def test_time_is_not_measured_side_by_side(folders: Folders) -> None:
+    worklist = make_worklist(study(replace(TRAINED, kind="efficiency", settings={})), folders)
+    with pytest.raises(ConfigError, match="slow each other down"):
+        run_study(worklist, folders, jobs=2)
+
+
+def test_what_would_fail_every_cell_is_found_before_the_first(folders: Folders, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    worklist = make_worklist(study(RAW), folders)
+    for wrong in (
+        replace(folders, runs=tmp_path / "file"),
+        replace(folders, out=tmp_path / "file" / "deep"),
+    ):
+        with pytest.raises(ConfigError, match="cannot write there"):
+            run_study(worklist, wrong)
+    with pytest.raises(DataError, match="no such folder of data"):
+        run_study(worklist, replace(folders, data_root=tmp_path / "mistyped"))
+    assert read_records(folders.out) == []
+
+
+def test_a_worker_that_dies_before_it_measures_leaves_its_reason(folders: Folders) -> None:
+    (folders.runs / "claims").parent.mkdir(parents=True)
+    (folders.runs / "claims").write_text("in the way")
+    said: list[str] = []
+    outcome = run_study(make_worklist(study(RAW), folders), folders, say=said.append)
+    assert outcome.failed == 1
+    (record,) = read_records(folders.out)
+    assert record["reason"] == "the process ended with exit code 1 (FileExistsError)"
+    (text,) = (folders.runs / "failures").glob("*.txt")
+    assert "in mkdir" in text.read_text()
+
+
+def test_dry_run_measures_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from nodejepa.cli import main
+
+    spec = Path(__file__).parents[3] / "studies" / "main.toml"
+    with pytest.raises(SystemExit) as left:
+        main(["study", "run", str(spec), "--dry-run", "--quick", "--out", str(tmp_path), "--seeds", "42"])
+    assert left.value.code == 0
+    shown = capfd.readouterr().out
+    assert "cells left, 0 measured" in shown
+    assert "nodejepa" in shown
+    assert list(tmp_path.iterdir()) == []
+    assert np.all([word in shown for word in ("raw", "bgrl", "digits")])
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--method=nodejpea", "no method 'nodejpea'"),
+        ("--dataset=foto", "no graph 'foto'"),
+        ("--seeds=42,99", "no seed 99"),
+        ("--jobs=0", "greater than or equal to 1"),
+        ("--threads=-1", "greater than or equal to 1"),
+        ("--data-root=nowhere", "no such folder of data"),
+    ],
+)
+def test_a_misspelt_choice_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], option: str, message: str
+) -> None:
+    from nodejepa.cli import main
+
+    spec = Path(__file__).parents[3] / "studies" / "main.toml"
+    with pytest.raises(SystemExit) as left:
+        main(["study", "run", str(spec), "--out", str(tmp_path), "--dry-run", option])
+    assert left.value.code == 2
+    assert message in capfd.readouterr().err
