@@ -68,6 +68,16 @@ class Room:
             )
 
 
+def ran_out(error: BaseException | None) -> bool:
+    """Whether an exception, or one that it came from, says that there was no memory left."""
+    while error is not None:
+        # PyTorch has no class of its own for it on a CPU
+        if isinstance(error, MemoryError) or "allocate memory" in str(error).lower():
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def gigabytes(count: float) -> str:
     """``1.8 GB``."""
     return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"

@@ -18,13 +18,21 @@ from nodejepa.cli.catalogue import datasets, methods
 from nodejepa.cli.demo import demo
 from nodejepa.cli.embed_graph import EMBED_GRAPH_EXAMPLES, embed_graph
 from nodejepa.cli.export import EXPORT_EXAMPLES, export
-from nodejepa.cli.failures import INTERRUPTED, report_bug, report_error, report_os_error, show_warning
+from nodejepa.cli.failures import (
+    INTERRUPTED,
+    report_bug,
+    report_error,
+    report_memory,
+    report_os_error,
+    show_warning,
+)
 from nodejepa.cli.neighbours import NEIGHBOURS_EXAMPLES, neighbours
 from nodejepa.cli.pretrain import EMBED_EXAMPLES, PRETRAIN_EXAMPLES, embed, pretrain
 from nodejepa.cli.probe import PROBE_EXAMPLES, probe
 from nodejepa.cli.report import REPORT_EXAMPLES, report
 from nodejepa.cli.study import study
 from nodejepa.errors import NodeJEPAError
+from nodejepa.memory import ran_out
 
 __all__ = ["app", "main"]
 
@@ -85,7 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.exit(report_os_error(error))
     except Exception as error:
         # Ctrl-C while a library is loaded comes out as whatever the loading then fails with
-        sys.exit(INTERRUPTED if _was_interrupted(error) else report_bug(error))
+        if _was_interrupted(error):
+            sys.exit(INTERRUPTED)
+        sys.exit(report_memory(error) if ran_out(error) else report_bug(error))
     sys.exit(0)
 
 

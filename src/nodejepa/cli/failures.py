@@ -32,6 +32,17 @@ def report_os_error(error: OSError) -> int:
     )
 
 
+def report_memory(error: Exception) -> int:
+    """The machine, a container or a limit had no memory left: the user's to mend, too."""
+    return report_error(
+        NodeJEPAError(
+            "there was not enough memory (" + " ".join(str(error).split())[:200] + ")",
+            fix="Give it more: end other programs, raise the limit (ulimit -v, the container's). Or use a "
+            "smaller graph or smaller settings, such as --set encoder.hidden=64.",
+        )
+    )
+
+
 def report_bug(error: Exception) -> int:
     """Anything else is ours; exit code 1."""
     lines = [

@@ -179,16 +179,21 @@ def _embed_dataset(
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
     from nodejepa.io.embeddings import check_ending, write_embeddings
+    from nodejepa.io.files_in import refuse_other_kind
     from nodejepa.methods import load_method
-    from nodejepa.owngraph.places import drop_manifest, refuse_losing
+    from nodejepa.owngraph.outputs import drop_manifest, output_owned, refuse_losing
 
     check_ending(out)  # before the work
+    begins, columns = (b"\x93NUMPY", ()) if out.suffix == ".npy" else (b"PAR1", ("id", "z0"))
+    refuse_other_kind(out, begins, columns, force=force)
     refuse_losing(out, force=force, manifest_only=True)
     estimator = load_method(run, device=device)
     graph = load_dataset(dataset, data_root).graph
     embeddings = estimator.transform(graph)
-    drop_manifest(out)
-    write_embeddings(out, graph, embeddings)
+    with output_owned(out):
+        refuse_losing(out, force=force, manifest_only=True)  # again: the work took its time
+        drop_manifest(out)
+        write_embeddings(out, graph, embeddings)
     _say_written(embeddings, out, diagnose(embeddings))
 
 

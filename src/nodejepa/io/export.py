@@ -34,10 +34,12 @@ from nodejepa.io.export_writers import (
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """How a format is written and how its files end (a folder has no ending)."""
+    """How a format is written, how its files end (a folder has no ending) and how they begin."""
 
     write: Callable[[Path, ExportIds, Matrix], list[Path]]
     endings: tuple[str, ...]
+    begins: bytes = b""
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,11 @@ class Exported:
 
 EXPORT_FORMATS: dict[str, ExportFormat] = {
     "projector": ExportFormat(write_projector, ()),
-    "parquet": ExportFormat(write_vectors, (".parquet",)),
-    "jsonl": ExportFormat(write_jsonl, (".jsonl", ".ndjson")),
-    "csv": ExportFormat(write_csv, (".csv",)),
+    "parquet": ExportFormat(write_vectors, (".parquet",), b"PAR1", ("id", "vector")),
+    "jsonl": ExportFormat(write_jsonl, (".jsonl", ".ndjson"), b'{"id":'),
+    "csv": ExportFormat(write_csv, (".csv",), b'"id",'),
     "fvecs": ExportFormat(write_fvecs, (".fvecs",)),
-    "npy": ExportFormat(write_npy, (".npy",)),
+    "npy": ExportFormat(write_npy, (".npy",), b"\x93NUMPY"),
 }
 
 

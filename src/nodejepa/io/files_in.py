@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from nodejepa.errors import Advice, DataError, NodeJEPAError, Setting
 from nodejepa.memory import gigabytes
@@ -62,6 +63,32 @@ def refuse_replacing(out: Path, *sources: Path) -> None:
         if out.exists() and source.exists() and out.samefile(source):
             fix = Advice("Choose another ", Setting("out"), ".")
             raise DataError("the output would replace an input", where=str(out), fix=fix)
+
+
+def refuse_other_kind(out: Path, begins: bytes, columns: Sequence[str] = (), *, force: bool) -> None:
+    """Refuse to replace a file by one of another kind: a model by a page, records by vectors.
+
+    Args:
+        out: where will be written; nothing, or an empty file, may be there.
+        begins: how files of the new kind begin, in any case of letters.
+        columns: the first columns, if it is a parquet file.
+        force: whether replacing was asked for.
+    """
+    if force or not out.is_file() or not out.stat().st_size:
+        return
+    with out.open("rb") as file:
+        same = file.read(len(begins)).lower() == begins.lower()
+    if same and columns:
+        with reading(str(out)):
+            same = pq.read_schema(out).names[: len(columns)] == list(columns)
+    if not same:
+        raise DataError(
+            "the file is there and holds something else",
+            where=str(out),
+            fix=Advice(
+                "Choose another ", Setting("out"), ", or replace it with ", Setting("force", True), "."
+            ),
+        )
 
 
 @contextmanager

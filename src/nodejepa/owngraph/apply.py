@@ -16,7 +16,8 @@ from nodejepa.io import LoadedGraph, ReadingOptions, read_graph, write_embedding
 from nodejepa.io.embeddings import check_ending
 from nodejepa.io.files_in import refuse_replacing
 from nodejepa.methods import load_method
-from nodejepa.owngraph.places import drop_manifest, input_files, refuse_losing
+from nodejepa.owngraph.outputs import drop_manifest, output_owned, refuse_losing
+from nodejepa.owngraph.places import input_files
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.progress import progress_bar
 
@@ -85,8 +86,9 @@ def apply_run(
     with progress_bar("Embedding"):
         embeddings = estimator.transform(loaded.graph)
     if out is not None:
-        drop_manifest(Path(out))
-        with progress_bar("Writing embeddings"):
+        with output_owned(Path(out)), progress_bar("Writing embeddings"):
+            refuse_losing(Path(out), force=force)  # again: the work took its time
+            drop_manifest(Path(out))
             write_embeddings(Path(out), loaded.graph, embeddings)
     return AppliedRun(embeddings, loaded, diagnose(embeddings), notes)
 

@@ -130,6 +130,10 @@ def embed_graph(
     places.check(input_files(edges, nodes), resume=resume, force=force)
     timings = Timings()
     with places.owned(), _heard() as said:
+        places.check(
+            input_files(edges, nodes), resume=resume, force=force
+        )  # now that nobody else writes there
+        before = places.state()
         inspection = inspect_graph(
             edges, nodes, reading, estimator=estimator, memory_limit=memory_limit, timings=timings
         )
@@ -160,6 +164,7 @@ def embed_graph(
                 scores, problem = _score(estimator, inspection, embeddings, finetune)
         warned = [*said, *([problem] if problem else [])]
         with timings.phase("writing"):
+            places.require_unchanged(before)
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
             places.page.unlink(missing_ok=True)
             with progress_bar("Writing embeddings"):
