@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from nodejepa.data.dataset import Dataset
+from nodejepa.data.development import development_path, load_development
 from nodejepa.data.digits import load_digits_graph
 from nodejepa.data.gnn_benchmark import GNN_BENCHMARK_PATHS, load_gnn_benchmark
 from nodejepa.data.ogb import ARXIV_ARCHIVE, load_arxiv
@@ -19,6 +20,9 @@ from nodejepa.data.synthetic_spec import ARXIV_LIKE, SyntheticSpec
 from nodejepa.errors import DataError
 from nodejepa.files import cache_root
 
+_GRAPH_DATA = "EdisonLeeeee/GraphData (MIT)"
+_YANDEX = "Platonov et al. 2023 (yandex-research/heterophilous-graphs)"
+_PGL = "Yang et al. 2016, as carried by pgl 2.2.6 (Apache-2.0)"
 _SHCHUR = "Shchur et al. 2018, Pitfalls of Graph Neural Network Evaluation (shchur/gnn-benchmark, MIT)"
 
 
@@ -120,6 +124,13 @@ def _medium(name: str, summary: str, nodes: int, edges: int, features: int, clas
     return DatasetEntry(name, summary, _SHCHUR, nodes, edges, features, classes, "20-30", load, files)
 
 
+def _development(
+    name: str, summary: str, nodes: int, edges: int, features: int, classes: int, source: str
+) -> DatasetEntry:
+    load, files = partial(load_development, name), (development_path(name),)
+    return DatasetEntry(name, summary, source, nodes, edges, features, classes, "20-30", load, files)
+
+
 SYNTHETIC = {"synthetic": SyntheticSpec(), "synthetic-arxiv": ARXIV_LIKE}
 
 _ENTRIES = (
@@ -151,6 +162,16 @@ _ENTRIES = (
         load_cora,
         tuple(file.path for file in CORA_FILES),
     ),
+    _development("acm", "papers by the same author", 3_025, 26_256, 1_870, 3, _GRAPH_DATA),
+    _development("actor", "actors on the same page; unlike their neighbours", 7_600, 53_318, 932, 5, _YANDEX),
+    _development("blogcatalog", "bloggers who follow each other", 5_196, 343_486, 8_189, 6, _GRAPH_DATA),
+    _development("chameleon_filtered", "pages on chameleons", 890, 17_708, 2_325, 5, _YANDEX),
+    _development("citeseer", "papers that cite each other", 3_327, 9_104, 3_703, 6, _PGL),
+    _development("dblp", "papers that cite each other", 17_716, 105_734, 1_639, 4, _GRAPH_DATA),
+    _development("facebook_pagepage", "pages that like each other", 22_470, 341_646, 4_714, 4, _GRAPH_DATA),
+    _development("minesweeper", "a grid with mines", 10_000, 78_804, 7, 2, _YANDEX),
+    _development("pubmed", "papers on diabetes that cite each other", 19_717, 88_648, 500, 3, _PGL),
+    _development("tolokers", "workers on the same task", 11_758, 1_038_000, 10, 2, _YANDEX),
     DatasetEntry(
         "digits",
         "handwritten digits that look alike; embedded, no download",

@@ -19,6 +19,7 @@ from nodejepa.methods.dgi import DGI
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.floors import SGC, RandomGCN, RawFeatures
 from nodejepa.methods.graphmae import GraphMAE
+from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.patchjepa import PatchJEPA
 from nodejepa.methods.supervised import SupervisedGCN
@@ -33,6 +34,7 @@ __all__ = [
     "METHODS",
     "Estimator",
     "GraphMAE",
+    "LinearJEPA",
     "Method",
     "MethodEntry",
     "NodeJEPA",
@@ -80,6 +82,13 @@ METHODS: dict[str, MethodEntry] = {
         ),
         MethodEntry(
             "random-gcn", "untrained 3 x 256 GCN encoder", "Kipf & Welling 2017", RandomGCN, trained=False
+        ),
+        MethodEntry(
+            "linear-jepa",
+            "linear latent prediction in closed form, no gradient descent",
+            "this package",
+            LinearJEPA,
+            seeded=False,
         ),
         MethodEntry(
             "nodejepa",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 import torch
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
+from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.io import as_graph
 from nodejepa.methods.arguments import check_columns, check_config, check_seed
@@ -73,10 +75,61 @@ class SGC:
         graph = as_graph(graph)
         x = graph.features
         for _ in range(self.config.hops):
-            x = graph.normalized_adjacency @ x
-            if sp.issparse(x) and density(x) > 0.5:  # CSR keeps 8 bytes an entry, dense 4
-                x = to_dense(x)
+            x = _propagate(graph, x)
         return x
+
+
+@dataclass(frozen=True)
+class EqualHopsConfig:
+    """Settings of :class:`EqualHops`."""
+
+    hops: int = 2
+
+    def __post_init__(self) -> None:
+        require(self.hops >= 0, "hops", self.hops, "0 or more")
+
+
+class EqualHops:
+    r"""Features and what they look like one and two hops away, equally loud:
+    :math:`\sum_k S^k X / \|S^k X\|_F`.
+
+    Propagation drowns a node's own features where degrees are high; this keeps them audible.
+    """
+
+    config_class = EqualHopsConfig
+
+    def __init__(self, config: EqualHopsConfig | None = None, *, seed: int = 0, device: str = "auto") -> None:
+        self.config = check_config(
+            EqualHopsConfig() if config is None else config, EqualHopsConfig, "equal-hops"
+        )
+        self.seed, self.device = check_seed(seed), device
+
+    def fit(self, graph: Any) -> EqualHops:
+        """Nothing to learn."""
+        as_graph(graph)
+        return self
+
+    def transform(self, graph: Any) -> Features:
+        """``[N, F]``; stays sparse as long as that saves memory."""
+        graph = as_graph(graph)
+        hop = graph.features
+        total = _scaled(hop)
+        for _ in range(self.config.hops):
+            hop = _propagate(graph, hop)
+            total = total + _scaled(hop)
+        return total if sp.issparse(total) else np.asarray(total, dtype=np.float32)
+
+
+def _scaled(x: Features) -> Features:
+    """As loud as any other: rows have a mean square of 1."""
+    values = x.data if sp.issparse(x) else x
+    square = float(np.sum(np.square(values, dtype=np.float64))) / max(x.shape[0], 1)
+    return x * np.float32(1 / np.sqrt(square)) if square > 0 else x
+
+
+def _propagate(graph: Graph, x: Features) -> Features:
+    x = graph.normalized_adjacency @ x
+    return to_dense(x) if sp.issparse(x) and density(x) > 0.5 else x  # CSR keeps 8 bytes an entry, dense 4
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,177 @@
+"""Linear latent prediction, solved exactly: which directions of the features do a node's neighbours foretell?
+
+With latents z = V'x kept isotropic, the context of a node the mean latent of its neighbours, and a linear
+predictor, the best V solves a generalised eigenproblem (canonical correlation between a node and its
+neighbourhood):
+
+    C = X'X / n        D = (X'NX + X'N'X) / 2n        D v = rho (C + eps I) v
+
+N is the mean over neighbours, and sums run over the n nodes that have some. rho_j says how well latent j is
+foretold, and its sign whether neighbours are alike (positive) or different. One pass over the edges, no seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nodejepa.errors import GraphError
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.sparse import SparseOperator, multiply
+
+WHOLE_UP_TO = 2048  # columns; of wider features only the leading principal directions are computed
+_NOTHING = 1e-7  # of the largest eigenvalue: what is below is rounding noise of single precision
+_CHUNK = 256  # columns that are multiplied at a time: no more of X, X V or N X V is ever dense
+_OVERSAMPLE, _ROUNDS = 64, 4  # of the search for principal directions
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What the solution needs of a graph: a few small matrices, in float64, in a basis Q of the features.
+
+    ``second`` is Q'CQ and ``cross`` Q'DQ ``[r, r]``, ``mean`` and ``seen`` ``[r]`` the mean of a node and of
+    its neighbours, ``basis`` is Q ``[F, r]``.
+    """
+
+    second: Tensor
+    cross: Tensor
+    mean: Tensor
+    seen: Tensor
+    basis: Tensor
+
+    def centred(self) -> Moments:
+        """The same with the mean taken off the features."""
+        between = torch.outer(self.mean, self.seen)
+        second = self.second - torch.outer(self.mean, self.mean)
+        zero = torch.zeros_like(self.mean)
+        return Moments(second, self.cross - (between + between.T) / 2, zero, zero, self.basis)
+
+    def to_features(self, vectors: Tensor) -> Tensor:
+        """Columns in the basis as columns ``[F, k]`` of the features."""
+        return self.basis @ vectors
+
+
+def moments_of(inputs: GraphInputs, *, basis: int) -> Moments:
+    """C, D and the means of a graph, through products with X, N and their transposes only.
+
+    Args:
+        inputs: of the graph.
+        basis: how many principal directions of the features are looked at, at most.
+    """
+    x, mean = inputs.features, inputs.neighbour_mean
+    has = torch.from_numpy(np.diff(mean.matrix.indptr) > 0).to(inputs.device, torch.float32)[:, None]
+    count = float(has.sum())
+    if count == 0:
+        raise GraphError(
+            "the graph has no edges, and neighbours are what this method predicts from",
+            where="edges",
+            fix="Give edges, or use the features themselves (method raw).",
+        )
+
+    def onto(v: Tensor) -> Tensor:
+        return multiply(x.tensor, v) if isinstance(x, SparseOperator) else x @ v
+
+    def back(u: Tensor) -> Tensor:
+        return multiply(x.transposed, u) if isinstance(x, SparseOperator) else x.T @ u
+
+    def second(v: Tensor) -> Tensor:
+        return back(onto(v) * has) / count
+
+    def cross(v: Tensor) -> Tensor:
+        latents = onto(v)
+        both = multiply(mean.tensor, latents) + multiply(mean.transposed, latents * has)
+        return back(both) / (2 * count)
+
+    own, seen = back(has).squeeze(1) / count, back(multiply(mean.transposed, has)).squeeze(1) / count
+    values, q = _principal_directions(second, int(x.shape[1]), basis, inputs.device)
+    if len(values) == 0:
+        raise GraphError(
+            "all features are 0 on nodes that have neighbours", where="features", fix="Give other features."
+        )
+    crossed = _symmetric(q.T @ _chunked(cross, q.float()))
+    return Moments(torch.diag(values), crossed, q.T @ own.double(), q.T @ seen.double(), q)
+
+
+def _symmetric(matrix: Tensor) -> Tensor:
+    return (matrix + matrix.T) / 2
+
+
+def _chunked(product: Callable[[Tensor], Tensor], v: Tensor) -> Tensor:
+    return torch.cat([product(part.contiguous()).double() for part in torch.split(v, _CHUNK, dim=1)], dim=1)
+
+
+def _principal_directions(
+    second: Callable[[Tensor], Tensor], columns: int, count: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Leading eigenvalues and eigenvectors of C; those that are 0 are left out.
+
+    All of C is formed where that is cheap; else block iteration from a fixed start (Halko et al. 2011).
+    """
+    q = torch.eye(columns, device=device)
+    if columns > WHOLE_UP_TO:
+        start = torch.Generator().manual_seed(0)
+        q = torch.randn(columns, min(count + _OVERSAMPLE, columns), generator=start).to(device)
+        for _ in range(_ROUNDS):
+            q = torch.linalg.qr(_chunked(second, q).float()).Q
+    values, turn = torch.linalg.eigh(_symmetric(q.double().T @ _chunked(second, q)))
+    order = torch.argsort(values, descending=True, stable=True)[:count]
+    kept = order[values[order] > _NOTHING * values[order[0]]]
+    return values[kept], q.double() @ turn[:, kept]
+
+
+class Spectrum:
+    """The eigenproblem of :class:`Moments` for any eps: C is diagonalised once."""
+
+    def __init__(self, moments: Moments) -> None:
+        self.moments = moments
+        values, self._vectors = torch.linalg.eigh(moments.second)
+        self._values = values.clamp_min(0)  # the mean may have been taken off
+        self._turned = self._vectors.T @ moments.cross @ self._vectors
+        self.trace = float(self._values.sum())
+
+    def _whitened(self, eps: float) -> tuple[Tensor, Tensor]:
+        scale = 1 / (self._values + eps).sqrt()
+        return scale, _symmetric(scale[:, None] * self._turned * scale)
+
+    def rho(self, eps: float, count: int) -> Tensor:
+        """The ``count`` loudest rho, loudest first."""
+        values = torch.linalg.eigvalsh(self._whitened(eps)[1])
+        return values[torch.argsort(values.abs(), descending=True, stable=True)[:count]]
+
+    def solve(self, eps: float, count: int) -> tuple[Tensor, Tensor]:
+        """V ``[F, L]`` with v'(C + eps I)v = 1, and rho ``[L]``; the largest entry of each v is positive."""
+        scale, matrix = self._whitened(eps)
+        values, vectors = torch.linalg.eigh(matrix)
+        loud = torch.argsort(values.abs(), descending=True, stable=True)[:count]
+        v = self.moments.to_features(self._vectors @ (scale[:, None] * vectors[:, loud]))
+        largest = v.gather(0, v.abs().argmax(dim=0, keepdim=True))
+        return v * torch.where(largest < 0, -1.0, 1.0), values[loud]
+
+    def shrinkage_for(self, predictability: float, count: int) -> float:
+        """eps as a share of the trace, so that the ``count`` loudest |rho| sum to ``predictability``.
+
+        |rho| fall as eps grows. To half a doubling, between 1 and 2^-10; the end where neither is enough.
+        """
+        loudness: dict[int, float] = {}
+
+        def at(half_doublings: int) -> float:
+            if half_doublings not in loudness:
+                rho = self.rho(self.trace * 2 ** (-half_doublings / 2), count)
+                loudness[half_doublings] = float(rho.abs().sum())
+            return loudness[half_doublings]
+
+        low, high = 0, 20
+        if at(low) >= predictability:
+            return 1.0
+        if at(high) <= predictability:
+            return 2.0 ** (-high / 2)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if at(middle) < predictability else (low, middle)
+        nearer = math.log(predictability / at(low)) < math.log(at(high) / predictability)
+        return 2.0 ** (-(low if nearer else high) / 2)

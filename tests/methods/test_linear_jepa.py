@@ -1,0 +1,154 @@
+"""LinearJEPA equals its equations, has no seed, and treats odd graphs rightly or says what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from nodejepa.errors import ConfigError, GraphError
+from nodejepa.graph import Graph
+from nodejepa.methods import closed_form
+from nodejepa.methods.closed_form import Spectrum, moments_of
+from nodejepa.methods.linear_jepa import LinearJEPA
+from nodejepa.nn.inputs import GraphInputs
+from reference.linear_jepa import dense_linear_jepa, dense_moments, generalised
+
+
+def community_graph(columns=90, nodes=150, *, sparse=False, directed=False, seed=0):
+    """Three communities, features that lean on them, five isolated nodes, weighted edges."""
+    rng = np.random.default_rng(seed)
+    community = rng.integers(0, 3, nodes)
+    source, target = rng.integers(0, nodes - 5, (2, 8 * nodes))
+    alike = (community[source] == community[target]) | (rng.random(8 * nodes) < 0.2)
+    x = (rng.random((nodes, columns)) < 0.1 + 0.3 * (rng.random((3, columns)) < 0.3)[community]) * 1.0
+    x = x * rng.integers(1, 4, x.shape)
+    return Graph.from_edges(
+        source[alike],
+        target[alike],
+        features=sp.csr_array(x) if sparse else x,
+        num_nodes=nodes,
+        weights=rng.random(alike.sum()) + 0.5,
+        direction="keep" if directed else "symmetrize",
+    )
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_it_is_the_solution_of_the_dense_equations(sparse, directed):
+    graph = community_graph(sparse=sparse, directed=directed)
+    model = LinearJEPA(shrinkage=0.03).fit(graph)
+    wanted, rho, agreement = dense_linear_jepa(graph, shrinkage=0.03)
+    np.testing.assert_allclose(model.findings_.rho, rho, atol=1e-6)
+    assert model.findings_.agreement == pytest.approx(agreement, abs=1e-6)
+    np.testing.assert_allclose(model.transform(graph), wanted, atol=2e-3)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_road_for_wide_features_gives_the_same(sparse, monkeypatch):
+    graph = community_graph(sparse=sparse)
+    c, d, *_ = dense_moments(graph)
+    rho, _ = generalised(c, d, 0.03 * np.trace(c), 20)
+    monkeypatch.setattr(closed_form, "WHOLE_UP_TO", 10)
+    wide = Spectrum(moments_of(GraphInputs(graph), basis=90)).solve(0.03 * np.trace(c), 20)
+    np.testing.assert_allclose(wide[1], rho, atol=1e-6)
+    few = Spectrum(moments_of(GraphInputs(graph), basis=60))
+    assert len(few.moments.second) == 60
+    top = np.sort(np.linalg.eigvalsh(c))[::-1][:60]
+    np.testing.assert_allclose(few.moments.second.diagonal(), top, rtol=1e-3)
+
+
+def test_solutions_are_isotropic_and_solve_the_equation():
+    graph = community_graph()
+    c, d, *_ = dense_moments(graph)
+    spectrum = Spectrum(moments_of(GraphInputs(graph), basis=768))
+    v, rho = (part.numpy() for part in spectrum.solve(0.05 * np.trace(c), 12))
+    a = c + 0.05 * np.trace(c) * np.eye(len(c))
+    np.testing.assert_allclose(v.T @ a @ v, np.eye(12), atol=1e-4)
+    np.testing.assert_allclose(d @ v, a @ v * rho, atol=1e-5)
+
+
+def test_shrinkage_lets_in_what_is_asked_for():
+    spectrum = Spectrum(moments_of(GraphInputs(community_graph()), basis=768))
+    for wanted in (1.0, 2.0, 3.0):
+        eps = spectrum.trace * spectrum.shrinkage_for(wanted, 64)
+        found = float(spectrum.rho(eps, 64).abs().sum())
+        assert wanted / 1.3 < found < wanted * 1.3
+    assert spectrum.shrinkage_for(1e-9, 64) == 1.0
+    assert spectrum.shrinkage_for(1e9, 64) == 2.0**-10
+
+
+def test_no_seed_no_order_of_nodes():
+    graph = community_graph()
+    one = LinearJEPA(seed=1).fit(graph).transform(graph)
+    np.testing.assert_array_equal(one, LinearJEPA(seed=2).fit(graph).transform(graph))
+    order = np.random.default_rng(3).permutation(graph.num_nodes)
+    adjacency = graph.adjacency[order][:, order]
+    other = Graph(adjacency, graph.features[order])
+    assert np.abs(LinearJEPA().fit(other).transform(other) - one[order]).max() < 2e-3
+
+
+def test_saved_and_loaded_it_embeds_another_graph_alike(tmp_path):
+    graph, other = community_graph(), community_graph(seed=1)
+    model = LinearJEPA().fit(graph)
+    model.save(tmp_path)
+    loaded = LinearJEPA.load(tmp_path)
+    assert loaded.findings_ == model.findings_
+    np.testing.assert_array_equal(loaded.transform(other), model.transform(other))
+    with pytest.raises(GraphError, match="feature columns"):
+        loaded.transform(community_graph(columns=12))
+
+
+def test_few_columns_keep_the_hops_apart():
+    graph = community_graph(columns=6)
+    model = LinearJEPA().fit(graph)
+    z = model.transform(graph)
+    assert z.shape == (150, 24)
+    hops = torch.from_numpy(z).reshape(150, 4, 6)
+    np.testing.assert_allclose(hops.square().sum(dim=2).mean(dim=0), np.ones(4), rtol=1e-4)
+    s = graph.normalized_adjacency @ z[:, :6]
+    np.testing.assert_allclose(z[:, 6:12] * np.linalg.norm(s) / np.sqrt(150), s, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [np.ones((150, 3)), np.repeat(np.eye(150)[:, :40], 3, axis=1), np.eye(150)],
+    ids=["constant", "duplicates", "more-than-informative"],
+)
+def test_odd_features(columns):
+    graph = community_graph().with_features(columns)
+    z = LinearJEPA().fit(graph).transform(graph)
+    assert z.dtype == np.float32
+    assert np.isfinite(z).all()
+    assert np.ptp(z) > 0
+
+
+def test_more_features_than_nodes():
+    graph = community_graph(columns=400, nodes=60)
+    assert LinearJEPA().fit(graph).transform(graph).shape[0] == 60
+
+
+def test_what_cannot_be_predicted_is_said():
+    alone = Graph.from_edges([], [], features=np.ones((4, 2)), num_nodes=4)
+    with pytest.raises(GraphError, match="no edges"):
+        LinearJEPA().fit(alone)
+    with pytest.raises(GraphError, match="all features are 0"):
+        LinearJEPA().fit(community_graph().with_features(np.zeros((150, 2))))
+    with pytest.raises(ConfigError, match="preset"):
+        LinearJEPA(preset="paper")
+
+
+@pytest.mark.parametrize(
+    ("sign", "words"), [(1, "neighbours are alike"), (-1, "hardly more alike than strangers")]
+)
+def test_it_says_whether_neighbours_are_alike(sign, words):
+    """On a bipartite graph whose two sides carry opposite features every neighbour differs."""
+    rng = np.random.default_rng(0)
+    side = np.repeat([0, 1], 40)
+    left, right = rng.integers(0, 40, 300), rng.integers(0, 40, 300)
+    edges = (left, right + 40) if sign < 0 else (np.r_[left, left + 40], np.r_[right, right + 40])
+    x = np.where(side, 1.0, -1.0)[:, None] + 0.1 * rng.normal(size=(80, 3))
+    found = LinearJEPA().fit(Graph.from_edges(*edges, features=x, num_nodes=80)).findings_
+    assert np.sign(found.rho[0]) == sign
+    assert words in found.describe()
