@@ -6,6 +6,46 @@ traceback. Any other exception is a bug of ours.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Setting(NamedTuple):
+    """A choice of the caller's that a message speaks of: ``header=True``, in a shell ``--header``.
+
+    Without a value only the name is said; an empty one stands for the name of some column.
+    """
+
+    name: str
+    value: object = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return self.name
+        quoted = isinstance(self.value, str) and self.value
+        return f'{self.name}="{self.value}"' if quoted else f"{self.name}={self.value}"
+
+
+class Advice(str):
+    """A message that speaks of settings: it reads in Python's words, and :meth:`worded` in those of others.
+
+    >>> print(Advice("Say ", Setting("header", True), " or leave it out with ", Setting("ignore", ""), "."))
+    Say header=True or leave it out with ignore=.
+    """
+
+    __slots__ = ("parts",)
+    parts: tuple[str | Setting, ...]
+
+    def __new__(cls, *parts: str | Setting) -> Advice:
+        """Text and settings in the order in which they are said; advice may hold advice."""
+        self = super().__new__(cls, "".join(map(str, parts)))
+        self.parts = tuple(p for part in parts for p in (part.parts if isinstance(part, Advice) else (part,)))
+        return self
+
+    def worded(self, word: Callable[[Setting], str]) -> str:
+        """The message with every setting in the words that ``word`` has for it."""
+        return "".join(word(part) if isinstance(part, Setting) else part for part in self.parts)
+
 
 class NodeJEPAError(Exception):
     """Something the user can mend: ``what`` is wrong, ``where``, and how to ``fix`` it."""

@@ -54,9 +54,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write UTF-8 text atomically."""
+    """Write UTF-8 text atomically; what has no UTF-8, as in a file's name, is written as in JSON."""
     with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def write_json(path: str | Path, value: Any) -> None:

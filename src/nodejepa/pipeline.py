@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from nodejepa.errors import EvaluationError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.io import as_graph, rows_of
+from nodejepa.io import as_graph, find_rows
 from nodejepa.methods import make_method
 
 
@@ -80,7 +80,7 @@ class NodeEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             X: ids of the graph (row numbers where it has none), as a list, an array or a frame of one column.
         """
         check_is_fitted(self)
-        rows: Features = self.embeddings_[rows_of(self.node_ids_, _column(X))]
+        rows: Features = self.embeddings_[find_rows(self.node_ids_, _column(X))]
         return rows
 
     @property

@@ -3,6 +3,8 @@
 import hashlib
 import io
 import threading
+import urllib.error
+import urllib.request
 import zipfile
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -104,6 +106,34 @@ def test_no_network_and_bad_root_end_in_the_same_advice(tmp_path):
         ensure_files(blocked, [RemoteFile("sub/a.bin", "http://127.0.0.1:9/a.bin")])
     with pytest.raises(DataError, match="Put into that folder"):
         ensure_archive(blocked, RemoteArchive("http://127.0.0.1:9/a.zip", {"m": "sub/m"}))
+
+
+def test_a_download_that_never_ends_is_given_up(server, tmp_path, monkeypatch):
+    url, _ = server
+    monkeypatch.setattr(download, "_LONGEST_SECONDS", 0)
+    with pytest.raises(DataError, match="took more than 0 seconds"):
+        ensure_files(tmp_path, [RemoteFile("a.bin", f"{url}/good")])
+    assert files_below(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "followed"),
+    [
+        ("https://a/x", "https://b/x", True),
+        ("https://a/x", "http://b/x", False),
+        ("https://a/x", "ftp://b/x", False),
+        ("http://a/x", "https://b/x", True),
+    ],
+)
+def test_no_redirection_to_a_weaker_protocol(start, end, followed):
+    handler, request = download._SameProtocol(), urllib.request.Request(start)
+    arguments = (request, None, 302, "Found", {}, end)
+    if followed:
+        assert handler.redirect_request(*arguments).full_url == end
+    else:
+        with pytest.raises(urllib.error.HTTPError, match="weaker protocol") as refused:
+            handler.redirect_request(*arguments)
+        refused.value.close()
 
 
 MEMBERS = {"arxiv/raw/a": "ogbn_arxiv/raw/a", "arxiv/raw/b": "ogbn_arxiv/raw/b"}

@@ -1,6 +1,7 @@
 """File readers: gnn-benchmark npz, Planetoid pickles, OGB CSV; damaged and hostile files are refused."""
 
 import gzip
+import hashlib
 import os
 import pickle
 from collections import defaultdict
@@ -9,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nodejepa.data.catalogue import CATALOGUE
-from nodejepa.data.gnn_benchmark import read_gnn_benchmark
+from nodejepa.data.catalogue import CATALOGUE, load_dataset
+from nodejepa.data.gnn_benchmark import GNN_BENCHMARK_PATHS, load_gnn_benchmark, read_gnn_benchmark
 from nodejepa.data.ogb import read_ogb
 from nodejepa.data.planetoid import read_planetoid
 from nodejepa.errors import DataError, NodeJEPAError
@@ -58,6 +59,17 @@ def test_npz_in_another_layout_is_refused(tmp_path, changes):
     np.savez(tmp_path / "a.npz", **npz_arrays(**changes))
     with pytest.raises(NodeJEPAError):
         read_gnn_benchmark(tmp_path / "a.npz", "a")
+
+
+def test_a_file_of_unknown_digest_is_told_of(tmp_path, monkeypatch):
+    path = tmp_path / GNN_BENCHMARK_PATHS["photo"]
+    path.parent.mkdir(parents=True)
+    np.savez(path, **npz_arrays())
+    with pytest.warns(UserWarning, match=r"amazon_electronics_photo\.npz has the SHA-256 .* do not know"):
+        load_gnn_benchmark("photo", tmp_path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    monkeypatch.setattr("nodejepa.data.gnn_benchmark._KNOWN_SHA256", {"photo": digest})
+    load_gnn_benchmark("photo", tmp_path)  # a warning would be an error
 
 
 def test_pickled_class_names_are_left_alone(tmp_path):
@@ -112,9 +124,19 @@ def write_planetoid(folder, **changes):
     return labels, words
 
 
+def digests(folder):
+    names = {path.name.removeprefix("ind.toy."): path for path in folder.glob("ind.toy.*")}
+    return {part: hashlib.sha256(path.read_bytes()).hexdigest() for part, path in names.items()}
+
+
+def read_toy(folder):
+    """As if these very files were the published ones."""
+    return read_planetoid(folder, "toy", known=digests(folder))
+
+
 def test_planetoid_puts_test_lines_where_the_index_says(tmp_path):
     labels, words = write_planetoid(tmp_path)
-    dataset = read_planetoid(tmp_path, "toy")
+    dataset = read_toy(tmp_path)
     assert np.array_equal(dataset.labels, labels)
     assert np.array_equal(dataset.graph.features.toarray(), words.toarray())
     assert dataset.graph.num_edges == 2 * 510
@@ -139,7 +161,7 @@ def test_hostile_pickle_is_refused_and_nothing_runs(tmp_path, part, protocol):
     for call in (Hostile(os.mkdir, str(proof)), Hostile(eval, f"open({str(proof)!r}, 'w')")):
         write_planetoid(tmp_path, **{part: pickle.dumps(call, protocol=protocol)})
         with pytest.raises(DataError, match=rf"asks for .*ind\.toy\.{part}.*Nothing in it was run"):
-            read_planetoid(tmp_path, "toy")
+            read_toy(tmp_path)
         assert not proof.exists()
 
 
@@ -161,7 +183,7 @@ def test_hostile_pickle_is_refused_and_nothing_runs(tmp_path, part, protocol):
 def test_planetoid_files_that_do_not_fit_are_refused(tmp_path, changes):
     write_planetoid(tmp_path, **changes)
     with pytest.raises(NodeJEPAError):
-        read_planetoid(tmp_path, "toy")
+        read_toy(tmp_path)
 
 
 def test_csr_pickle_with_stray_indices_is_refused(tmp_path):
@@ -170,7 +192,30 @@ def test_csr_pickle_with_stray_indices_is_refused(tmp_path):
     stray.indptr = np.concatenate([[0], np.ones(506)]).astype(np.int32)
     write_planetoid(tmp_path, allx=stray)
     with pytest.raises(DataError, match="no valid CSR matrix"):
-        read_planetoid(tmp_path, "toy")
+        read_toy(tmp_path)
+
+
+@pytest.mark.parametrize("part", ["y", "allx", "graph", "test.index"])
+def test_no_byte_of_an_unknown_planetoid_file_is_parsed(monkeypatch, tmp_path, part):
+    """A dtype in a pickle can hold a stray pointer: the digest is looked at first, on every load."""
+    write_planetoid(tmp_path)
+    known = digests(tmp_path)
+    read_planetoid(tmp_path, "toy", known=known)
+    altered = tmp_path / f"ind.toy.{part}"
+    altered.write_bytes(altered.read_bytes() + b" ")
+    monkeypatch.setattr("nodejepa.data.planetoid._ArrayUnpickler", lambda *_, **__: pytest.fail("parsed"))
+    with pytest.raises(DataError, match=rf"SHA-256.*ind\.toy\.{part}.*Nothing of it was parsed"):
+        read_planetoid(tmp_path, "toy", known=known)
+
+
+def test_cora_is_known_by_its_digests(tmp_path):
+    folder = (tmp_path / CATALOGUE["cora"].files[0]).parent
+    folder.mkdir(parents=True)
+    write_planetoid(folder)
+    for path in folder.glob("ind.toy.*"):
+        path.rename(path.with_name(path.name.replace("toy", "cora")))
+    with pytest.raises(DataError, match="not the known 23cfa55d"):
+        load_dataset("cora", tmp_path)
 
 
 # ---------------------------------------------------------------- OGB

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nodejepa.errors import DataError
 from nodejepa.graph_ids import id_array
-from nodejepa.io import find_row, rows_of
+from nodejepa.io import find_row, find_rows
 
 SOMEBODY = uuid.UUID(int=7)
 
@@ -42,7 +42,7 @@ def test_unsigned_ids():
 def test_every_text_is_found(ids, data):
     row = data.draw(st.integers(0, len(ids) - 1))
     assert find_row(id_array(ids), ids[row]) == row
-    assert rows_of(id_array(ids), [ids[row]]).tolist() == [row]
+    assert find_rows(id_array(ids), [ids[row]]).tolist() == [row]
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_ids_that_stand_twice_are_refused():
     with pytest.raises(DataError, match="2 rows have the id 'a': 0, 2"):
         find_row(np.array(["a", "b", "a"]), "a")
     with pytest.raises(DataError, match="rows 0 and 2 have the same id"):
-        rows_of(["a", "b", "a"], ["b"])
+        find_rows(["a", "b", "a"], ["b"])
 
 
 def test_rows_of_keeps_the_order_and_takes_numpy_values():
-    assert rows_of(np.array([5, 6, 7]), np.array([7, 5, 7])).tolist() == [2, 0, 2]
-    assert rows_of(["a"], []).size == 0
+    assert find_rows(np.array([5, 6, 7]), np.array([7, 5, 7])).tolist() == [2, 0, 2]
+    assert find_rows(["a"], []).size == 0
     for unknown in (["b"], [["a"]], [None]):
         with pytest.raises(DataError, match="no node"):
-            rows_of(["a"], unknown)
+            find_rows(["a"], unknown)

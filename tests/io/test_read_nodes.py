@@ -138,7 +138,7 @@ def test_text_is_refused_hashed_or_ignored():
 def test_hashing_is_the_same_in_every_process():
     code = (
         "from nodejepa.io.feature_columns import FeatureColumn, encode_column\n"
-        "from nodejepa.io.cells import interpret\n"
+        "from nodejepa.io.column_content import interpret\n"
         "import pyarrow as pa\n"
         "cells = interpret(pa.chunked_array([['Ünïcode words, and more', 'x y', None]]), True, '')\n"
         "block, _ = encode_column(FeatureColumn('t', 'text', buckets=16, indicator=True), cells, 3)\n"

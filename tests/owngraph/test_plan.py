@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 import sys
 
@@ -11,13 +10,15 @@ import numpy as np
 import pytest
 from owngraph_files import QUICK
 
+from nodejepa import memory
+from nodejepa.cli.screen import in_options
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
+from nodejepa.io import read_graph
 from nodejepa.methods import METHODS, make_estimator
 from nodejepa.methods.budget import Workload, estimate, measured_speed
-from nodejepa.owngraph import memory
-from nodejepa.owngraph.plan import make_plan, refuse_unreadable
+from nodejepa.owngraph.plan import make_plan
 
 # estimate, then train and embed; the peak of the process is the truth
 MEASURE = """
@@ -25,7 +26,7 @@ import json, sys, warnings
 warnings.simplefilter("ignore")
 from nodejepa.data import load_dataset
 from nodejepa.methods import make_estimator
-from nodejepa.owngraph.memory import resident_bytes
+from nodejepa.memory import resident_bytes
 from nodejepa.owngraph.plan import make_plan
 from nodejepa.training.loop import peak_memory_mb
 name, method, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
@@ -111,20 +112,20 @@ def wide_graph():
 
 
 def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeypatch):
-    monkeypatch.setattr("nodejepa.owngraph.plan.resident_bytes", lambda: 400_000_000)
+    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
     estimator = make_estimator("nodejepa")
     assert make_plan(estimator, wide_graph, memory_limit=10).proposals == ()
     plan = make_plan(estimator, wide_graph, memory_limit=1.2)
     assert not plan.fits
     assert plan.proposals
-    with pytest.raises(ConfigError, match="These fit: --") as refused:
+    with pytest.raises(ConfigError, match="These fit: method=") as refused:
         plan.require_fit()
     for proposal in plan.proposals:
         assert proposal.peak_bytes <= 1.2e9
-        assert proposal.options in str(refused.value)
-        words = shlex.split(proposal.options)
-        method = words[words.index("--method") + 1] if "--method" in words else "nodejepa"
-        changes = dict(word.split("=") for word in words if "=" in word)
+        assert proposal.words in str(refused.value)
+        assert in_options(proposal.words) in in_options(refused.value.fix)
+        asked = {option.name: option.value for option in proposal.options}
+        method, changes = asked.get("method", "nodejepa"), asked.get("settings")
         again = make_plan(make_estimator(method, overrides=changes), wide_graph, memory_limit=1.2)
         assert again.fits, "the same plan says so"
     hopeless = make_plan(estimator, wide_graph, memory_limit=0.41)
@@ -138,12 +139,13 @@ def test_what_takes_long_is_told_and_not_refused(wide_graph, monkeypatch):
     plan = make_plan(make_estimator("nodejepa"), wide_graph, memory_limit=100)
     assert plan.takes_long
     assert plan.fits
-    assert any(proposal.options == "--method patchjepa" for proposal in plan.proposals)
+    assert "--method patchjepa (about" in in_options(plan.proposed)
+    assert {"method": "patchjepa"}.items() <= plan.to_dict()["proposals"][0].items()
     plan.require_fit()
 
 
 def test_the_command_stops_before_it_trains(run, files, monkeypatch):
-    monkeypatch.setattr("nodejepa.owngraph.plan.resident_bytes", lambda: 400_000_000)
+    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
     code, _, err = run(*files.quick("--memory-limit", "0.45"))
     assert code == 2
     assert "450 MB were allowed" in err
@@ -154,12 +156,12 @@ def test_the_command_stops_before_it_trains(run, files, monkeypatch):
 
 
 def test_a_file_too_large_to_be_read_is_refused_before_reading(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("nodejepa.owngraph.plan.resident_bytes", lambda: 400_000_000)
+    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
     edges = tmp_path / "edges.csv"
     edges.write_text("a,b\n" + "1,2\n" * 1_000_000)
     with pytest.raises(ConfigError, match="reading the file needs"):
-        refuse_unreadable({"edges": edges}, 0.41)
-    refuse_unreadable({"edges": edges}, 0.5)
+        read_graph(edges, memory_limit=0.41)
+    assert read_graph(edges, memory_limit=0.5).report.edge_rows == 1_000_000
     code, _, err = run("embed-graph", "--edges", edges, "--check", "--memory-limit", "0.41", *QUICK)
     assert code == 2
     assert "edges.csv" in err

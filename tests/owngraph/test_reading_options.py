@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+import copy
 import json
+import re
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from owngraph_files import write
 
+import nodejepa
 from nodejepa import apply_run, embed_graph, read_graph
-from nodejepa.cli.reading_options import in_options
-from nodejepa.errors import ConfigError
-from nodejepa.io.feature_schema import STRUCTURAL, FeatureSchema
+from nodejepa.cli.screen import in_options
+from nodejepa.errors import Advice, ConfigError, GraphError, Setting
+from nodejepa.io import FeatureSchema, ReadingOptions
+from nodejepa.io.reading_options import STRUCTURAL
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 
+PACKAGE = Path(nodejepa.__file__).parent
+_OPTION = re.compile(r"(?<![\w-])--[a-z]")
 TINY = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 0}
 
 
@@ -71,19 +79,51 @@ def test_notes_name_options_on_the_screen(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("python", "shell"),
+    ("setting", "python", "shell"),
     [
-        ("say header=False if", "say --no-header if"),
-        ("with weight=False;", "with --no-weight;"),
-        ('say unknown_ids="drop".', "say --unknown-ids drop."),
-        ('with text="hash", or', "with --text hash, or"),
-        ("with ignore=, or", "with --ignore COLUMN, or"),
-        ("column 'ignore=me' is odd", "column 'ignore=me' is odd"),
-        ("my_text=3", "my_text=3"),
+        (Setting("header", False), "header=False", "--no-header"),
+        (Setting("force", True), "force=True", "--force"),
+        (Setting("unknown_ids", "drop"), 'unknown_ids="drop"', "--unknown-ids drop"),
+        (Setting("ignore", ""), "ignore=", "--ignore COLUMN"),
+        (Setting("id_column"), "id_column", "--id"),
+        (Setting("settings", {"a.b": 1, "c": 2}), "settings={'a.b': 1, 'c': 2}", "--set a.b=1 --set c=2"),
     ],
 )
-def test_hints_become_options(python, shell):
-    assert in_options(python) == shell
+def test_each_side_names_settings_in_its_own_words(setting, python, shell):
+    said = Advice("Say ", Advice(setting, "; column 'text=\"hash\"' stays."))
+    assert said == f"Say {python}; column 'text=\"hash\"' stays."
+    assert in_options(said) == f"Say {shell}; column 'text=\"hash\"' stays."
+    assert in_options(copy.deepcopy(said)) == in_options(said)
+    assert in_options("header=True, as it stands") == "header=True, as it stands"
+
+
+def test_an_error_reads_in_python_and_is_shown_in_options(run, tmp_path):
+    (tmp_path / "e.csv").write_text("source,target,weight\na,b,1\nb,c,-2\n")
+    with pytest.raises(GraphError, match="with weight=False; rows"):
+        read_graph(tmp_path / "e.csv")
+    code, _, err = run("embed-graph", "--check", "--edges", tmp_path / "e.csv")
+    assert (code, "with --no-weight; rows" in " ".join(err.split())) == (2, True)
+    code, _, err = run("embed-graph", "--check", "--edges", tmp_path / "e.csv", "--source", "from")
+    assert (code, "e.csv, --source" in "".join(err.split("\n"))) == (2, True)
+
+
+def test_a_library_message_names_no_option():
+    """Messages name settings (``Setting``); only the command line knows what its options are called."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        texts = [n for n in nodes if isinstance(n, ast.Constant) and id(n) not in docstrings]
+        if "cli" not in path.relative_to(PACKAGE).parts:
+            found += [(path.name, n.lineno) for n in texts if _OPTION.search(str(n.value))]
+    assert found == []
+
+
+def test_unknown_options_of_reading_are_refused_by_name():
+    assert ReadingOptions().changed({"ignore": "a"}).ignore == ("a",)
+    assert ReadingOptions(structural=True).structural == tuple(STRUCTURAL)
+    with pytest.raises(ConfigError, match=r"'lables' is no option of reading.*labels"):
+        read_graph("e.csv", lables="x")
 
 
 def test_a_run_without_weights_reads_none_from_other_files_either(tmp_path):

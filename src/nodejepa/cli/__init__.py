@@ -18,13 +18,21 @@ from nodejepa.cli.catalogue import datasets, methods
 from nodejepa.cli.demo import demo
 from nodejepa.cli.embed_graph import EMBED_GRAPH_EXAMPLES, embed_graph
 from nodejepa.cli.export import EXPORT_EXAMPLES, export
-from nodejepa.cli.failures import INTERRUPTED, report_bug, report_error, report_os_error, show_warning
+from nodejepa.cli.failures import (
+    INTERRUPTED,
+    report_bug,
+    report_error,
+    report_memory,
+    report_os_error,
+    show_warning,
+)
 from nodejepa.cli.neighbours import NEIGHBOURS_EXAMPLES, neighbours
 from nodejepa.cli.pretrain import EMBED_EXAMPLES, PRETRAIN_EXAMPLES, embed, pretrain
 from nodejepa.cli.probe import PROBE_EXAMPLES, probe
 from nodejepa.cli.report import REPORT_EXAMPLES, report
 from nodejepa.cli.study import study
 from nodejepa.errors import NodeJEPAError
+from nodejepa.memory import ran_out
 
 __all__ = ["app", "main"]
 
@@ -75,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and leave with an exit code that scripts can trust."""
     warnings.showwarning = show_warning
     try:
+        _require_utf8(sys.argv[1:] if arguments is None else arguments)
         app(args=None if arguments is None else list(arguments), prog_name="nodejepa")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
@@ -83,5 +92,22 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except OSError as error:
         sys.exit(report_os_error(error))
     except Exception as error:
-        sys.exit(report_bug(error))
+        # Ctrl-C while a library is loaded comes out as whatever the loading then fails with
+        if _was_interrupted(error):
+            sys.exit(INTERRUPTED)
+        sys.exit(report_memory(error) if ran_out(error) else report_bug(error))
     sys.exit(0)
+
+
+def _require_utf8(arguments: Sequence[str]) -> None:
+    """Other bytes in a file's name could be opened, but not written into a report after the work."""
+    for argument in arguments:
+        if not argument.isascii() and argument.encode("utf-8", "replace").decode() != argument:
+            shown = argument.encode("utf-8", "backslashreplace").decode()
+            raise NodeJEPAError("not UTF-8", where=shown, fix="Rename the file, or reach it by a link.")
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

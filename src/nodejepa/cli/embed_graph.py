@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -15,24 +15,18 @@ from nodejepa.cli.reading_options import (
     Delimiter,
     Header,
     IdColumn,
-    Infinite,
-    Missing,
     NodeFile,
     NoWeight,
     SourceColumn,
     Structural,
     TargetColumn,
-    TextColumns,
-    UnknownIdPolicy,
     UnknownIds,
     WeightColumn,
     delimiter_choice,
-    fixes_in_options,
-    in_options,
     structural_choice,
     weight_choice,
 )
-from nodejepa.cli.screen import stderr, stdout
+from nodejepa.cli.screen import in_options, stderr, stdout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,16 +76,17 @@ def embed_graph(
     ] = None,
     directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
     text: Annotated[
-        TextColumns, typer.Option(help="Free text: refuse, hash or ignore.")
-    ] = TextColumns.refuse,
+        Literal["refuse", "hash", "ignore"], typer.Option(help="Free text: refuse, hash or ignore.")
+    ] = "refuse",
     missing: Annotated[
-        Missing,
+        Literal["fill", "refuse"],
         typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
-    ] = Missing.fill,
+    ] = "fill",
     infinite: Annotated[
-        Infinite, typer.Option(help="Infinite numbers: refuse, or take them for missing.")
-    ] = Infinite.refuse,
-    unknown_ids: UnknownIdPolicy = UnknownIds.add,
+        Literal["refuse", "missing"],
+        typer.Option(help="Infinite numbers: refuse, or take them for missing."),
+    ] = "refuse",
+    unknown_ids: UnknownIds = "add",
     structural: Structural = None,
     header: Header = None,
     delimiter: Delimiter = None,
@@ -117,6 +112,7 @@ def embed_graph(
     """Learn embeddings of your own graph: files in, embeddings keyed by your ids out."""
     from nodejepa import owngraph
     from nodejepa.config import parse_assignments
+    from nodejepa.io import ReadingOptions
     from nodejepa.training.loop import Logging
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
@@ -129,33 +125,27 @@ def embed_graph(
         "seed": seed,
         "device": device,
     }
-    reading: dict[str, Any] = {
-        "source": source,
-        "target": target,
-        "weight": weight_choice(weight, no_weight),
-        "id_column": id_column,
-        "labels": labels,
-        "ignore": tuple(ignore or ()),
-        "directed": directed,
-        "text": text.value,
-        "missing": missing.value,
-        "infinite": infinite.value,
-        "unknown_ids": unknown_ids.value,
-        "structural": structural_choice(structural),
-        "header": header,
-        "delimiter": delimiter_choice(delimiter),
-    }
+    reading = ReadingOptions(
+        source=source,
+        target=target,
+        weight=weight_choice(weight, no_weight),
+        id_column=id_column,
+        labels=labels,
+        ignore=tuple(ignore or ()),
+        directed=directed,
+        text=text,
+        missing=missing,
+        infinite=infinite,
+        unknown_ids=unknown_ids,
+        structural=structural_choice(structural),
+        header=header,
+        delimiter=delimiter_choice(delimiter),
+    )
     if check:
         estimator = owngraph.make_trainable(**trained)
-        with fixes_in_options():
-            found = owngraph.inspect_graph(
-                edges,
-                nodes,
-                estimator=estimator,
-                memory_limit=memory_limit,
-                reading=reading,
-                describe=False,
-            )
+        found = owngraph.inspect_graph(
+            edges, nodes, reading, estimator=estimator, memory_limit=memory_limit, describe=False
+        )
         if as_json:
             typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
         else:
@@ -165,22 +155,21 @@ def embed_graph(
         raise typer.BadParameter(
             "Say where the embeddings go, or --check the graph only.", param_hint="--out"
         )
-    with fixes_in_options():
-        made = owngraph.embed_graph(
-            edges,
-            nodes,
-            out=out,
-            run=run,
-            report=report,
-            finetune=finetune,
-            resume=resume,
-            force=force,
-            memory_limit=memory_limit,
-            announce=lambda found: _show_inspection(stderr, found),
-            logging=Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}"),
-            **trained,
-            **reading,
-        )
+    made = owngraph.embed_graph(
+        edges,
+        nodes,
+        reading,
+        out=out,
+        run=run,
+        report=report,
+        finetune=finetune,
+        resume=resume,
+        force=force,
+        memory_limit=memory_limit,
+        announce=lambda found: _show_inspection(stderr, found),
+        logging=Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}"),
+        **trained,
+    )
     if as_json:
         typer.echo(json.dumps(made.manifest, indent=2, allow_nan=False))
     else:
@@ -197,9 +186,9 @@ def _show_inspection(console: Console, found: Inspection) -> None:
     for note in found.loaded.notes:
         console.print(Text(f"- {in_options(note)}"), soft_wrap=True)
     for warning in found.warnings():
-        console.print(Text.assemble(("Note: ", "yellow"), warning), soft_wrap=True)
+        console.print(Text.assemble(("Note: ", "yellow"), in_options(warning)), soft_wrap=True)
     if not found.plan.fits:
-        fitting = "; ".join(map(str, found.plan.proposals)) or "nothing smaller fits either"
+        fitting = in_options(found.plan.proposed) or "nothing smaller fits either"
         console.print(Text.assemble(("Does not fit. ", "red"), f"What does: {fitting}."), soft_wrap=True)
 
 

@@ -37,14 +37,21 @@ def export(
     ],
     to: Annotated[Format, typer.Option("--to", help="The format.")],
     out: Annotated[Path, typer.Option(help="The file; for the projector, the folder.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace --out, also where it holds something else.")
+    ] = False,
 ) -> None:
     """Write embeddings for TensorBoard's projector, a vector store, FAISS or a spreadsheet."""
     from nodejepa.io import export_embeddings, read_embeddings
-    from nodejepa.io.export import check_target
-    from nodejepa.io.files_in import refuse_replacing
+    from nodejepa.io.export import EXPORT_FORMATS, check_target
+    from nodejepa.io.files_in import refuse_other_kind, refuse_replacing
+    from nodejepa.owngraph.outputs import refuse_losing
 
     check_target(out, to.value)  # before the work
     refuse_replacing(out, embeddings)
+    kind = EXPORT_FORMATS[to.value]
+    refuse_other_kind(out, kind.begins, kind.columns, force=force)
+    refuse_losing(out, force=force, manifest_only=True)
     stored = read_embeddings(embeddings)
     exported = export_embeddings(out, stored.ids, stored.matrix, to=to.value)
     nodes, width = stored.matrix.shape

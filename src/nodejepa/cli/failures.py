@@ -8,7 +8,7 @@ import traceback
 from rich.panel import Panel
 from rich.text import Text
 
-from nodejepa.cli.screen import stderr
+from nodejepa.cli.screen import in_options, stderr
 from nodejepa.errors import NodeJEPAError
 
 BUG, USER, INTERRUPTED = 1, 2, 130
@@ -17,7 +17,7 @@ BUG, USER, INTERRUPTED = 1, 2, 130
 def report_error(error: NodeJEPAError) -> int:
     """What is wrong, where and what to do; exit code 2."""
     lines = [("", error.what), ("where: ", error.where), ("fix: ", error.fix)]
-    _show("Error", [(label, text) for label, text in lines if text], error)
+    _show("Error", [(label, in_options(text)) for label, text in lines if text], error)
     return USER
 
 
@@ -28,6 +28,17 @@ def report_os_error(error: OSError) -> int:
             error.strerror or str(error),
             where=str(error.filename or ""),
             fix="Check the path, its permissions and the free space.",
+        )
+    )
+
+
+def report_memory(error: Exception) -> int:
+    """The machine, a container or a limit had no memory left: the user's to mend, too."""
+    return report_error(
+        NodeJEPAError(
+            "there was not enough memory (" + " ".join(str(error).split())[:200] + ")",
+            fix="Give it more: end other programs, raise the limit (ulimit -v, the container's). Or use a "
+            "smaller graph or smaller settings, such as --set encoder.hidden=64.",
         )
     )
 

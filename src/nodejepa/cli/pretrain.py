@@ -18,15 +18,12 @@ from nodejepa.cli.reading_options import (
     NoWeight,
     SourceColumn,
     TargetColumn,
-    UnknownIdPolicy,
     UnknownIds,
     WeightColumn,
     delimiter_choice,
-    fixes_in_options,
-    in_options,
     weight_choice,
 )
-from nodejepa.cli.screen import stderr, stdout
+from nodejepa.cli.screen import in_options, stderr, stdout
 from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -134,7 +131,7 @@ def embed(
     weight: WeightColumn = None,
     no_weight: NoWeight = False,
     id_column: IdColumn = None,
-    unknown_ids: UnknownIdPolicy = UnknownIds.add,
+    unknown_ids: UnknownIds = "add",
     header: Header = None,
     delimiter: Delimiter = None,
     force: Annotated[
@@ -152,25 +149,25 @@ def embed(
     if edges is None:
         columns = {"nodes": nodes, "source": source, "target": target, "weight": weight, "id": id_column}
         layout = {"no-weight": no_weight or None, "header": header, "delimiter": delimiter}
-        layout["unknown-ids"] = None if unknown_ids is UnknownIds.add else unknown_ids
+        layout["unknown-ids"] = None if unknown_ids == "add" else unknown_ids
         for name, value in (columns | layout).items():
             if value is not None:
                 raise typer.BadParameter(f"--{name} belongs to --edges, not to a data set.")
         _embed_dataset(run, str(dataset), out, device, data_root, force)
         return
+    from nodejepa.io import ReadingOptions
     from nodejepa.owngraph import apply_run
 
-    reading = {
-        "source": source,
-        "target": target,
-        "weight": weight_choice(weight, no_weight),
-        "id_column": id_column,
-        "unknown_ids": unknown_ids.value,
-        "header": header,
-        "delimiter": delimiter_choice(delimiter),
-    }
-    with fixes_in_options():
-        applied = apply_run(run, edges, nodes, out=out, device=device, force=force, **reading)
+    reading = ReadingOptions(
+        source=source,
+        target=target,
+        weight=weight_choice(weight, no_weight),
+        id_column=id_column,
+        unknown_ids=unknown_ids,
+        header=header,
+        delimiter=delimiter_choice(delimiter),
+    )
+    applied = apply_run(run, edges, nodes, reading, out=out, device=device, force=force)
     for note in applied.notes:
         stderr.print(Text(f"- {in_options(note)}"), soft_wrap=True)
     _say_written(applied.embeddings, out, applied.diagnostics)
@@ -182,16 +179,21 @@ def _embed_dataset(
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
     from nodejepa.io.embeddings import check_ending, write_embeddings
+    from nodejepa.io.files_in import refuse_other_kind
     from nodejepa.methods import load_method
-    from nodejepa.owngraph.places import drop_manifest, refuse_losing
+    from nodejepa.owngraph.outputs import drop_manifest, output_owned, refuse_losing
 
     check_ending(out)  # before the work
+    begins, columns = (b"\x93NUMPY", ()) if out.suffix == ".npy" else (b"PAR1", ("id", "z0"))
+    refuse_other_kind(out, begins, columns, force=force)
     refuse_losing(out, force=force, manifest_only=True)
     estimator = load_method(run, device=device)
     graph = load_dataset(dataset, data_root).graph
     embeddings = estimator.transform(graph)
-    drop_manifest(out)
-    write_embeddings(out, graph, embeddings)
+    with output_owned(out):
+        refuse_losing(out, force=force, manifest_only=True)  # again: the work took its time
+        drop_manifest(out)
+        write_embeddings(out, graph, embeddings)
     _say_written(embeddings, out, diagnose(embeddings))
 
 

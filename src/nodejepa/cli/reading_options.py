@@ -1,17 +1,11 @@
-"""The options that say how a user's files are read, and the hints of the reader in their words."""
+"""The options that say how a user's files are read."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-
-from nodejepa.errors import NodeJEPAError
 
 NodeFile = Annotated[
     Path | None,
@@ -47,43 +41,9 @@ Structural = Annotated[
 ]
 
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
-_HINT = re.compile(
-    r'\b(header|weight|unknown_ids|text|missing|infinite|ignore)=(True|False|"\w+"|(?![^\s.,;)]))'
-)
 
-
-class TextColumns(StrEnum):
-    """What to do with free text."""
-
-    refuse = "refuse"
-    hash = "hash"
-    ignore = "ignore"
-
-
-class UnknownIds(StrEnum):
-    """What to do with nodes that only the edges name."""
-
-    add = "add"
-    drop = "drop"
-    refuse = "refuse"
-
-
-class Missing(StrEnum):
-    """What to do with missing numbers."""
-
-    fill = "fill"
-    refuse = "refuse"
-
-
-class Infinite(StrEnum):
-    """What to do with infinite numbers."""
-
-    refuse = "refuse"
-    missing = "missing"
-
-
-UnknownIdPolicy = Annotated[
-    UnknownIds,
+UnknownIds = Annotated[
+    Literal["add", "drop", "refuse"],
     typer.Option(help="Nodes that only edges name: add them, drop their edges, or refuse."),
 ]
 
@@ -100,36 +60,10 @@ def delimiter_choice(given: str | None) -> str | None:
     return None if given is None else _DELIMITERS.get(given, given)
 
 
-def structural_choice(given: str | None) -> bool | tuple[str, ...] | None:
+def structural_choice(given: str | None) -> tuple[str, ...] | None:
     """``all``, ``none`` or names."""
+    from nodejepa.io.reading_options import STRUCTURAL
+
     if given is None or given in ("all", "none"):
-        return None if given is None else given == "all"
+        return None if given is None else tuple(STRUCTURAL) if given == "all" else ()
     return tuple(name.strip() for name in given.split(","))
-
-
-def in_options(text: str) -> str:
-    """The reader speaks of Python's arguments; here they are options.
-
-    >>> in_options('say header=True, or unknown_ids="drop"; leave it out with ignore=.')
-    'say --header, or --unknown-ids drop; leave it out with --ignore COLUMN.'
-    """
-
-    def option(found: re.Match[str]) -> str:
-        name, value = found[1].replace("_", "-"), found[2].strip('"')
-        if value in ("True", "False"):
-            return f"--{name}" if value == "True" else f"--no-{name}"
-        return f"--{name} {value or 'COLUMN'}"
-
-    return _HINT.sub(option, text)
-
-
-@contextmanager
-def fixes_in_options() -> Iterator[None]:
-    """Errors leave with advice that can be typed."""
-    try:
-        yield
-    except NodeJEPAError as error:
-        fix = in_options(error.fix)
-        if fix == error.fix:
-            raise
-        raise type(error)(error.what, where=error.where, fix=fix) from error

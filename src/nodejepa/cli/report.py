@@ -27,12 +27,15 @@ def report(
         str | None,
         typer.Option(help="Graph of the maps, as `nodejepa datasets` lists it; else found by its hash."),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace --out, even if it is no page.")] = False,
     data_root: DataRoot = None,
 ) -> None:
     """Write one self-contained HTML page: sortable tables, curves, diagnostics, maps of the embeddings."""
+    from nodejepa.io.files_in import refuse_other_kind
     from nodejepa.report import write_report
     from nodejepa.study.render.page import build_report
 
+    refuse_other_kind(out, b"<!doctype html", force=force)
     found = build_report(runs, dataset=dataset, data_root=data_root)
     write_report(found, out)
     stdout.print(Text(f"report  {out} ({out.stat().st_size / 2**20:.1f} MB)"), soft_wrap=True)

@@ -103,15 +103,18 @@ def run(
     stderr.print(
         Text(
             f"{counted(outcome.measured, 'cell')} measured, {work.measured} were there before, "
-            f"{outcome.failed} failed, {outcome.not_run} without data, "
+            f"{outcome.failed} failed, {work.failed} had failed before, {outcome.not_run} without data, "
             f"{outcome.elsewhere} taken by another runner. "
             f"Records: {folders.out / 'records.jsonl'}"
         ),
         soft_wrap=True,
     )
-    if outcome.failed:
+    if outcome.failed or work.failed:
         stderr.print(
-            Text(f"What went wrong is in {folders.runs / 'failures'}; --retry-failed tries again."),
+            Text(
+                f"What went wrong is in {folders.runs / 'failures'}; --retry-failed tries again, and what "
+                "failed for want of memory or disk is tried again by itself."
+            ),
             soft_wrap=True,
         )
         raise typer.Exit(2)

@@ -1,8 +1,8 @@
 """Fetching what is missing, or saying exactly which file to put where.
 
 Downloads are atomic and their length is checked. Where the SHA-256 of the published file is known it is
-checked too; for the four gnn-benchmark files it is not known to us (``sha256=None``), and the count of nodes,
-edges, features and classes after the load is the guard.
+checked too; for the four gnn-benchmark files it is not known to us (``sha256=None``): what was loaded is
+checked by its counts, and a file other than the ones we know is told of.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import http.client
 import shutil
 import tempfile
+import time
 import urllib.error
 import urllib.request
 import zipfile
@@ -18,13 +19,15 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from nodejepa.errors import DataError, NodeJEPAError
+from nodejepa.errors import Advice, DataError, NodeJEPAError, Setting
 from nodejepa.files import atomic_path
 from nodejepa.progress import progress_bar
 
 _CHUNK = 1 << 20
 _TIMEOUT_SECONDS = 30
+_LONGEST_SECONDS = 3600  # of a whole download: a server may send a byte now and then for ever
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ def fetch(url: str, target: Path, sha256: str | None) -> None:
         announced = response.headers.get("Content-Length")
         total = int(announced) if announced and announced.isdigit() else None
         with progress_bar(f"Downloading {url.rsplit('/', 1)[-1]} (kB)", _kilobytes(total)) as advance:
-            received = _copy(response.read, out.write, digest.update, advance)
+            # read1: what has arrived, without waiting for a full chunk
+            received = _copy(response.read1, out.write, digest.update, advance, url)
     if total is not None and received != total:
         raise DataError(f"the download broke off after {received} of {total} bytes", where=url)
     if sha256 is not None and digest.hexdigest() != sha256:
@@ -114,11 +118,22 @@ def fetch(url: str, target: Path, sha256: str | None) -> None:
 
 def _open(url: str) -> http.client.HTTPResponse:
     try:
-        response: http.client.HTTPResponse = urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS)
+        opener = urllib.request.build_opener(_SameProtocol)
+        response: http.client.HTTPResponse = opener.open(url, timeout=_TIMEOUT_SECONDS)
     except urllib.error.HTTPError as error:
         error.close()  # it is the server's answer and holds the connection
         raise
     return response
+
+
+class _SameProtocol(urllib.request.HTTPRedirectHandler):
+    """Redirections never lead from a protected connection to an open one."""
+
+    def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: str) -> Any:
+        """The request to go on with."""
+        if req.type == "https" and not newurl.lower().startswith("https:"):
+            raise urllib.error.HTTPError(newurl, code, "redirected to a weaker protocol", headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _copy(
@@ -126,13 +141,16 @@ def _copy(
     write: Callable[[bytes], int],
     update: Callable[[bytes], None],
     advance: Callable[..., None],
+    url: str,
 ) -> int:
-    received = 0
+    received, until = 0, time.monotonic() + _LONGEST_SECONDS
     while chunk := read(_CHUNK):
         write(chunk)
         update(chunk)
         received += len(chunk)
         advance(len(chunk) / 1000)
+        if time.monotonic() > until:
+            raise DataError(f"the download took more than {_LONGEST_SECONDS} seconds", where=url)
     return received
 
 
@@ -145,5 +163,9 @@ def _missing(root: Path, wanted: str, error: Exception) -> DataError:
     return DataError(
         f"a needed file is missing and could not be downloaded ({reason})",
         where=f"data root {root}",
-        fix=f"Put into that folder: {wanted}. Or choose another folder with --data-root or NODEJEPA_DATA.",
+        fix=Advice(
+            f"Put into that folder: {wanted}. Or choose another folder with ",
+            Setting("root"),
+            " or NODEJEPA_DATA.",
+        ),
     )

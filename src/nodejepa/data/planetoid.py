@@ -1,14 +1,18 @@
 """Cora in the Planetoid layout (Yang et al. 2016), with its public 140/500/1000 split.
 
-The files are pickles of Python 2. They are read by an unpickler that can build NumPy arrays, CSR matrices,
-dicts and lists, and nothing else: a file that names any other class or function is refused, not called.
+The files are pickles of Python 2, and no unpickler is safe with bytes of unknown origin: even an array's
+type can carry a stray pointer. So the SHA-256 of every file is checked on every load, before a byte of it is
+parsed. What passes is read by an unpickler that knows arrays, CSR matrices, dicts and lists, nothing else.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import pickle
 import warnings
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,65 +80,82 @@ class _ArrayUnpickler(pickle.Unpickler):
 def load_cora(root: Path) -> Dataset:
     """Cora from below ``root``, downloaded if it is not there."""
     ensure_files(root, CORA_FILES)
-    return read_planetoid(root / _FOLDER, "cora", _CORA_CLASSES)
+    return read_planetoid(root / _FOLDER, "cora", _CORA_CLASSES, known=_SHA256)
 
 
-def read_planetoid(folder: Path, name: str, class_names: tuple[str, ...] | None = None) -> Dataset:
-    """Read ``ind.<name>.*``.
+def read_planetoid(
+    folder: Path, name: str, class_names: tuple[str, ...] | None = None, *, known: Mapping[str, str]
+) -> Dataset:
+    """Read ``ind.<name>.*``; ``known`` has the SHA-256 of each part, and any other content is refused.
 
     ``allx`` and ``ally`` are the first nodes in order; line i of ``tx`` and ``ty`` belongs to the node that
     line i of ``test.index`` names. Training nodes are the first ones (as many as ``y`` has), the next 500
     validate.
     """
 
-    def part(suffix: str) -> Path:
-        return folder / f"ind.{name}.{suffix}"
+    def file(part: str) -> tuple[Path, bytes]:
+        return folder / f"ind.{name}.{part}", content[part]
 
     try:
-        words = sp.vstack([_matrix(part("allx")), _matrix(part("tx"))]).tocsr()
-        one_hot = np.concatenate([_array(part("ally")), _array(part("ty"))])
-        tested = np.array(part("test.index").read_text().split(), dtype=np.int64)
-        known = one_hot.shape[0] - tested.size
+        content = {
+            suffix: _known(folder / f"ind.{name}.{suffix}", sha256) for suffix, sha256 in known.items()
+        }
+        words = sp.vstack([_matrix(*file("allx")), _matrix(*file("tx"))]).tocsr()
+        one_hot = np.concatenate([_array(*file("ally")), _array(*file("ty"))])
+        tested = np.array(content["test.index"].decode("ascii").split(), dtype=np.int64)
+        first = one_hot.shape[0] - tested.size
         row_of_node = np.empty(one_hot.shape[0], dtype=np.int64)
-        row_of_node[:known] = np.arange(known)
-        if not np.array_equal(np.sort(tested), np.arange(known, one_hot.shape[0])):
+        row_of_node[:first] = np.arange(first)
+        if not np.array_equal(np.sort(tested), np.arange(first, one_hot.shape[0])):
             raise DataError(
-                "the test nodes are not the last nodes", where=str(part("test.index")), fix=_REPLACE
+                "the test nodes are not the last nodes", where=str(file("test.index")[0]), fix=_REPLACE
             )
-        row_of_node[tested] = np.arange(known, one_hot.shape[0])
-        source, target = _edges(part("graph"))
+        row_of_node[tested] = np.arange(first, one_hot.shape[0])
+        source, target = _edges(*file("graph"))
         graph = Graph.from_edges(source, target, features=words[row_of_node], num_nodes=row_of_node.size)
-        trained = _array(part("y")).shape[0]
+        trained = _array(*file("y")).shape[0]
         split = Split(
             "official", 0, np.arange(trained), np.arange(trained, trained + _VALIDATION_NODES), tested
         )
         return Dataset(name, graph, one_hot[row_of_node].argmax(axis=1), class_names, split, "official")
     except (OSError, ValueError, IndexError, TypeError) as error:
         raise DataError(
-            f"the files do not fit together: {error}", where=str(part("*")), fix=_REPLACE
+            f"the files do not fit together: {error}", where=str(folder / f"ind.{name}.*"), fix=_REPLACE
         ) from error
 
 
-def _unpickle(path: Path) -> Any:
-    with path.open("rb") as file, warnings.catch_warnings():
+def _known(path: Path, sha256: str) -> bytes:
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise DataError(
+            f"the file has the SHA-256 {found}, not the known {sha256}",
+            where=str(path),
+            fix=f"Nothing of it was parsed. {_REPLACE}",
+        )
+    return content
+
+
+def _unpickle(path: Path, content: bytes) -> Any:
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy remarks on the age of Python 2's arrays
         try:
-            return _ArrayUnpickler(file, encoding="latin1").load()
+            return _ArrayUnpickler(io.BytesIO(content), encoding="latin1").load()
         except Exception as error:  # a damaged pickle can raise anything
             raise DataError(
                 f"not a Planetoid file: {error}", where=str(path), fix=f"Nothing in it was run. {_REPLACE}"
             ) from error
 
 
-def _array(path: Path) -> npt.NDArray[Any]:
-    array = _unpickle(path)
+def _array(path: Path, content: bytes) -> npt.NDArray[Any]:
+    array = _unpickle(path, content)
     if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "iufb":
         raise DataError("no two-dimensional array of numbers", where=str(path), fix=_REPLACE)
     return array
 
 
-def _matrix(path: Path) -> sp.csr_array:
-    pickled = _unpickle(path)
+def _matrix(path: Path, content: bytes) -> sp.csr_array:
+    pickled = _unpickle(path, content)
     if not isinstance(pickled, sp.csr_matrix):
         raise DataError("no CSR matrix", where=str(path), fix=_REPLACE)
     # rebuilt from its parts and checked: an unpickled object's indices may point anywhere
@@ -147,8 +168,8 @@ def _matrix(path: Path) -> sp.csr_array:
     return matrix
 
 
-def _edges(path: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    neighbours = _unpickle(path)
+def _edges(path: Path, content: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    neighbours = _unpickle(path, content)
     if not isinstance(neighbours, dict) or not all(isinstance(row, list) for row in neighbours.values()):
         raise DataError("no dict of neighbour lists", where=str(path), fix=_REPLACE)
     source = np.repeat(np.array(list(neighbours), dtype=np.int64), [len(row) for row in neighbours.values()])

@@ -6,9 +6,10 @@ from nodejepa.io.embeddings_reader import StoredEmbeddings, read_embeddings
 from nodejepa.io.export import EXPORT_FORMATS, Exported, export_embeddings
 from nodejepa.io.feature_schema import FeatureSchema
 from nodejepa.io.frame import embeddings_frame
-from nodejepa.io.id_lookup import find_row, rows_of
+from nodejepa.io.id_lookup import find_row, find_rows
 from nodejepa.io.load import LoadedGraph, load_graph, read_graph
-from nodejepa.io.report import ReadReport
+from nodejepa.io.read_report import ReadReport
+from nodejepa.io.reading_options import ReadingOptions
 
 __all__ = [
     "EXPORT_FORMATS",
@@ -16,17 +17,18 @@ __all__ = [
     "FeatureSchema",
     "LoadedGraph",
     "ReadReport",
+    "ReadingOptions",
     "StoredEmbeddings",
     "as_graph",
     "embeddings_frame",
     "export_embeddings",
     "find_row",
+    "find_rows",
     "from_networkx",
     "from_pyg",
     "load_graph",
     "read_embeddings",
     "read_graph",
-    "rows_of",
     "to_networkx",
     "to_pyg",
     "write_embeddings",

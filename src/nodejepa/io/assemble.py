@@ -10,16 +10,10 @@ import scipy.sparse as sp
 from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.io.feature_schema import (
-    STRUCTURAL,
-    FeatureSchema,
-    InfinitePolicy,
-    MissingPolicy,
-    TextPolicy,
-    structural_width,
-)
+from nodejepa.io.feature_schema import FeatureSchema
 from nodejepa.io.join import Joined
-from nodejepa.io.report import ReadReport
+from nodejepa.io.read_report import ReadReport
+from nodejepa.io.reading_options import STRUCTURAL, ReadingOptions, structural_width
 from nodejepa.io.rows import Nodes
 from nodejepa.progress import progress_bar
 
@@ -69,14 +63,7 @@ def _say(report: ReadReport, *, weighted: bool) -> None:
 
 
 def fit_nodes(
-    graph: Graph,
-    nodes: Nodes,
-    report: ReadReport,
-    *,
-    text: TextPolicy,
-    missing: MissingPolicy,
-    infinite: InfinitePolicy,
-    structural: tuple[str, ...] | None,
+    graph: Graph, nodes: Nodes, report: ReadReport, reading: ReadingOptions
 ) -> tuple[Graph, FeatureSchema]:
     """The graph with its features, and how they were made."""
     features: Features = np.zeros((graph.num_nodes, 0), dtype=np.float32)
@@ -86,15 +73,9 @@ def fit_nodes(
         schema = FeatureSchema(matrix_width=int(features.shape[1]))
     elif nodes.table is not None:
         schema, features = FeatureSchema.fit(
-            nodes.table,
-            typed=nodes.typed,
-            where=nodes.where,
-            report=report,
-            text=text,
-            missing=missing,
-            infinite=infinite,
+            nodes.table, typed=nodes.typed, where=nodes.where, report=report, reading=reading
         )
-    names = structural_names(structural, schema)
+    names = structural_names(reading.structural, schema)
     if names:
         said = _listed(names)
         report.note(

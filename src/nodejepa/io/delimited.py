@@ -17,7 +17,7 @@ import pyarrow.csv as pacsv
 
 from nodejepa.errors import DataError
 from nodejepa.io.files_in import byte_stream, reading
-from nodejepa.io.report import ReadReport
+from nodejepa.io.read_report import ReadReport
 from nodejepa.io.text_layout import NOT_UTF8, find_layout
 
 _BLOCK = 1 << 22
@@ -34,6 +34,7 @@ class TextTable:
     names: tuple[str, ...]
     delimiter: str
     skip_lines: int
+    most: int | None = None  # bytes that it may unpack to
 
     def read(self, columns: Sequence[str], label: str) -> pa.Table:
         """The named columns as text."""
@@ -50,7 +51,7 @@ class TextTable:
 
     def _parse(self, columns: Sequence[str], label: str | None, *, threads: bool) -> pa.Table:
         quoted = self._may_break_lines()
-        with byte_stream(self.path, self.compression, label) as stream:
+        with byte_stream(self.path, self.compression, label, self.most) as stream:
             table = pacsv.read_csv(
                 pa.PythonFile(_WithLastRow(stream, self._last_row()), mode="r") if quoted else stream,
                 read_options=pacsv.ReadOptions(
@@ -110,6 +111,7 @@ def open_text(
     report: ReadReport,
     delimiter: str | None = None,
     header: bool | None = None,
+    most: int | None = None,
 ) -> TextTable:
     """The table in a delimited file.
 
@@ -119,6 +121,7 @@ def open_text(
         report: guesses are noted there.
         delimiter: one character; guessed if not given.
         header: whether the first row names the columns; guessed if not given.
+        most: bytes that a compressed file may unpack to.
     """
     layout = find_layout(path, compression, report=report, delimiter=delimiter, header=header)
-    return TextTable(path, compression, *layout)
+    return TextTable(path, compression, *layout, most)

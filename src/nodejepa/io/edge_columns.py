@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from nodejepa.errors import GraphError
+from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.io.column_names import ENDINGS, IDS, PAIRS, PARTNER, WEIGHTS, frame_index, plain
-from nodejepa.io.report import ReadReport
-from nodejepa.io.tables import Table
+from nodejepa.io.read_report import ReadReport
+from nodejepa.io.reading_options import ReadingOptions
+from nodejepa.io.tables import InputTable
 
 
 def edge_columns(
-    table: Table,
-    source: str | None,
-    target: str | None,
-    weight: str | Literal[False] | None,
-    report: ReadReport,
+    table: InputTable, reading: ReadingOptions, report: ReadReport
 ) -> tuple[str, str, str | None]:
     """Names of the source, target and weight columns; what was not told is guessed, and said."""
     if len(table.names) < 2:
@@ -24,6 +19,7 @@ def edge_columns(
             where=table.where,
             fix="Give one column for each end of an edge.",
         )
+    source, target, weight = reading.source, reading.target, reading.weight
     told = {name for name in (source, target, weight) if name}
     for name, argument in ((source, "source"), (target, "target"), (weight, "weight")):
         if name:
@@ -47,7 +43,10 @@ def edge_columns(
         left = (name for name in free if name not in (source, target))
         weight = next((name for name in left if plain(name) in WEIGHTS), False)
         if weight:
-            report.note(f"edge weights are column {weight!r} (guessed; weight=False leaves them out).")
+            left_out = Setting("weight", False)
+            report.note(
+                Advice(f"edge weights are column {weight!r} (guessed; ", left_out, " leaves them out).")
+            )
     elif weight and weight in (source, target):
         raise GraphError(f"{weight!r} is an end of the edges and their weight", where=table.where)
     unused = [name for name in table.names if name not in (source, target, weight)]
@@ -57,7 +56,7 @@ def edge_columns(
     return source, target, weight or None
 
 
-def guess_id_column(table: Table, report: ReadReport, *, positional: bool) -> str | None:
+def guess_id_column(table: InputTable, report: ReadReport, *, positional: bool) -> str | None:
     """The column that names the nodes.
 
     Where rows are matched by position (``positional``) ids are decoration: then only a telling name counts.

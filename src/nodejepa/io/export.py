@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.diagnostics import check_embeddings
-from nodejepa.errors import DataError
+from nodejepa.errors import Advice, DataError, Setting
 from nodejepa.io.export_ids import ExportIds
 from nodejepa.io.export_writers import (
     Matrix,
@@ -34,10 +34,12 @@ from nodejepa.io.export_writers import (
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """How a format is written and how its files end (a folder has no ending)."""
+    """How a format is written, how its files end (a folder has no ending) and how they begin."""
 
     write: Callable[[Path, ExportIds, Matrix], list[Path]]
     endings: tuple[str, ...]
+    begins: bytes = b""
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,11 @@ class Exported:
 
 EXPORT_FORMATS: dict[str, ExportFormat] = {
     "projector": ExportFormat(write_projector, ()),
-    "parquet": ExportFormat(write_vectors, (".parquet",)),
-    "jsonl": ExportFormat(write_jsonl, (".jsonl", ".ndjson")),
-    "csv": ExportFormat(write_csv, (".csv",)),
+    "parquet": ExportFormat(write_vectors, (".parquet",), b"PAR1", ("id", "vector")),
+    "jsonl": ExportFormat(write_jsonl, (".jsonl", ".ndjson"), b'{"id":'),
+    "csv": ExportFormat(write_csv, (".csv",), b'"id",'),
     "fvecs": ExportFormat(write_fvecs, (".fvecs",)),
-    "npy": ExportFormat(write_npy, (".npy",)),
+    "npy": ExportFormat(write_npy, (".npy",), b"\x93NUMPY"),
 }
 
 
@@ -94,4 +96,5 @@ def check_target(out: str | Path, to: str) -> None:
             f"a {to} file is not called so", where=str(out), fix=f"End the name in {' or '.join(endings)}."
         )
     if not endings and (not str(out) or Path(out).is_file()):
-        raise DataError("the projector needs a folder", where=str(out), fix="Name a folder with --out.")
+        fix = Advice("Name a folder with ", Setting("out"), ".")
+        raise DataError("the projector needs a folder", where=str(out), fix=fix)

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from nodejepa.errors import DataError, GraphError
-from nodejepa.io.cells import Cells, Kind, Numbers
+from nodejepa.errors import Advice, DataError, GraphError, Setting
+from nodejepa.io.column_content import ColumnContent, Kind, Numbers
 
 ColumnKind: TypeAlias = Literal["numeric", "boolean", "time", "vector", "category", "text"]
 KINDS: tuple[ColumnKind, ...] = ("numeric", "boolean", "time", "vector", "category", "text")
@@ -98,15 +98,15 @@ class FeatureColumn:
 
 
 def fit_column(
-    name: str, cells: Cells, *, text: Literal["refuse", "hash", "ignore"], where: str
+    name: str, content: ColumnContent, *, text: Literal["refuse", "hash", "ignore"], where: str
 ) -> FeatureColumn | str:
     """How to encode a column, or the reason why it says nothing."""
-    if cells.kind == "empty":
+    if content.kind == "empty":
         return "all of its values are missing"
-    if cells.words is not None:
-        return _fit_words(name, cells.words, text, where)
-    kind: ColumnKind = cells.kind  # type: ignore[assignment]
-    numbers = cells.numbers
+    if content.words is not None:
+        return _fit_words(name, content.words, text, where)
+    kind: ColumnKind = content.kind  # type: ignore[assignment]
+    numbers = content.numbers
     present = ~np.isnan(numbers)
     indicator = not bool(present.all())
     counts = present.sum(axis=0)
@@ -143,50 +143,60 @@ def _fit_words(
     raise GraphError(
         f"the column is text with {len(distinct)} different values, such as {distinct[0].as_py()[:40]!r}",
         where=where,
-        fix='Leave it out with ignore=, hash its words with text="hash", or replace it by a column of lists: '
-        "embeddings from a language model.",
+        fix=Advice(
+            "Leave it out with ",
+            Setting("ignore", ""),
+            ", hash its words with ",
+            Setting("text", "hash"),
+            ", or replace it by a column of lists: embeddings from a language model.",
+        ),
     )
 
 
-def refuse_infinite(cells: Cells, where: str, *, as_missing: bool) -> Cells:
+def refuse_infinite(content: ColumnContent, where: str, *, as_missing: bool) -> ColumnContent:
     """Numbers that float32 cannot hold become missing, or an error that names the first."""
-    if cells.words is not None or not cells.numbers.size:
-        return cells
-    bad = np.abs(cells.numbers) > _LARGEST  # false for NaN, which is missing
+    if content.words is not None or not content.numbers.size:
+        return content
+    bad = np.abs(content.numbers) > _LARGEST  # false for NaN, which is missing
     if not bad.any():
-        return cells
+        return content
     if as_missing:
-        return cells._replace(numbers=np.where(bad, np.nan, cells.numbers))
+        return content._replace(numbers=np.where(bad, np.nan, content.numbers))
     row, dimension = np.argwhere(bad)[0]
     raise GraphError(
-        f"row {row + 1} is {cells.numbers[row, dimension]} ({np.count_nonzero(bad)} such)",
+        f"row {row + 1} is {content.numbers[row, dimension]} ({np.count_nonzero(bad)} such)",
         where=where,
-        fix='Correct it, or take infinite values for missing ones with infinite="missing"; '
-        "rows are counted from 1.",
+        fix=Advice(
+            "Correct it, or take infinite values for missing ones with ",
+            Setting("infinite", "missing"),
+            "; rows are counted from 1.",
+        ),
     )
 
 
-def count_missing(cells: Cells, rows: int) -> int:
+def count_missing(content: ColumnContent, rows: int) -> int:
     """How many rows lack the value or a part of it."""
-    if cells.kind == "empty":
+    if content.kind == "empty":
         return rows
-    if cells.words is not None:
-        return int(cells.words.null_count)
-    return int(np.isnan(cells.numbers).any(axis=1).sum())
+    if content.words is not None:
+        return int(content.words.null_count)
+    return int(np.isnan(content.numbers).any(axis=1).sum())
 
 
-def encode_column(column: FeatureColumn, cells: Cells, rows: int) -> tuple[Numbers | sp.csr_array, int]:
+def encode_column(
+    column: FeatureColumn, content: ColumnContent, rows: int
+) -> tuple[Numbers | sp.csr_array, int]:
     """The column's part of the feature matrix, ``[rows, width]``, and how many values it does not know."""
-    if cells.kind == "empty":
+    if content.kind == "empty":
         block = np.zeros((rows, column.width))
         if column.indicator:
             block[:, -1] = 1
         return block, 0
     if column.kind == "category":
-        return _one_hot(column, cells.words)
+        return _one_hot(column, content.words)
     if column.kind == "text":
-        return _hashed(column, cells.words), 0
-    numbers = cells.numbers
+        return _hashed(column, content.words), 0
+    numbers = content.numbers
     if numbers.shape[1] != len(column.mean):
         raise GraphError(
             f"lists have {numbers.shape[1]} numbers where {len(column.mean)} are expected",

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from nodejepa.errors import ConfigError, DataError, GraphError
+from nodejepa.errors import Advice, DataError, GraphError, Setting
 from nodejepa.files import write_json
 from nodejepa.graph_checks import Features
-from nodejepa.io.cells import expect, interpret
+from nodejepa.io.column_content import expect, interpret
 from nodejepa.io.feature_columns import (
     FeatureColumn,
     count_missing,
@@ -23,42 +23,19 @@ from nodejepa.io.feature_columns import (
     fit_column,
     refuse_infinite,
 )
-from nodejepa.io.report import ReadReport
+from nodejepa.io.read_report import ReadReport
+from nodejepa.io.reading_options import (
+    STRUCTURAL,
+    InfinitePolicy,
+    MissingPolicy,
+    ReadingOptions,
+    structural_width,
+)
 from nodejepa.progress import progress_bar
-
-TextPolicy: TypeAlias = Literal["refuse", "hash", "ignore"]
-MissingPolicy: TypeAlias = Literal["fill", "refuse"]
-InfinitePolicy: TypeAlias = Literal["refuse", "missing"]
-
-# columns of each structural descriptor, in their order; named here because the package that computes them
-# brings a compiler with it
-STRUCTURAL = {"pagerank": 1, "degree": 1, "clustering": 1, "spectral": 8}
 
 _FORMAT = "nodejepa feature schema"
 _VERSION = 1
 _SPARSE_BELOW = 0.2  # share of non-zeros from which on a dense matrix is the smaller one
-
-
-def descriptor_names(asked: bool | Iterable[str] | None) -> tuple[str, ...] | None:
-    """The structural descriptors that are asked for: none, all or those named; None leaves it open."""
-    if asked is None:
-        return None
-    if isinstance(asked, bool):
-        return tuple(STRUCTURAL) if asked else ()
-    names = (asked,) if isinstance(asked, str) else tuple(asked)
-    for name in names:
-        if name not in STRUCTURAL:
-            raise ConfigError(
-                f"there is no structural feature {name!r}",
-                where="structural",
-                fix=f"Choose from {', '.join(STRUCTURAL)}.",
-            )
-    return names
-
-
-def structural_width(names: Iterable[str]) -> int:
-    """Columns of the structural descriptors of these names."""
-    return sum(STRUCTURAL[name] for name in names)
 
 
 @dataclass(frozen=True)
@@ -96,9 +73,7 @@ class FeatureSchema:
         typed: bool,
         where: str,
         report: ReadReport,
-        text: TextPolicy = "refuse",
-        missing: MissingPolicy = "fill",
-        infinite: InfinitePolicy = "refuse",
+        reading: ReadingOptions,
     ) -> tuple[FeatureSchema, Features]:
         """How to encode the columns of a table, and the table encoded so."""
         columns: list[FeatureColumn] = []
@@ -106,19 +81,21 @@ class FeatureSchema:
         with progress_bar("Encoding columns", total=table.num_columns) as advance:
             for name in table.column_names:
                 place = f"{where}, column {name!r}"
-                cells = interpret(table[name], typed, place)
-                report.note_guess(name, cells.guess)
-                cells = refuse_infinite(cells, place, as_missing=infinite == "missing")
-                fitted = fit_column(name, cells, text=text, where=place)
+                content = interpret(table[name], typed, place)
+                report.note_guess(name, content.guess)
+                content = refuse_infinite(content, place, as_missing=reading.infinite == "missing")
+                fitted = fit_column(name, content, text=reading.text, where=place)
                 if isinstance(fitted, str):
                     report.drop(name, fitted)
                 else:
-                    _say_missing(fitted, count_missing(cells, table.num_rows), missing, place, report)
+                    _say_missing(
+                        fitted, count_missing(content, table.num_rows), reading.missing, place, report
+                    )
                     columns.append(fitted)
-                    blocks.append(encode_column(fitted, cells, table.num_rows)[0])
+                    blocks.append(encode_column(fitted, content, table.num_rows)[0])
                     report.feature_columns[name] = fitted.kind
                 advance()
-        schema = cls(tuple(columns), missing=missing, infinite=infinite)
+        schema = cls(tuple(columns), missing=reading.missing, infinite=reading.infinite)
         return schema, _joined(blocks, table.num_rows)
 
     def apply(self, table: pa.Table, *, typed: bool, where: str, report: ReadReport) -> Features:
@@ -138,11 +115,11 @@ class FeatureSchema:
         with progress_bar("Encoding columns", total=len(self.columns)) as advance:
             for column in self.columns:
                 place = f"{where}, column {column.name!r}"
-                cells = expect(column.cell_kind, table[column.name], typed, place)
-                report.note_guess(column.name, cells.guess)
-                cells = refuse_infinite(cells, place, as_missing=self.infinite == "missing")
-                _say_missing(column, count_missing(cells, table.num_rows), self.missing, place, report)
-                block, unknown = encode_column(column, cells, table.num_rows)
+                content = expect(column.cell_kind, table[column.name], typed, place)
+                report.note_guess(column.name, content.guess)
+                content = refuse_infinite(content, place, as_missing=self.infinite == "missing")
+                _say_missing(column, count_missing(content, table.num_rows), self.missing, place, report)
+                block, unknown = encode_column(column, content, table.num_rows)
                 if unknown:
                     report.note(
                         f"column {column.name!r}: {unknown} values are of categories not seen before; "
@@ -234,9 +211,8 @@ def _say_missing(
     if not count:
         return
     if policy == "refuse":
-        raise GraphError(
-            f"{count} values are missing", where=where, fix='Fill them in, or say missing="fill".'
-        )
+        fix = Advice("Fill them in, or say ", Setting("missing", "fill"), ".")
+        raise GraphError(f"{count} values are missing", where=where, fix=fix)
     report.missing_values[column.name] = count
     filled = {"category": "all zeros", "text": "all zeros", "boolean": "false"}.get(column.kind, "the mean")
     mark = "a column marks them" if column.indicator else "nothing marks them: there were none when fitted"
@@ -248,11 +224,11 @@ def _joined(blocks: list[Any], rows: int) -> Features:
     if not blocks:
         return np.zeros((rows, 0), dtype=np.float32)
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused by the graph, by row and column
-        cells = rows * sum(block.shape[1] for block in blocks)
+        size = rows * sum(block.shape[1] for block in blocks)
         filled = sum(block.nnz if sp.issparse(block) else np.count_nonzero(block) for block in blocks)
-        if any(map(sp.issparse, blocks)) and filled < _SPARSE_BELOW * cells:
+        if any(map(sp.issparse, blocks)) and filled < _SPARSE_BELOW * size:
             return sp.csr_array(sp.hstack(blocks, format="csr"), dtype=np.float32)
-        dense = np.empty((rows, cells // rows if rows else 0), dtype=np.float32)
+        dense = np.empty((rows, size // rows if rows else 0), dtype=np.float32)
         start = 0
         for block in blocks:
             part = block.toarray() if sp.issparse(block) else block

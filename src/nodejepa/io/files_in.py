@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from nodejepa.errors import DataError, NodeJEPAError
+from nodejepa.errors import Advice, DataError, NodeJEPAError, Setting
+from nodejepa.memory import gigabytes
 from nodejepa.progress import progress_bar
 
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
@@ -33,6 +36,12 @@ def existing_file(path: str | os.PathLike[str], role: str) -> Path:
         file = Path(path)
         if file.is_dir():
             raise DataError(f"the {role} file is a folder", where=str(file), fix="Name a file in it.")
+        if not file.is_file() and file.exists():
+            raise DataError(
+                f"the {role} file is a pipe or a device",
+                where=str(file),
+                fix="It is read more than once: write it to a file first.",
+            )
         with file.open("rb"):
             return file
     except FileNotFoundError:
@@ -52,7 +61,34 @@ def refuse_replacing(out: Path, *sources: Path) -> None:
     """Refuse to write over a file that is read."""
     for source in sources:
         if out.exists() and source.exists() and out.samefile(source):
-            raise DataError("the output would replace an input", where=str(out), fix="Choose another --out.")
+            fix = Advice("Choose another ", Setting("out"), ".")
+            raise DataError("the output would replace an input", where=str(out), fix=fix)
+
+
+def refuse_other_kind(out: Path, begins: bytes, columns: Sequence[str] = (), *, force: bool) -> None:
+    """Refuse to replace a file by one of another kind: a model by a page, records by vectors.
+
+    Args:
+        out: where will be written; nothing, or an empty file, may be there.
+        begins: how files of the new kind begin, in any case of letters.
+        columns: the first columns, if it is a parquet file.
+        force: whether replacing was asked for.
+    """
+    if force or not out.is_file() or not out.stat().st_size:
+        return
+    with out.open("rb") as file:
+        same = file.read(len(begins)).lower() == begins.lower()
+    if same and columns:
+        with reading(str(out)):
+            same = pq.read_schema(out).names[: len(columns)] == list(columns)
+    if not same:
+        raise DataError(
+            "the file is there and holds something else",
+            where=str(out),
+            fix=Advice(
+                "Choose another ", Setting("out"), ", or replace it with ", Setting("force", True), "."
+            ),
+        )
 
 
 @contextmanager
@@ -108,9 +144,47 @@ def _format_of(start: bytes, path: Path) -> str:
     return "text"
 
 
+class LimitedStream(io.BufferedIOBase):
+    """A stream that ends in an error after ``most`` bytes: a megabyte of gzip may unpack to gigabytes."""
+
+    def __init__(self, stream: Any, most: int, where: str) -> None:
+        self._stream, self._left, self._most, self._where = stream, most, most, where
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """The next bytes."""
+        wanted = self._left + 1 if size is None or size < 0 else min(size, self._left + 1)
+        content: bytes = self._stream.read(wanted)
+        self._left -= len(content)
+        if self._left < 0:
+            raise DataError(
+                f"the file unpacks to more than {gigabytes(self._most)}: too much to be read in the memory "
+                "there is",
+                where=self._where,
+                fix=Advice("If you know better, raise ", Setting("memory_limit"), "."),
+            )
+        return content
+
+    read1 = read
+
+    def readable(self) -> bool:
+        """Whoever decodes text asks."""
+        return True
+
+
 @contextmanager
-def byte_stream(path: Path, compression: str | None, label: str | None = None) -> Iterator[Any]:
-    """The (decompressed) bytes of a file, with a progress bar over what was read of it if it is big."""
+def byte_stream(
+    path: Path, compression: str | None, label: str | None = None, most: int | None = None
+) -> Iterator[Any]:
+    """The bytes of a file, unpacked as they are read and at most ``most`` of them.
+
+    A big file shows a progress bar over what was read of it.
+    """
+    with _bytes_of(path, compression, label) as stream:
+        yield stream if compression is None or most is None else LimitedStream(stream, most, str(path))
+
+
+@contextmanager
+def _bytes_of(path: Path, compression: str | None, label: str | None) -> Iterator[Any]:
     size = path.stat().st_size
     if label is None or size < _SHOW_PROGRESS_ABOVE:
         with pa.input_stream(str(path), compression=compression) as stream:

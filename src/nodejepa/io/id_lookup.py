@@ -15,10 +15,10 @@ from nodejepa.errors import DataError
 _COMPARED = 20_000  # ids that are compared letter by letter for want of a nearer miss; that is slow
 
 
-def rows_of(ids: Sequence[Any] | npt.NDArray[Any], wanted: Iterable[Any]) -> npt.NDArray[np.int64]:
+def find_rows(ids: Sequence[Any] | npt.NDArray[Any], wanted: Iterable[Any]) -> npt.NDArray[np.int64]:
     """The row of each wanted id, in the order they were asked for.
 
-    >>> rows_of(["ann", "bob", "eve"], ["eve", "ann"]).tolist()
+    >>> find_rows(["ann", "bob", "eve"], ["eve", "ann"]).tolist()
     [2, 0]
     """
     names = _plain(ids)

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from nodejepa.errors import GraphError
 from nodejepa.graph_ids import id_array
-from nodejepa.io.cells import undecorated
-from nodejepa.io.report import ReadReport
+from nodejepa.io.column_content import undecorated
+from nodejepa.io.read_report import ReadReport
 
 _WHOLE = r"^(0|-?[1-9][0-9]{0,19})$"
 _EXACT_FLOAT = 2.0**53

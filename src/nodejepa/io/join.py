@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nodejepa.errors import GraphError
+from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.io.identifiers import IdColumn, number_ids
-from nodejepa.io.report import ReadReport
+from nodejepa.io.read_report import ReadReport
+from nodejepa.io.reading_options import UnknownIds
 from nodejepa.io.rows import Edges, Nodes, Positions
 from nodejepa.progress import progress_bar
 
-UnknownIds: TypeAlias = Literal["add", "drop", "refuse"]
+_DROP = Setting("unknown_ids", "drop")
 
 
 @dataclass(frozen=True)
@@ -65,16 +66,15 @@ def join(edges: Edges, nodes: Nodes | None, unknown: UnknownIds, report: ReadRep
         )
     said = f"{strange} ids of the edges are not in the node table, such as {name}"
     if unknown == "refuse" or (unknown == "add" and nodes.matrix is not None):
-        raise GraphError(
-            f"{said} (row {row + 1})", where=nodes.ids.where, fix='Add them, or say unknown_ids="drop".'
-        )
+        fix = Advice("Add them, or say ", _DROP, ".")
+        raise GraphError(f"{said} (row {row + 1})", where=nodes.ids.where, fix=fix)
     if unknown == "drop":
         report.note(f"{said}: {report.unknown_id_rows} edges are left out.")
         keep = ~outside
         weight = None if edges.weight is None else edges.weight[keep]
         return Joined(source[keep], target[keep], weight, known, ids[:known], nodes)
     report.added_nodes = strange
-    report.note(f'{said}: they are added without features (unknown_ids="drop" leaves their edges out).')
+    report.note(Advice(f"{said}: they are added without features (", _DROP, " leaves their edges out)."))
     return Joined(source, target, edges.weight, ids.size, ids, _lengthened(nodes, strange))
 
 

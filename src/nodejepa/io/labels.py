@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nodejepa.errors import GraphError
-from nodejepa.io.cells import interpret, untyped_words
+from nodejepa.io.column_content import interpret, untyped_words
 
 _MOST_CLASSES = 1000
 
@@ -23,21 +23,21 @@ def read_labels(
     Whole numbers are sorted by size, everything else as text.
     """
     words = values if typed else untyped_words(values)
-    cells = interpret(words, True, where)
-    if cells.kind == "vector" or cells.kind == "time":
+    content = interpret(words, True, where)
+    if content.kind == "vector" or content.kind == "time":
         raise GraphError("these values are no classes", where=where, fix="Labels are words or whole numbers.")
-    if cells.kind == "empty":
+    if content.kind == "empty":
         raise GraphError("no node has a label", where=where, fix="Name another column.")
-    if cells.words is not None:
+    if content.words is not None:
         names = np.array(
-            [word if word is not None else None for word in cells.words.to_pylist()], dtype=object
+            [word if word is not None else None for word in content.words.to_pylist()], dtype=object
         )
         present = np.array([name is not None for name in names], dtype=bool)
     else:
-        numbers = cells.numbers[:, 0]
+        numbers = content.numbers[:, 0]
         present = ~np.isnan(numbers)
         names = np.full(len(numbers), None, dtype=object)
-        names[present] = _number_names(values, present, cells.kind == "boolean")
+        names[present] = _number_names(values, present, content.kind == "boolean")
     if not present.any():
         raise GraphError("no node has a label", where=where, fix="Name another column.")
     classes = sorted(set(names[present].tolist()), key=_order(names[present]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ _WEIGHTS = ("edge_weight", "weights", "edge_weights")
 _FEATURES = ("features", "x", "attr", "feat")
 _IDS = ("node_ids", "ids")
 _PLAUSIBLE_NODES = 1_000_000  # a matrix may declare this many rows freely; more only if most are used
-_LARGEST_ENTRY = 1 << 36  # bytes of one array of an archive; the header of a hostile one names any size
 
 
 @dataclass(frozen=True)
@@ -133,11 +131,11 @@ class Adjacency:
     num_nodes: int | None
 
 
-def open_matrix(path: Path, kind: str, compression: str | None) -> MatrixFile:
-    """Read an npz, npy or MatrixMarket file."""
+def open_matrix(path: Path, kind: str, compression: str | None, most: int | None = None) -> MatrixFile:
+    """Read an npz, npy or MatrixMarket file; ``most`` bytes may come out of a compressed one."""
     where = str(path)
     if kind == "mtx":
-        return MatrixFile(where, {"matrix": read_matrix_market(path, compression)})
+        return MatrixFile(where, {"matrix": read_matrix_market(path, compression, most)})
     if compression is not None:
         raise DataError(f"{kind} within another compression", where=where, fix="Decompress it first.")
     if kind == "npy":
@@ -147,14 +145,8 @@ def open_matrix(path: Path, kind: str, compression: str | None) -> MatrixFile:
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
-    with reading(str(path)), path.open("rb") as file:
-        with zipfile.ZipFile(file) as archive:
-            declared = max((entry.file_size for entry in archive.infolist()), default=0)
-        if declared > _LARGEST_ENTRY:
-            raise MemoryError
-        file.seek(0)
-        with np.load(file, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+    with reading(str(path)), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
 def _assembled(arrays: dict[str, Any], where: str) -> dict[str, Any]:

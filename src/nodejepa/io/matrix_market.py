@@ -23,10 +23,10 @@ _MIRRORED = {"general": 0.0, "symmetric": 1.0, "skew-symmetric": -1.0}
 _LONGEST_SIZES = 10_000  # comment lines before the sizes
 
 
-def read_matrix_market(path: Path, compression: str | None) -> sp.coo_array:
-    """The matrix in a file; a pattern has ones."""
+def read_matrix_market(path: Path, compression: str | None, most: int | None = None) -> sp.coo_array:
+    """The matrix in a file; a pattern has ones. ``most`` bytes may come out of a compressed one."""
     where = str(path)
-    with reading(where), byte_stream(path, compression, "Reading a matrix") as stream:
+    with reading(where), byte_stream(path, compression, "Reading a matrix", most) as stream:
         lines = io.TextIOWrapper(stream, encoding="latin-1")
         layout, field, symmetry = _banner(lines.readline(), where)
         sizes = _sizes(lines, 3 if layout == "coordinate" else 2, where)

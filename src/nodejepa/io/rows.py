@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nodejepa.errors import GraphError
+from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.graph_checks import Features
-from nodejepa.io.cells import interpret
+from nodejepa.io.column_content import interpret
 from nodejepa.io.column_names import frame_index
 from nodejepa.io.edge_columns import edge_columns, guess_id_column
 from nodejepa.io.identifiers import IdColumn
 from nodejepa.io.matrices import MatrixFile
-from nodejepa.io.report import ReadReport
-from nodejepa.io.tables import Table
+from nodejepa.io.read_report import ReadReport
+from nodejepa.io.reading_options import ReadingOptions
+from nodejepa.io.tables import InputTable
 
 Positions: TypeAlias = npt.NDArray[np.integer[Any]]
 
@@ -52,15 +53,9 @@ class Nodes:
         return None if self.ids is None else len(self.ids.values)
 
 
-def read_edge_table(
-    table: Table,
-    source: str | None,
-    target: str | None,
-    weight: str | Literal[False] | None,
-    report: ReadReport,
-) -> Edges:
+def read_edge_table(table: InputTable, reading: ReadingOptions, report: ReadReport) -> Edges:
     """The ends and weights of an edge list."""
-    first, second, heavy = edge_columns(table, source, target, weight, report)
+    first, second, heavy = edge_columns(table, reading, report)
     rows = table.read([first, second, *([heavy] if heavy else [])], "Reading edges")
     report.edge_rows = rows.num_rows
     weights = _weights(rows[heavy], table, heavy, report) if heavy else None
@@ -68,16 +63,20 @@ def read_edge_table(
     return Edges((start, end), None, weights)
 
 
-def _weights(values: pa.ChunkedArray, table: Table, name: str, report: ReadReport) -> npt.NDArray[np.float64]:
+def _weights(
+    values: pa.ChunkedArray, table: InputTable, name: str, report: ReadReport
+) -> npt.NDArray[np.float64]:
     where = f"{table.where}, column {name!r}"
-    advice = "Correct it, or leave weights out with weight=False; rows are counted from 1."
+    advice = Advice(
+        "Correct it, or leave weights out with ", Setting("weight", False), "; rows are counted from 1."
+    )
     if not len(values):
         return np.zeros(0)
-    cells = interpret(values, table.typed, where)
-    if cells.kind not in ("numeric", "boolean"):
+    content = interpret(values, table.typed, where)
+    if content.kind not in ("numeric", "boolean"):
         raise GraphError("edge weights are not numbers", where=where, fix=advice)
-    report.note_guess(name, cells.guess)
-    numbers = cells.numbers[:, 0]
+    report.note_guess(name, content.guess)
+    numbers = content.numbers[:, 0]
     bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
     if bad.size:
         shown = "missing" if np.isnan(numbers[bad[0]]) else numbers[bad[0]]
@@ -88,16 +87,10 @@ def _weights(values: pa.ChunkedArray, table: Table, name: str, report: ReadRepor
 
 
 def read_node_table(
-    table: Table,
-    id_column: str | None,
-    columns: list[str] | None,
-    ignore: list[str],
-    labels: str | None,
-    report: ReadReport,
-    *,
-    positional: bool,
+    table: InputTable, reading: ReadingOptions, report: ReadReport, *, positional: bool
 ) -> Nodes:
     """Ids, features and labels of a node table; the label column comes last in it."""
+    id_column, labels, ignore = reading.id_column, reading.labels, reading.ignore
     for name in ignore:
         table.find(name, "ignore")
     if id_column is not None:
@@ -106,8 +99,8 @@ def read_node_table(
         id_column = guess_id_column(table, report, positional=positional)
     if labels is not None and table.find(labels, "labels") == id_column:
         raise GraphError(f"{labels!r} names the nodes and cannot be their label", where=table.where)
-    if columns is not None:
-        wanted = [table.find(name, "columns") for name in columns]
+    if reading.columns is not None:
+        wanted = [table.find(name, "columns") for name in reading.columns]
     else:
         wanted = [name for name in table.names if name not in (id_column, labels, *ignore)]
         index = frame_index(table.names)

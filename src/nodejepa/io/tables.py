@@ -12,17 +12,17 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nodejepa.errors import DataError, GraphError
+from nodejepa.errors import Advice, DataError, GraphError, Setting
 from nodejepa.io.delimited import TextTable, open_text
 from nodejepa.io.files_in import file_format, reading
-from nodejepa.io.report import ReadReport
+from nodejepa.io.read_report import ReadReport
 from nodejepa.progress import progress_bar
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
-class Table:
+class InputTable:
     """A table whose columns are known; :meth:`read` reads some of them.
 
     ``typed`` says whether the columns have types of their own; those of text files are all strings.
@@ -48,34 +48,39 @@ class Table:
             known = ", ".join(map(repr, self.names[:20])) + (", ..." if len(self.names) > 20 else "")
             raise GraphError(
                 f"there is no column {column!r}",
-                where=f"{self.where}, {argument}",
+                where=Advice(self.where, ", ", Setting(argument)),
                 fix=f"There are: {known}.",
             )
         return column
 
 
 def open_file_table(
-    path: Path, report: ReadReport, *, delimiter: str | None = None, header: bool | None = None
-) -> Table:
-    """The table in a parquet or text file."""
+    path: Path,
+    report: ReadReport,
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    most: int | None = None,
+) -> InputTable:
+    """The table in a parquet or text file; ``most`` bytes may come out of a compressed one."""
     kind, compression = file_format(path)
     if kind == "parquet":
         if compression is not None:
             raise DataError("parquet within another compression", where=str(path), fix="Decompress it first.")
         with reading(str(path)):
             names = tuple(pq.read_schema(path).names)
-        return _checked(Table(str(path), names, True, path))
-    text = open_text(path, compression, report=report, delimiter=delimiter, header=header)
-    return _checked(Table(str(path), text.names, False, text))
+        return _checked(InputTable(str(path), names, True, path))
+    text = open_text(path, compression, report=report, delimiter=delimiter, header=header, most=most)
+    return _checked(InputTable(str(path), text.names, False, text))
 
 
-def frame_table(frame: Any, role: str) -> Table:
+def frame_table(frame: Any, role: str) -> InputTable:
     """The table in a data frame: anything that exports Arrow data, such as pandas, polars or Arrow itself."""
     where = f"the {role} table"
     with reading(where, "Every column must hold values of one type."):
         table = frame if isinstance(frame, pa.Table) else pa.table(frame)
         table.validate(full=True)
-    return _checked(Table(where, tuple(map(str, table.column_names)), True, table))
+    return _checked(InputTable(where, tuple(map(str, table.column_names)), True, table))
 
 
 def is_frame(value: object) -> bool:
@@ -83,7 +88,7 @@ def is_frame(value: object) -> bool:
     return isinstance(value, pa.Table) or hasattr(value, "__arrow_c_stream__")
 
 
-def _checked(table: Table) -> Table:
+def _checked(table: InputTable) -> InputTable:
     repeated = [name for name, count in Counter(table.names).items() if count > 1]
     if repeated:
         raise GraphError(

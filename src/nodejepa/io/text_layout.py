@@ -8,15 +8,16 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from nodejepa.errors import DataError, GraphError
-from nodejepa.io.cells import MISSING
+from nodejepa.errors import Advice, DataError, GraphError, Setting
+from nodejepa.io.column_content import MISSING
 from nodejepa.io.column_names import speaks_of_a_graph, unnamed
 from nodejepa.io.files_in import byte_stream, reading
-from nodejepa.io.report import ReadReport
+from nodejepa.io.read_report import ReadReport
 
 NOT_UTF8 = 'Save it as UTF-8; spreadsheets call that "CSV UTF-8".'
 _SAMPLE = 1 << 16
-_LARGEST_SAMPLE = 1 << 26
+_LARGEST_SAMPLE = 1 << 23
+_MOST_COLUMNS = 1 << 17  # more take minutes to tell apart, and are rows without line breaks
 _LINES = 4  # a sample has at least as many lines, however long they are
 _NAMES = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space", "|": "bar"}
 _PREFERRED = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -52,6 +53,12 @@ def find_layout(
     body = "".join(lines[skipped:])
     delimiter = delimiter or _guess_delimiter(body, path, whole, report)
     rows, lines_of_first = _rows(body, delimiter, whole)
+    if rows and len(rows[0]) > _MOST_COLUMNS:
+        raise DataError(
+            f"the first row has more than {_MOST_COLUMNS:,} columns",
+            where=str(path),
+            fix="Check the delimiter and the line breaks; a table so wide fits into an npz file of features.",
+        )
     if not rows:
         raise DataError("the file has no rows", where=str(path), fix="Write it again.")
     if delimiter == " " and any("" in row[:-1] for row in rows):
@@ -88,6 +95,12 @@ def _sample(path: Path, compression: str | None) -> tuple[str, bool]:
         if whole or lines >= _LINES or size >= _LARGEST_SAMPLE:
             break
         size *= 8
+    if not whole and not lines:
+        raise DataError(
+            f"the first line is longer than {size >> 20} MB",
+            where=str(path),
+            fix="A table is text with a line for every row.",
+        )
     try:
         text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
     except UnicodeDecodeError as error:
@@ -107,6 +120,8 @@ def _rows(body: str, delimiter: str, whole: bool) -> tuple[list[list[str]], int]
         for row in reader:
             if row and not rows:
                 first = reader.line_num
+                if len(row) > _MOST_COLUMNS:  # refused by the caller: the others need not be cut
+                    return [row], first
             rows += [row] if row else []
     except csv.Error:  # a field beyond the module's limit: Arrow will say where
         pass
@@ -163,17 +178,16 @@ def _guess_header(rows: list[list[str]], path: Path, report: ReadReport) -> bool
     repeated = any(cell in cells[i] for i, cell in enumerate(first) if cell)
     elsewhere = not telling and not over_data and any(set(first[:2]) & column for column in cells[:2])
     if data_like or repeated or elsewhere:
-        report.note(
+        said = (
             f"{path.name}: the first row ({shown}) looks like data, so the file is taken to have no header; "
-            "say header=True if it has."
         )
+        report.note(Advice(said, "say ", Setting("header", True), " if it has."))
         return False
     if not rest:
         report.note(f"{path.name}: its only row ({shown}) is taken for the header.")
     elif not known and not over_data:
-        report.note(
-            f"{path.name}: the first row ({shown}) is taken for the header; say header=False if it is data."
-        )
+        said = f"{path.name}: the first row ({shown}) is taken for the header; say "
+        report.note(Advice(said, Setting("header", False), " if it is data."))
     return True
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from nodejepa.compiled import compiled
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 
@@ -49,7 +49,7 @@ def khop_mask(graph: Graph, ratio: float, hops: int, generator: np.random.Genera
     return mask
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _grow(indptr: IntArray, indices: IntArray, seeds: IntArray, budget: int, hops: int) -> BoolArray:
     """Union of the seeds' balls, cut at ``budget`` nodes.
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from nodejepa.compiled import compiled
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import FloatArray, SparseMatrix
@@ -145,7 +145,7 @@ def _expand_far(
     return starts, np.concatenate(lists)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _expand(
     indptr: IntArray, indices: IntArray, part: Int32Array, parts: int
 ) -> tuple[npt.NDArray[np.int64], Int32Array]:

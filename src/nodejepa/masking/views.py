@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from nodejepa.compiled import compiled
 from nodejepa.errors import ConfigError
 from nodejepa.graph_checks import FloatArray, SparseMatrix
 
@@ -45,7 +45,7 @@ def _check_share(p: float, what: str) -> None:
         raise ConfigError(f"the share of {what} is {p}", where="views", fix="Use a number in [0, 1].")
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _mix(state: np.uint64) -> np.uint64:
     """One SplitMix64 step: 64 well-mixed bits."""
     state += np.uint64(0x9E3779B97F4A7C15)
@@ -54,7 +54,7 @@ def _mix(state: np.uint64) -> np.uint64:
     return state ^ (state >> np.uint64(31))
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _keep_edges(
     indptr: IntArray, indices: IntArray, data: FloatArray, p: float, key: np.uint64
 ) -> tuple[IntArray, IntArray, FloatArray]:

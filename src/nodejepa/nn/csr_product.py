@@ -12,10 +12,11 @@ import threading
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
+
+from nodejepa.compiled import compiled
 
 _WORK_OF_A_THREAD = 1_000_000  # multiplications; below that, starting a thread costs more than it saves
 
@@ -48,7 +49,7 @@ def csr_product(matrix: Tensor, x: Tensor) -> Tensor:
     return product
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
+@compiled(fastmath={"contract"})
 def _multiply_rows(
     pointers: Any, columns: Any, values: Any, x: Any, product: Any, first: int, last: int
 ) -> None:

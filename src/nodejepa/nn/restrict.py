@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from nodejepa.compiled import compiled
 from nodejepa.graph_checks import SparseMatrix, compact_csr
 from nodejepa.nn.sparse import SparseOperator
 
@@ -63,7 +63,7 @@ def _block(
     return compact_csr(data, indices, indptr, len(kept), width)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _cut(indptr: Any, indices: Any, values: Any, rows: Any, rank: Any) -> Any:
     """CSR arrays of the kept rows and of the columns whose rank is not negative."""
     pointers = np.zeros(len(rows) + 1, dtype=indptr.dtype)
@@ -86,7 +86,7 @@ def _cut(indptr: Any, indices: Any, values: Any, rows: Any, rank: Any) -> Any:
     return data, columns, pointers
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _cut_blocks(indptr: Any, indices: Any, values: Any, nodes: Any, starts: Any) -> Any:
     """CSR arrays of the diagonal blocks of node lists ``nodes[starts[b]:starts[b + 1]]``."""
     rank = np.full(len(indptr) - 1, -1, dtype=np.int64)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from nodejepa.compiled import compiled
 from nodejepa.graph_checks import SparseMatrix, compact_csr
 from nodejepa.nn.sparse import SparseOperator
 
@@ -74,7 +74,7 @@ def row_normalise(features: Tensor | SparseOperator) -> Tensor | SparseOperator:
     return SparseOperator(scaled, device=features.device)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _normalise(indptr: Any, indices: Any, weights: Any) -> Any:
     """CSR arrays of S from those of the in-edges, columns ascending; self-loops go to their place."""
     size = len(indptr) - 1

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.diagnostics import Diagnostics, diagnose
-from nodejepa.errors import ConfigError, GraphError
-from nodejepa.io import LoadedGraph, read_graph, write_embeddings
+from nodejepa.errors import Advice, ConfigError, GraphError
+from nodejepa.io import LoadedGraph, ReadingOptions, read_graph, write_embeddings
 from nodejepa.io.embeddings import check_ending
 from nodejepa.io.files_in import refuse_replacing
 from nodejepa.methods import load_method
-from nodejepa.owngraph.places import drop_manifest, input_files, refuse_losing
+from nodejepa.owngraph.outputs import drop_manifest, output_owned, refuse_losing
+from nodejepa.owngraph.places import input_files
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.progress import progress_bar
 
@@ -35,11 +36,13 @@ def apply_run(
     run: str | os.PathLike[str],
     edges: Any,
     nodes: Any = None,
+    reading: ReadingOptions | None = None,
     *,
     out: str | os.PathLike[str] | None = None,
     device: str = "auto",
     force: bool = False,
-    **reading: Any,
+    memory_limit: float | None = None,
+    **options: Any,
 ) -> AppliedRun:
     """Embed a graph with the encoder of a run, its features made exactly as those the run was trained on.
 
@@ -47,11 +50,13 @@ def apply_run(
         run: a folder that :func:`embed_graph` wrote.
         edges: as in :func:`nodejepa.read_graph`.
         nodes: likewise; must have the columns that the features were made of, in any order.
+        reading: how, as in :func:`nodejepa.read_graph`; the edges' columns and the column of ids are those of
+            the run if not told, and what the features were made of is not asked again.
         out: where to write the embeddings, ``.parquet`` or ``.npy``; none: nowhere.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
         force: replace ``out`` if it exists; a manifest and a report that told of it are taken away.
-        reading: other column names than those of the run (``source``, ``target``, ``weight``,
-            ``id_column``), and ``unknown_ids``, ``header`` and ``delimiter`` of :func:`nodejepa.read_graph`.
+        memory_limit: gigabytes that reading may take; what is available if not given.
+        options: single options of ``reading`` by their names.
     """
     folder = Path(run)
     if out is not None:
@@ -66,16 +71,12 @@ def apply_run(
             where=str(folder),
             fix="Schema and model are of different runs: restore both from a copy, or train again.",
         )
-    asked: dict[str, Any] = {"source": schema.source, "target": schema.target, "weight": schema.weight}
-    if nodes is not None:
-        asked["id_column"] = schema.id_column
-    given = {name: value for name, value in reading.items() if value is not None}
+    asked = schema.completed((reading or ReadingOptions()).changed(options), with_nodes=nodes is not None)
     try:
-        loaded = read_graph(edges, nodes, schema=schema.features, directed=schema.directed, **(asked | given))
+        loaded = read_graph(edges, nodes, asked, schema=schema.features, memory_limit=memory_limit)
     except GraphError as error:
-        raise GraphError(
-            error.what, where=error.where, fix=f"{error.fix} {_expected(schema)}".strip()
-        ) from None
+        fix = Advice(error.fix, " " if error.fix else "", _expected(schema))
+        raise GraphError(error.what, where=error.where, fix=fix) from None
     notes = list(loaded.notes)
     if loaded.graph.is_weighted != schema.weighted:
         notes.append(
@@ -85,8 +86,9 @@ def apply_run(
     with progress_bar("Embedding"):
         embeddings = estimator.transform(loaded.graph)
     if out is not None:
-        drop_manifest(Path(out))
-        with progress_bar("Writing embeddings"):
+        with output_owned(Path(out)), progress_bar("Writing embeddings"):
+            refuse_losing(Path(out), force=force)  # again: the work took its time
+            drop_manifest(Path(out))
             write_embeddings(Path(out), loaded.graph, embeddings)
     return AppliedRun(embeddings, loaded, diagnose(embeddings), notes)
 

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.diagnostics import diagnose
-from nodejepa.errors import ConfigError, EvaluationError
+from nodejepa.errors import Advice, ConfigError, EvaluationError, Setting
 from nodejepa.files import write_json
 from nodejepa.graph import Graph
-from nodejepa.io import write_embeddings
+from nodejepa.io import ReadingOptions, write_embeddings
 from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.estimator import Estimator, pick_device
 from nodejepa.owngraph.inspect import Inspection, inspect_graph
@@ -59,14 +59,21 @@ def make_trainable(
         raise ConfigError(
             f"method {method} needs no training",
             where="method",
-            fix=f'In Python it is make_method("{method}").fit(graph).transform(graph); --labels scores it '
-            "beside a method that is trained, such as nodejepa.",
+            fix=Advice(
+                f'In Python it is make_method("{method}").fit(graph).transform(graph); ',
+                Setting("labels"),
+                " scores it beside a method that is trained, such as nodejepa.",
+            ),
         )
     if entry.supervised:
         raise ConfigError(
             f"{method} learns from labels, and embed-graph keeps labels away from training",
             where="method",
-            fix="Use nodejepa or another method that `nodejepa methods` lists; --labels gives scores.",
+            fix=Advice(
+                "Use nodejepa or another method that `nodejepa methods` lists; ",
+                Setting("labels"),
+                " gives scores.",
+            ),
         )
     pick_device(device)
     return make_estimator(method, preset=preset, overrides=settings, seed=seed, device=device)
@@ -75,6 +82,7 @@ def make_trainable(
 def embed_graph(
     edges: Any,
     nodes: Any = None,
+    reading: ReadingOptions | None = None,
     *,
     out: str | os.PathLike[str],
     run: str | os.PathLike[str] | None = None,
@@ -90,13 +98,14 @@ def embed_graph(
     memory_limit: float | None = None,
     announce: Callable[[Inspection], None] | None = None,
     logging: Logging | None = None,
-    **reading: Any,
+    **options: Any,
 ) -> EmbeddedGraph:
     """Read a graph from files, train an encoder on it without labels, write its embeddings.
 
     Args:
         edges: a file of edges, as in :func:`nodejepa.read_graph`.
         nodes: a file of nodes; without one they are described by their place in the graph.
+        reading: how the files are read; see :class:`nodejepa.io.ReadingOptions`.
         out: the embeddings, ``.parquet`` (with ids) or ``.npy``. The manifest (``.json``, written last) and
             the report (``.html``) go beside it.
         run: folder of the model; beside ``out`` if not given.
@@ -112,28 +121,27 @@ def embed_graph(
         memory_limit: gigabytes the process may take; what is available if not given.
         announce: called with the data report before training begins.
         logging: how often to checkpoint.
-        reading: options of :func:`nodejepa.read_graph`: ``source``, ``labels``, ``directed``, ...
+        options: single options of ``reading`` by their names: ``source``, ``labels``, ``directed``, ...
     """
-    places = Places.beside(out, run)
+    places, reading = Places.beside(out, run), (reading or ReadingOptions()).changed(options)
     estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device)
     if resume and force:
         raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
     places.check(input_files(edges, nodes), resume=resume, force=force)
     timings = Timings()
     with places.owned(), _heard() as said:
+        places.check(
+            input_files(edges, nodes), resume=resume, force=force
+        )  # now that nobody else writes there
+        before = places.state()
         inspection = inspect_graph(
-            edges,
-            nodes,
-            estimator=estimator,
-            memory_limit=memory_limit,
-            timings=timings,
-            reading=reading,
+            edges, nodes, reading, estimator=estimator, memory_limit=memory_limit, timings=timings
         )
         if announce is not None:
             announce(inspection)
         inspection.require_usable()
         inspection.plan.require_fit()
-        graph, schema = inspection.loaded.graph, _run_schema(inspection, reading)
+        graph, schema = inspection.loaded.graph, RunSchema.of(inspection.loaded, reading)
         width = int(estimator.config.encoder.hidden)
         places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * width)
         places.begin(force=force)
@@ -156,6 +164,7 @@ def embed_graph(
                 scores, problem = _score(estimator, inspection, embeddings, finetune)
         warned = [*said, *([problem] if problem else [])]
         with timings.phase("writing"):
+            places.require_unchanged(before)
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
             places.page.unlink(missing_ok=True)
             with progress_bar("Writing embeddings"):
@@ -196,12 +205,6 @@ def prepare_structure(estimator: Estimator, graph: Graph) -> None:
             partition(graph, patches.count or recommended_parts(graph.num_nodes))
     elif predictor is not None and getattr(predictor, "descriptors", None):
         descriptors(graph, predictor.descriptors, predictor.spectral_dim)  # draws a bar of its own
-
-
-def _run_schema(inspection: Inspection, reading: Mapping[str, Any]) -> RunSchema:
-    asked = {name: reading.get(name) for name in ("source", "target", "weight", "id_column")}
-    graph = inspection.loaded.graph
-    return RunSchema(inspection.loaded.schema, graph.directed, graph.is_weighted, **asked)
 
 
 def _score(

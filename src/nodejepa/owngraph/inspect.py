@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nodejepa.errors import GraphError
-from nodejepa.io import LoadedGraph, read_graph
+from nodejepa.errors import Advice, GraphError
+from nodejepa.io import LoadedGraph, ReadingOptions, read_graph
 from nodejepa.io.assemble import structural_names
-from nodejepa.io.feature_schema import descriptor_names, structural_width
+from nodejepa.io.reading_options import structural_width
+from nodejepa.memory import gigabytes
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.places import describe_file
-from nodejepa.owngraph.plan import Plan, gigabytes, make_plan, refuse_unreadable
+from nodejepa.owngraph.plan import Plan, make_plan
 from nodejepa.owngraph.timing import Timings
 from nodejepa.progress import in_words, progress_bar
 from nodejepa.structure.summary import GraphSummary, summarise_graph
@@ -91,9 +91,7 @@ class Inspection:
             said.append("All features are the same for every node: only edges tell nodes apart.")
         if plan.proposals and plan.fits:
             said.append(
-                f"Training takes about {in_words(plan.seconds)}. Faster: "
-                + "; ".join(map(str, plan.proposals))
-                + "."
+                Advice(f"Training takes about {in_words(plan.seconds)}. Faster: ", plan.proposed, ".")
             )
         return said
 
@@ -116,11 +114,11 @@ class Inspection:
 def inspect_graph(
     edges: Any,
     nodes: Any = None,
+    reading: ReadingOptions | None = None,
     *,
     estimator: Estimator,
     memory_limit: float | None = None,
     timings: Timings | None = None,
-    reading: Mapping[str, Any] | None = None,
     describe: bool = True,
 ) -> Inspection:
     """Read a graph and say what training ``estimator`` on it will take; nothing is trained.
@@ -128,24 +126,21 @@ def inspect_graph(
     Args:
         edges: as in :func:`nodejepa.read_graph`.
         nodes: likewise.
+        reading: likewise.
         estimator: whose settings the estimate is for.
         memory_limit: gigabytes the process may take; what is available if not given.
         timings: filled with the seconds of each phase.
-        reading: options of :func:`nodejepa.read_graph`.
         describe: compute structural features; without them the report is the same and, on a large graph,
             minutes earlier, but the graph is not ready to be trained on.
     """
     timings = timings or Timings()
     files = {"edges": edges, "nodes": nodes}
     paths = {name: Path(v) for name, v in files.items() if isinstance(v, str | os.PathLike)}
-    refuse_unreadable(paths, memory_limit)
     with timings.phase("reading"):
-        options = dict(reading or {})
-        asked = descriptor_names(options.get("structural"))
-        if not describe:
-            options["structural"] = False
-        loaded = read_graph(edges, nodes, **options)
-        pending = () if describe else structural_names(asked, loaded.schema)
+        reading = reading or ReadingOptions()
+        asked = reading if describe else replace(reading, structural=())
+        loaded = read_graph(edges, nodes, asked, memory_limit=memory_limit)
+        pending = () if describe else structural_names(reading.structural, loaded.schema)
     with timings.phase("checking"), progress_bar("Checking the graph"):
         summary = summarise_graph(loaded.graph)
         plan = make_plan(estimator, loaded.graph, memory_limit, more_columns=structural_width(pending))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import tempfile
@@ -13,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nodejepa.errors import ConfigError, NodeJEPAError
+from nodejepa.errors import Advice, ConfigError, NodeJEPAError, Setting
 from nodejepa.io.embeddings import check_ending
 from nodejepa.io.files_in import refuse_replacing
+from nodejepa.owngraph.outputs import output_owned
 from nodejepa.progress import progress_bar
 from nodejepa.training.run import Run
 
-MANIFEST_FORMAT = "nodejepa embeddings"
-
+_OUT, _FORCE = Setting("out"), Setting("force", True)
 _HASHED_AT_ONCE = 1 << 24
 
 
@@ -70,7 +69,8 @@ class Places:
             if path.is_dir():
                 raise ConfigError("the output is a folder", where=str(path), fix="Name a file.")
         if self.run.exists() and not self.run.is_dir():
-            raise ConfigError("the run folder is a file", where=str(self.run), fix="Choose another --run.")
+            fix = Advice("Choose another ", Setting("run"), ".")
+            raise ConfigError("the run folder is a file", where=str(self.run), fix=fix)
         for folder in dict.fromkeys((self.embeddings.parent, self.run)):
             _check_writable(folder)
         there = [str(path) for path in self.written if path.exists()]
@@ -80,20 +80,46 @@ class Places:
             raise ConfigError(
                 f"there is no run to go on with, but {', '.join(there)} exist",
                 where=str(self.run),
-                fix="Choose another --out, or replace them with --force.",
+                fix=Advice("Choose another ", _OUT, ", or replace them with ", _FORCE, "."),
             )
         there += [str(self.run)] if self.begun else []
         if there:
             raise ConfigError(
                 f"{', '.join(there)} exist{'s' if len(there) == 1 else ''}",
-                fix="Go on with --resume, replace them with --force, or choose another --out.",
+                fix=Advice(
+                    "Go on with ",
+                    Setting("resume", True),
+                    ", replace them with ",
+                    _FORCE,
+                    ", or choose another ",
+                    _OUT,
+                    ".",
+                ),
             )
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """Hold all of it; a second process is refused."""
-        with Run(self.run).owned(".embed-graph.lock"):
+        """Hold all of it, the run and the files beside ``out``; a second process is refused."""
+        with Run(self.run).owned(".embed-graph.lock"), output_owned(self.embeddings):
             yield
+
+    def state(self) -> list[tuple[int, ...] | None]:
+        """What stands in the places of the outputs, to be recognised later."""
+        return [_state(path) for path in self.written]
+
+    def require_unchanged(self, before: list[tuple[int, ...] | None]) -> None:
+        """Refuse to replace what came while we were at work."""
+        for path, then in zip(self.written, before, strict=True):
+            if _state(path) != then:
+                raise ConfigError(
+                    "somebody else has written the output in the meantime",
+                    where=str(path),
+                    fix=Advice(
+                        "The trained model is kept: move the file away and go on with ",
+                        Setting("resume", True),
+                        ".",
+                    ),
+                )
 
     def begin(self, *, force: bool) -> None:
         """Clear away what killed processes left half-written and, if asked, the run itself."""
@@ -126,50 +152,21 @@ class Places:
             raise NodeJEPAError(
                 f"the embeddings need about {needed / 1e9:,.2f} GB and {free / 1e9:,.2f} GB are free",
                 where=str(self.embeddings.parent),
-                fix="Make room, choose another disk with --out, or lower encoder.hidden.",
+                fix=Advice("Make room, choose another disk with ", _OUT, ", or lower encoder.hidden."),
             )
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def input_files(*given: Any) -> list[Path]:
     """Those of the given sources that are files; the others are tables in memory."""
     return [Path(source) for source in given if isinstance(source, str | os.PathLike)]
-
-
-def refuse_losing(out: Path, *, force: bool, manifest_only: bool = False) -> None:
-    """Refuse to write embeddings over others, whose manifest and report would then tell of what is gone.
-
-    Args:
-        out: where embeddings will be written.
-        force: whether that was asked for.
-        manifest_only: embeddings that no manifest tells of may be replaced without asking.
-    """
-    told = _manifest_of(out)
-    if force or not out.exists() or (manifest_only and told is None):
-        return
-    raise ConfigError(
-        f"{out} exists" + (f", and {told} tells how its embeddings were made" if told else ""),
-        fix="Choose another --out, or replace it with --force.",
-    )
-
-
-def drop_manifest(out: Path) -> None:
-    """Take away manifest and report of embeddings that are about to be replaced by others."""
-    manifest = _manifest_of(out)
-    if manifest is not None:
-        manifest.unlink()
-        out.with_suffix(".html").unlink(missing_ok=True)
-
-
-def _manifest_of(out: Path) -> Path | None:
-    path = out.with_suffix(".json")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
-        return None
-    described = content.get("embeddings")
-    return path if isinstance(described, dict) and described.get("file") == out.name else None
 
 
 def sha256_of(path: Path) -> str:

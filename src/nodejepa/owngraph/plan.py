@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from nodejepa.config import flatten, override
-from nodejepa.errors import ConfigError
+from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.graph import Graph
-from nodejepa.io.files_in import existing_file, file_format
+from nodejepa.memory import Room, gigabytes
 from nodejepa.methods import make_estimator
 from nodejepa.methods.budget import Budget, Workload, estimate, measured_speed
 from nodejepa.methods.estimator import Estimator
-from nodejepa.owngraph.memory import available_bytes, resident_bytes
 from nodejepa.progress import in_words
 
 LONG_SECONDS = 2 * 3600.0
@@ -25,14 +22,17 @@ _MOST_PROPOSALS = 3
 
 @dataclass(frozen=True)
 class Proposal:
-    """Other settings, as options of the command, and what they take."""
+    """Another method, other settings or both, and what they take."""
 
-    options: str
+    options: tuple[Setting, ...]
     peak_bytes: int
     seconds: float
 
-    def __str__(self) -> str:
-        return f"{self.options} (about {gigabytes(self.peak_bytes)}, {in_words(self.seconds)})"
+    @property
+    def words(self) -> Advice:
+        """The proposal for people."""
+        spaced = [part for option in self.options for part in (option, " ")]
+        return Advice(*spaced, f"(about {gigabytes(self.peak_bytes)}, {in_words(self.seconds)})")
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,17 @@ class Plan:
         """Whether a person should hear of faster settings first."""
         return self.seconds > LONG_SECONDS
 
+    @property
+    def proposed(self) -> Advice:
+        """All proposals, for people."""
+        return Advice(*[part for p in self.proposals for part in ("; ", p.words)][1:])
+
     def require_fit(self) -> None:
         """Refuse to start what cannot end."""
         if self.fits:
             return
         way_out = (
-            "These fit: " + "; ".join(map(str, self.proposals)) + "."
+            Advice("These fit: ", self.proposed, ".")
             if self.proposals
             else "No smaller settings fit either: use a machine with more memory, or a smaller graph."
         )
@@ -72,7 +77,7 @@ class Plan:
             f"{self.method} needs about {gigabytes(self.peak_bytes)} of memory and "
             f"{gigabytes(self.limit_bytes)} {'were allowed' if self.limit_given else 'are available'}",
             where="memory plan",
-            fix=f"{way_out} If you know better, raise --memory-limit.",
+            fix=Advice(way_out, " If you know better, raise ", Setting("memory_limit"), "."),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,7 +89,11 @@ class Plan:
             "memory_limit_bytes": self.limit_bytes,
             "fits": self.fits,
             "proposals": [
-                {"options": p.options, "peak_bytes": p.peak_bytes, "seconds": round(p.seconds, 1)}
+                {
+                    **{o.name: o.value for o in p.options},
+                    "peak_bytes": p.peak_bytes,
+                    "seconds": round(p.seconds, 1),
+                }
                 for p in self.proposals
             ],
         }
@@ -101,8 +110,8 @@ def make_plan(
         memory_limit: gigabytes that the process may take; what is available if not given.
         more_columns: features that the graph will have but does not have yet.
     """
-    held = resident_bytes()
-    limit = _limit_bytes(held, memory_limit)
+    room = Room.of(memory_limit)
+    held, limit = room.held, room.limit
     work, speed = Workload.of(graph), measured_speed()
     work = replace(
         work,
@@ -126,50 +135,19 @@ def make_plan(
     return replace(plan, proposals=tuple(proposals[:_MOST_PROPOSALS]))
 
 
-def refuse_unreadable(files: Mapping[str, Path], memory_limit: float | None = None) -> None:
-    """Refuse files that could not even be read within the memory there is."""
-    held = resident_bytes()
-    limit = _limit_bytes(held, memory_limit)
-    for role, path in files.items():
-        needed = held + reading_bytes(existing_file(path, role))
-        if needed > limit:
-            raise ConfigError(
-                f"reading the file needs about {gigabytes(needed)} of memory and {gigabytes(limit)} "
-                f"{'are available' if memory_limit is None else 'were allowed'}",
-                where=str(path),
-                fix="Use a machine with more memory or a smaller graph. If you know better, raise "
-                "--memory-limit.",
-            )
-
-
-def reading_bytes(path: Path) -> int:
-    """Peak memory of reading a file, by its size; the factors were measured on 1 and 4 million edges."""
-    kind, compression = file_format(path)
-    factor = 4 if kind == "text" else 8
-    return path.stat().st_size * factor * (5 if compression else 1)
-
-
-def _limit_bytes(held: int, memory_limit: float | None) -> int:
-    if memory_limit is None:
-        return held + available_bytes()
-    if not memory_limit > 0:
-        raise ConfigError(f"the memory limit is {memory_limit} GB", fix="Give a positive number.")
-    return int(memory_limit * 1e9)
-
-
-def _alternatives(estimator: Estimator) -> list[tuple[str, str, Any]]:
+def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, Any]]:
     """Options, method and settings of everything smaller, the mildest change first."""
-    found: list[tuple[str, str, Any]] = []
+    found: list[tuple[tuple[Setting, ...], str, Any]] = []
     epochs = estimator.config.training.epochs
     lighter = make_estimator(_LIGHTER_METHOD, overrides={"training.epochs": epochs})
     configs = {_LIGHTER_METHOD: lighter.config} | {estimator.name: estimator.config}
     for width in (None, *_WIDTHS):
         for name, config in configs.items():
             changes = {} if width is None else _narrower(config, width)
-            options = [f"--method {name}"] if name != estimator.name else []
-            options += [f"--set {setting}={value}" for setting, value in changes.items()]
+            options = [Setting("method", name)] if name != estimator.name else []
+            options += [Setting("settings", changes)] if changes else []
             if options and (changes or width is None):
-                found.append((" ".join(options), name, override(config, changes)))
+                found.append((tuple(options), name, override(config, changes)))
     return found
 
 
@@ -177,8 +155,3 @@ def _narrower(config: Any, width: int) -> dict[str, int]:
     flat = flatten(config)
     wide = ("encoder.hidden", "encoder.out_dim", "predictor.hidden")
     return {name: width for name in wide if isinstance(flat.get(name), int) and flat[name] > width}
-
-
-def gigabytes(count: float) -> str:
-    """``1.8 GB``."""
-    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"

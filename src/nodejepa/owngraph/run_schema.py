@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from nodejepa.errors import CheckpointError, DataError
 from nodejepa.files import write_json
-from nodejepa.io import FeatureSchema
+from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions
 
 _FORMAT = "nodejepa run schema"
 _VERSION = 1
+_ASKED = ("source", "target", "weight", "id_column")
 FILE = "schema.json"
 
 
@@ -28,6 +29,18 @@ class RunSchema:
     target: str | None = None
     weight: str | Literal[False] | None = None  # False: no weights, whatever columns there are
     id_column: str | None = None
+
+    @classmethod
+    def of(cls, loaded: LoadedGraph, reading: ReadingOptions) -> RunSchema:
+        """How this graph was read."""
+        graph, asked = loaded.graph, (getattr(reading, name) for name in _ASKED)
+        return cls(loaded.schema, graph.directed, graph.is_weighted, *asked)
+
+    def completed(self, reading: ReadingOptions, *, with_nodes: bool) -> ReadingOptions:
+        """The options with the run's columns where they name none, and its direction of edges."""
+        names = _ASKED if with_nodes else _ASKED[:3]
+        told = {name: getattr(self, name) for name in names if getattr(reading, name) is None}
+        return replace(reading, directed=self.directed, **told)
 
     def save(self, run: Path) -> None:
         """Write ``schema.json`` into the run folder."""
@@ -65,7 +78,7 @@ class RunSchema:
             raise _damaged(path, str(error)) from None
 
     def _content(self) -> dict[str, Any]:
-        names = ("directed", "weighted", "source", "target", "weight", "id_column")
+        names = ("directed", "weighted", *_ASKED)
         return {name: getattr(self, name) for name in names} | {"features": self.features.to_dict()}
 
     def summary(self) -> dict[str, Any]:

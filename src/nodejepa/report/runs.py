@@ -43,7 +43,7 @@ def run_chapter(folder: Path, *, dataset: str | None = None, data_root: Path | N
     elif data is None:
         words = (
             "No map of the embeddings: the graph of this run is not among the named graphs at the data root. "
-            "Name it with --dataset, or its folder with --data-root."
+            "Name it, or the folder of its data."
         )
         sections += [*_last_watch(history), Text((words,))]
     sections.append(Facts("The run", _overview(facts, history)))
@@ -93,7 +93,7 @@ def _read(run: Run) -> tuple[dict[str, Any], History]:
         raise CheckpointError(
             "the settings name no method and seed, so this is no run of nodejepa",
             where=str(run.folder),
-            fix="Name a folder that nodejepa pretrain --out made.",
+            fix="Name a folder that nodejepa pretrain made.",
         )
     return facts, history
 

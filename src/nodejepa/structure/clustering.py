@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from nodejepa.compiled import compiled
 from nodejepa.graph import Graph
 from nodejepa.structure.undirected import undirected_adjacency
 
@@ -28,7 +28,7 @@ def local_clustering(graph: Graph) -> npt.NDArray[np.float64]:
     return coefficient
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _count_triangles(indptr: IntArray, indices: IntArray) -> npt.NDArray[np.int64]:
     """Triangles through each node, every one found once.
 

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nodejepa.errors import CheckpointError, ConfigError, NodeJEPAError, TrainingError
+from nodejepa.errors import Advice, CheckpointError, ConfigError, NodeJEPAError, Setting, TrainingError
 from nodejepa.files import write_json, write_text
 from nodejepa.locks import lock_file
 from nodejepa.training.checkpoint import load_tensors, save_tensors
@@ -91,7 +91,9 @@ class Run:
             raise TrainingError(
                 "the folder already holds a run",
                 where=str(self.folder),
-                fix="Resume it (resume=True, --resume), delete the folder or choose another one.",
+                fix=Advice(
+                    "Resume it (", Setting("resume", True), "), delete the folder or choose another one."
+                ),
             )
         if begun:
             before = self.read_config()

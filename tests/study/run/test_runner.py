@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -14,8 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nodejepa.cli import main
 from nodejepa.data import load_dataset
-from nodejepa.errors import ConfigError, DataError
+from nodejepa.errors import ConfigError, DataError, NodeJEPAError
 from nodejepa.study.run.cell import Cell, Kind
 from nodejepa.study.run.encoder_store import encoder_folder
 from nodejepa.study.run.estimate import Remaining
@@ -24,7 +26,7 @@ from nodejepa.study.run.processes import Folders, Workers
 from nodejepa.study.run.records import append_record, read_records
 from nodejepa.study.run.runner import NO_DATA, Worklist, make_worklist, run_study
 from nodejepa.study.run.scoring import score_method
-from nodejepa.study.run.spec import StudySpec
+from nodejepa.study.run.spec import StudySpec, load_spec
 from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, cell_record, claim_path, work
 
 pytestmark = pytest.mark.slow
@@ -115,6 +117,48 @@ def test_a_failure_is_recorded_kept_apart_and_retried_on_demand(folders: Folders
     assert make_worklist(study(bad, RAW), folders).cells == ()
     assert make_worklist(study(bad, RAW), folders, retry_failed=True).cells == (bad,)
     assert measure(bad, folders, retry_failed=True) == FAILED
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        MemoryError(),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 7 bytes."),
+    ],
+)
+def test_what_failed_for_the_machines_sake_is_tried_again_by_itself(folders, monkeypatch, error) -> None:
+    def fail(*_):
+        raise NodeJEPAError("cannot write") from error
+
+    with monkeypatch.context() as patch:
+        patch.setattr("nodejepa.study.run.measure.measure", fail)
+        assert measure(RAW, folders) == FAILED
+    worklist = make_worklist(study(RAW), folders)
+    assert (worklist.cells, worklist.measured, worklist.failed) == ((RAW,), 0, 0)
+    assert measure(RAW, folders) == MEASURED
+    assert make_worklist(study(RAW), folders).measured == 1
+
+
+def test_a_killed_worker_is_tried_again_and_a_crashed_one_is_not(folders, monkeypatch) -> None:
+    for ending, again in ((signal.SIGKILL, True), (signal.SIGSEGV, False)):
+        cell = replace(RAW, seed=int(ending))
+        monkeypatch.setattr("nodejepa.study.run.processes.Workers.measure", lambda *_, e=ending: (-e, ""))
+        assert run_study(make_worklist(study(cell), folders), folders).failed == 1
+        assert make_worklist(study(cell), folders).cells == ((cell,) if again else ())
+
+
+def test_cells_that_stay_failed_are_told_of_and_the_command_does_not_end_well(tmp_path, capsys) -> None:
+    spec = tmp_path / "mine.toml"
+    grid = '[[grid]]\nmethods = ["raw"]\npreset = "default"\ndatasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1"\n'
+    spec.write_text(f'summary = "one floor"\nkind = "probe"\n{grid}')
+    (cell,) = load_spec(spec).cells
+    append_record(tmp_path / "mine", cell_record(cell, "failed", reason="ValueError: it always does"))
+    for options, code, said in (([], 2, "0 failed, 1 had failed before"), (["--retry-failed"], 0, "1 cell")):
+        with pytest.raises(SystemExit) as left:
+            main(["study", "run", str(spec), *options])
+        assert left.value.code == code
+        assert said in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_bug_in_a_cell_is_a_failed_cell(folders: Folders) -> None:

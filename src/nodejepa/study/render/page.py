@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from nodejepa.errors import NodeJEPAError
+from nodejepa.errors import Advice, NodeJEPAError, Setting
 from nodejepa.progress import progress_bar
 from nodejepa.report import Chapter, Report, footer
 from nodejepa.report.runs import is_run_folder, run_chapter
@@ -32,13 +32,13 @@ def build_report(
                 if folder.is_dir()
                 else "there is no such folder",
                 where=str(folder),
-                fix="Name a folder with model.safetensors or config.json (nodejepa pretrain --out) or with "
+                fix="Name a folder with model.safetensors or config.json (nodejepa pretrain) or with "
                 "records.jsonl (nodejepa study run).",
             )
     if dataset is not None and not any(is_run_folder(folder) for folder in folders):
         raise NodeJEPAError(
             f"a graph is named ({dataset}), but there is no run whose embeddings a map could show",
-            fix="Leave --dataset out, or name a run folder as well.",
+            fix=Advice("Leave ", Setting("dataset"), " out, or name a run folder as well."),
         )
     chapters: list[Chapter] = []
     with progress_bar("Report", total=len(folders)) as advance:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +82,19 @@ def append_record(folder: str | Path, record: Mapping[str, Any]) -> None:
         ) from None
 
 
-def finished(records: Iterable[Mapping[str, Any]], *, retry_failed: bool = False) -> set[str]:
-    """Keys of the cells that need no further work. ``not run`` is tried again whenever asked."""
-    done = ("done",) if retry_failed else ("done", "failed")
-    return {str(record.get("key")) for record in records if record.get("status") in done}
+def finished(records: Sequence[Mapping[str, Any]], *, retry_failed: bool = False) -> set[str]:
+    """Keys of the cells that need no further work.
+
+    ``not run`` is tried again whenever asked, and so is what failed for want of memory, disk or a machine.
+    """
+    done = [record for record in records if _is_done(record)]
+    return {str(record.get("key")) for record in done} | (set() if retry_failed else left_failed(records))
+
+
+def left_failed(records: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Keys of the cells that failed by themselves: measured again, they would fail again."""
+    own = (r for r in records if r.get("status") == "failed" and r.get("machine") is not True)
+    return {str(record.get("key")) for record in own}
 
 
 def _is_done(record: Mapping[str, Any]) -> bool:

@@ -10,16 +10,17 @@ from concurrent.futures import as_completed
 from dataclasses import dataclass
 
 from nodejepa.data.catalogue import CATALOGUE, load_dataset
-from nodejepa.errors import ConfigError, DataError
+from nodejepa.errors import Advice, ConfigError, DataError, Setting
 from nodejepa.progress import announce_duration, in_words, progress_bar
 from nodejepa.study.run.cell import Cell
 from nodejepa.study.run.estimate import Forecast, Remaining
 from nodejepa.study.run.processes import Folders, Workers, pool_of
-from nodejepa.study.run.records import append_record, finished, read_records
+from nodejepa.study.run.records import append_record, finished, left_failed, read_records
 from nodejepa.study.run.spec import StudySpec
 from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, cell_record, keep_failure
 
 _ENDED_BY_SOMEBODY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # no fault of the cell: left for later
+_ENDED_BY_THE_SYSTEM = (signal.SIGKILL, signal.SIGBUS, signal.SIGXCPU)  # nor here: tried again
 _QUIET_LOAD = 0.5  # processes at work on average; above it somebody else is one of them
 NO_DATA = "not run here: data not available offline"
 
@@ -31,6 +32,7 @@ class Worklist:
     cells: tuple[Cell, ...]
     seconds: tuple[float, ...]
     measured: int  # cells of the study that need nothing
+    failed: int = 0  # those that failed before and are not tried again
 
 
 @dataclass
@@ -56,7 +58,13 @@ def make_worklist(
     left = tuple(cell for cell in spec.cells if cell.key not in done and wanted(cell))
     forecast = Forecast(records, folders.runs)
     seconds = tuple(forecast.seconds(cell) for cell in left)
-    return Worklist(left, seconds, sum(cell.key in done for cell in spec.cells))
+    failed = left_failed(records) & done
+    return Worklist(
+        left,
+        seconds,
+        sum(cell.key in done - failed for cell in spec.cells),
+        sum(cell.key in failed and wanted(cell) for cell in spec.cells),
+    )
 
 
 def run_study(
@@ -108,7 +116,11 @@ def check_run(work: Worklist, folders: Folders, jobs: int) -> None:
         raise DataError(
             "there is no such folder of data",
             where=str(folders.data_root),
-            fix="Correct --data-root; create the folder if graphs are to be downloaded into it.",
+            fix=Advice(
+                "Correct ",
+                Setting("data_root"),
+                "; create the folder if graphs are to be downloaded into it.",
+            ),
         )
     if not 1 <= jobs <= 4 * _cores():
         raise ConfigError(f"jobs is {jobs}", fix=f"Use 1 to {4 * _cores()}.")
@@ -140,9 +152,8 @@ def _make_folders(folders: Folders) -> None:
         except OSError as error:
             why = error.strerror
         if why:
-            raise ConfigError(
-                f"cannot write there: {why}", where=str(folder), fix="Name another with --out or --runs."
-            )
+            fix = Advice("Name another with ", Setting("out"), " or ", Setting("runs"), ".")
+            raise ConfigError(f"cannot write there: {why}", where=str(folder), fix=fix)
 
 
 def _with_data(
@@ -176,7 +187,9 @@ def _count(outcome: Outcome, cell: Cell, code: int, said: str, folders: Folders)
         if code != FAILED:  # it did not live to say so itself
             how = f"signal {-code}: out of memory?" if code < 0 else f"exit code {code}{_error_name(said)}"
             keep_failure(folders.runs, cell, said or f"The process ended with {how} without a word.\n")
-            append_record(folders.out, cell_record(cell, "failed", reason=f"the process ended with {how}"))
+            blame = {"machine": True} if -code in _ENDED_BY_THE_SYSTEM else {}
+            reason = f"the process ended with {how}"
+            append_record(folders.out, cell_record(cell, "failed", reason=reason, **blame))
 
 
 def _error_name(said: str) -> str:

@@ -13,7 +13,7 @@ import torch
 from nodejepa.config import to_dict
 from nodejepa.data import Dataset
 from nodejepa.diagnostics import Diagnostics, diagnose
-from nodejepa.errors import EvaluationError
+from nodejepa.errors import Advice, EvaluationError, Setting
 from nodejepa.evaluation import ProbeResult, linear_probe
 from nodejepa.evaluation.probe import ProbeMode
 from nodejepa.graph import Graph
@@ -155,7 +155,11 @@ def score_run(
         raise EvaluationError(
             f"the model was trained with labels that are test labels of other splits: a {estimator.name}",
             where=str(folder),
-            fix=f"Let every split train its own: nodejepa probe {dataset.name} --method {estimator.name}.",
+            fix=Advice(
+                f"Let every split train its own: nodejepa probe {dataset.name} ",
+                Setting("method", estimator.name),
+                ".",
+            ),
         )
     embeddings = estimator.transform(dataset.graph)
     seconds = time.perf_counter() - started

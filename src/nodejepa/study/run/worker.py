@@ -6,6 +6,7 @@ and writes the record itself, so neither a second runner nor the death of the fi
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import sys
@@ -16,10 +17,12 @@ from typing import Any
 from nodejepa.errors import NodeJEPAError
 from nodejepa.files import write_text
 from nodejepa.locks import lock_file
+from nodejepa.memory import ran_out
 from nodejepa.study.run.cell import Cell
 from nodejepa.study.run.records import Record, append_record, finished, read_records
 
 MEASURED, FAILED, TAKEN = 0, 3, 4  # exit codes
+_PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ESTALE)
 
 
 def work(cell: Cell, out: Path, runs: Path, data_root: Path | None, *, retry_failed: bool) -> int:
@@ -38,7 +41,8 @@ def work(cell: Cell, out: Path, runs: Path, data_root: Path | None, *, retry_fai
             found = measure(cell, runs, data_root)
         except Exception as error:
             keep_failure(runs, cell, traceback.format_exc())
-            append_record(out, cell_record(cell, "failed", reason=_reason(error)))
+            blame = {"machine": True} if _is_of_the_machine(error) else {}
+            append_record(out, cell_record(cell, "failed", reason=_reason(error), **blame))
             return FAILED
         append_record(out, cell_record(cell, "done", **found))
         return MEASURED
@@ -67,6 +71,15 @@ def cell_record(cell: Cell, status: str, **found: Any) -> Record:
 def _reason(error: Exception) -> str:
     """Without ``where``: records are committed, and it may be a path of this machine."""
     return error.what if isinstance(error, NodeJEPAError) else f"{type(error).__name__}: {error}"
+
+
+def _is_of_the_machine(error: BaseException | None) -> bool:
+    """Whether the next attempt may well succeed: no space, no memory, too many open files."""
+    if ran_out(error):
+        return True
+    while error is not None and not (isinstance(error, OSError) and error.errno in _PASSING):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def main() -> int:

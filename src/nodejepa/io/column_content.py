@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nodejepa.errors import GraphError
+from nodejepa.errors import Advice, GraphError, Setting
 
 Kind: TypeAlias = Literal["numeric", "boolean", "time", "vector", "words", "empty"]
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -23,10 +23,11 @@ _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT
 _COMMA_NUMBER = r"^[+-]?\d+(,\d+)?([eE][+-]?\d+)?$"
 _THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})*$"
 _GROUPED = r"^[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?$"
+_IGNORE = Setting("ignore", "")
 _MOSTLY = 0.9  # from this share of numbers on, a cell that is none is taken for a mistake
 
 
-class Cells(NamedTuple):
+class ColumnContent(NamedTuple):
     """A column and what it holds: ``numbers`` for every kind but words, which have ``words``.
 
     ``guess`` says how the numbers were understood where they could be understood in another way.
@@ -41,43 +42,45 @@ class Cells(NamedTuple):
 _NONE = np.zeros((0, 0))
 
 
-def interpret(values: pa.ChunkedArray, typed: bool, where: str) -> Cells:
+def interpret(values: pa.ChunkedArray, typed: bool, where: str) -> ColumnContent:
     """What a column holds, decided from all of it."""
     if not typed:
         return _interpret_text(untyped_words(values), where)
     values = undecorated(values)
     kind = values.type
     if pa.types.is_null(kind) or values.null_count == len(values):
-        return Cells("empty", _NONE)
+        return ColumnContent("empty", _NONE)
     if pa.types.is_boolean(kind):
-        return Cells("boolean", _column(values.cast(pa.int8())))
+        return ColumnContent("boolean", _column(values.cast(pa.int8())))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return Cells("numeric", _column(values))
+        return ColumnContent("numeric", _column(values))
     if pa.types.is_decimal(kind):
-        return Cells("numeric", _column(values.cast(pa.float64())))
+        return ColumnContent("numeric", _column(values.cast(pa.float64())))
     if pa.types.is_temporal(kind):
-        return Cells("time", _moments(values, where))
+        return ColumnContent("time", _moments(values, where))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         rows = _vectors(values, where)
-        return Cells("vector", rows) if rows.shape[1] else Cells("empty", _NONE)
+        return ColumnContent("vector", rows) if rows.shape[1] else ColumnContent("empty", _NONE)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
-        return Cells("words", _NONE, values.cast(pa.large_string()))
+        return ColumnContent("words", _NONE, values.cast(pa.large_string()))
     raise GraphError(
         f"{kind} values cannot become features",
         where=where,
-        fix="Leave the column out with ignore=, or store numbers, words, dates or lists of numbers.",
+        fix=Advice(
+            "Leave the column out with ", _IGNORE, ", or store numbers, words, dates or lists of numbers."
+        ),
     )
 
 
-def expect(kind: Kind, values: pa.ChunkedArray, typed: bool, where: str) -> Cells:
+def expect(kind: Kind, values: pa.ChunkedArray, typed: bool, where: str) -> ColumnContent:
     """The column as the kind it must be, or an error that says what it is instead."""
     if not typed and kind == "words":
-        return Cells("words", _NONE, untyped_words(values))
-    cells = interpret(values, typed, where)
-    if cells.kind == "empty" or (cells.kind == kind):
-        return cells
+        return ColumnContent("words", _NONE, untyped_words(values))
+    content = interpret(values, typed, where)
+    if content.kind == "empty" or (content.kind == kind):
+        return content
     raise GraphError(
-        f"the column holds {_SHOWN[cells.kind]} where {_SHOWN[kind]} are expected",
+        f"the column holds {_SHOWN[content.kind]} where {_SHOWN[kind]} are expected",
         where=where,
         fix="Store it as in the table the features were fitted on.",
     )
@@ -94,33 +97,37 @@ _SHOWN: dict[Kind, str] = {
 
 
 def untyped_words(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Cells of a text file without the spaces around them; what says "missing" is missing."""
+    """ColumnContent of a text file without the spaces around them; what says "missing" is missing."""
     words = pc.utf8_trim(values.cast(pa.large_string()), " \t")
     empty = pc.is_in(words, value_set=pa.array(MISSING, type=pa.large_string()))
     return pc.if_else(empty, pa.scalar(None, type=pa.large_string()), words)
 
 
-def _interpret_text(words: pa.ChunkedArray, where: str) -> Cells:
+def _interpret_text(words: pa.ChunkedArray, where: str) -> ColumnContent:
     if words.null_count == len(words):
-        return Cells("empty", _NONE)
+        return ColumnContent("empty", _NONE)
     try:
-        return Cells("numeric", _column(words.cast(pa.float64())))
+        return ColumnContent("numeric", _column(words.cast(pa.float64())))
     except pa.ArrowInvalid:
         pass
     lower = pc.utf8_lower(words)
     truth = pa.array(["true", "false", None], type=pa.large_string())
     if pc.all(pc.is_in(lower, value_set=truth)).as_py():
-        return Cells("boolean", _column(pc.equal(lower, "true").cast(pa.int8())))
+        return ColumnContent("boolean", _column(pc.equal(lower, "true").cast(pa.int8())))
     numeric = pc.fill_null(pc.match_substring_regex(words, _NUMBER), True)
     bad = len(words) - int(pc.sum(numeric).as_py())
     if bad == 0:
-        return Cells("numeric", _column(pc.utf8_ltrim(words, "+").cast(pa.float64())))
+        return ColumnContent("numeric", _column(pc.utf8_ltrim(words, "+").cast(pa.float64())))
     if bad <= (1 - _MOSTLY) * (len(words) - words.null_count):
         row = int(pc.index(numeric, False).as_py())
         raise GraphError(
             f"row {row + 1} is {words[row].as_py()[:60]!r} in a column of numbers ({bad} such)",
             where=where,
-            fix="Correct or empty the cell, or leave the column out with ignore=; rows are counted from 1.",
+            fix=Advice(
+                "Correct or empty the cell, or leave the column out with ",
+                _IGNORE,
+                "; rows are counted from 1.",
+            ),
         )
     if pc.all(pc.match_substring_regex(words, _COMMA_NUMBER)).as_py():
         return _decimal_commas(words, where)
@@ -132,13 +139,13 @@ def _interpret_text(words: pa.ChunkedArray, where: str) -> Cells:
         )
     for zone in (None, "UTC"):
         try:
-            return Cells("time", _moments(words.cast(pa.timestamp("us", tz=zone)), where))
+            return ColumnContent("time", _moments(words.cast(pa.timestamp("us", tz=zone)), where))
         except pa.ArrowInvalid:
             continue
-    return Cells("words", _NONE, words)
+    return ColumnContent("words", _NONE, words)
 
 
-def _decimal_commas(words: pa.ChunkedArray, where: str) -> Cells:
+def _decimal_commas(words: pa.ChunkedArray, where: str) -> ColumnContent:
     """``3,14`` as spreadsheets of half the world write it; ``3,140`` alone could be either."""
     if pc.all(pc.match_substring_regex(words, _THOUSANDS)).as_py():
         raise GraphError(
@@ -148,7 +155,7 @@ def _decimal_commas(words: pa.ChunkedArray, where: str) -> Cells:
             fix="Write numbers with a decimal point and nothing between thousands.",
         )
     points = pc.utf8_ltrim(pc.replace_substring(words, ",", "."), "+")
-    return Cells(
+    return ColumnContent(
         "numeric", _column(points.cast(pa.float64())), guess="commas are taken for decimal points (guessed)"
     )
 
@@ -188,7 +195,7 @@ def _moments(values: pa.ChunkedArray, where: str) -> Numbers:
     raise GraphError(
         f"{kind} values cannot become numbers",
         where=where,
-        fix="Store seconds, or leave it out with ignore=.",
+        fix=Advice("Store seconds, or leave it out with ", _IGNORE, "."),
     )
 
 
@@ -196,9 +203,8 @@ def _vectors(values: pa.ChunkedArray, where: str) -> Numbers:
     """Lists of one length as rows; a missing list is a row of NaN."""
     inner: Any = values.type.value_type
     if not (pa.types.is_integer(inner) or pa.types.is_floating(inner) or pa.types.is_boolean(inner)):
-        raise GraphError(
-            f"lists of {inner} cannot become features", where=where, fix="Leave the column out with ignore=."
-        )
+        fix = Advice("Leave the column out with ", _IGNORE, ".")
+        raise GraphError(f"lists of {inner} cannot become features", where=where, fix=fix)
     lengths = pc.list_value_length(values)
     width = pc.max(lengths).as_py() or 0
     odd = pc.fill_null(pc.not_equal(lengths, width), False)

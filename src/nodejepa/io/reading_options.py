@@ -1,0 +1,114 @@
+"""``ReadingOptions``: everything a caller may say about how files are read, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+from nodejepa.errors import Advice, ConfigError, Setting
+
+TextPolicy: TypeAlias = Literal["refuse", "hash", "ignore"]
+MissingPolicy: TypeAlias = Literal["fill", "refuse"]
+InfinitePolicy: TypeAlias = Literal["refuse", "missing"]
+UnknownIds: TypeAlias = Literal["add", "drop", "refuse"]
+
+# columns of each structural descriptor, in their order; named here because the package that computes them
+# brings a compiler with it
+STRUCTURAL = {"pagerank": 1, "degree": 1, "clustering": 1, "spectral": 8}
+_CHOICES = {
+    "text": TextPolicy,
+    "missing": MissingPolicy,
+    "infinite": InfinitePolicy,
+    "unknown_ids": UnknownIds,
+}
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How a user's files become a graph.
+
+    Args:
+        source: column of the edges' start; guessed from the names, else the first.
+        target: column of the edges' end; guessed from the names, else the second.
+        weight: column of edge weights; a column named ``weight`` if not told, none if False.
+        id_column: column of the node table that the edges refer to; guessed from the names, else the first.
+        columns: columns of the node table to use as features; all others are ignored.
+        ignore: columns of the node table to leave out.
+        labels: column of the node table with the classes: no feature, returned beside the graph.
+        text: free text is an error (``"refuse"``), hashed (``"hash"``) or left out (``"ignore"``).
+        missing: missing numbers become the mean and a column marks them (``"fill"``), or are an error.
+        infinite: infinite numbers are an error, or count as ``"missing"``.
+        unknown_ids: nodes that only the edges name are added without features (``"add"``), their edges are
+            left out (``"drop"``), or they are an error (``"refuse"``).
+        structural: add structural descriptors to the features, all or those named (``"pagerank"``,
+            ``"degree"``, ``"clustering"``, ``"spectral"``); by default only where there are no others.
+        directed: keep the direction of edges; by default an edge joins both ways.
+        delimiter: of text files; guessed if not given.
+        header: whether text files have one; guessed if not given.
+    """
+
+    source: str | None = None
+    target: str | None = None
+    weight: str | Literal[False] | None = None
+    id_column: str | None = None
+    columns: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    labels: str | None = None
+    text: TextPolicy = "refuse"
+    missing: MissingPolicy = "fill"
+    infinite: InfinitePolicy = "refuse"
+    unknown_ids: UnknownIds = "add"
+    structural: tuple[str, ...] | None = None
+    directed: bool = False
+    delimiter: str | None = None
+    header: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no choice; one name, any list and, for ``structural``, a truth value will do."""
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in get_args(choices):
+                raise ConfigError(
+                    f"{name} is {getattr(self, name)!r}",
+                    where=name,
+                    fix=f"Use one of {', '.join(map(repr, get_args(choices)))}.",
+                )
+        for name in ("columns", "ignore"):
+            object.__setattr__(self, name, _names(getattr(self, name), name))
+        object.__setattr__(self, "structural", _descriptors(self.structural))
+
+    def changed(self, changes: Mapping[str, Any]) -> ReadingOptions:
+        """The same but for the options named, as keyword arguments give them."""
+        known = [field.name for field in fields(self)]
+        for name in changes:
+            if name not in known:
+                raise ConfigError(f"{name!r} is no option of reading", fix=f"There are: {', '.join(known)}.")
+        return replace(self, **changes)
+
+
+def structural_width(names: Iterable[str]) -> int:
+    """Columns of the structural descriptors of these names."""
+    return sum(STRUCTURAL[name] for name in names)
+
+
+def _names(value: Iterable[str] | None, argument: str) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    names = (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(name, str) for name in names):
+        raise ConfigError("column names are text", where=argument, fix='Give a list such as ["age", "city"].')
+    return names
+
+
+def _descriptors(asked: bool | Iterable[str] | None) -> tuple[str, ...] | None:
+    if asked is None or isinstance(asked, bool):
+        return None if asked is None else tuple(STRUCTURAL) if asked else ()
+    names = (asked,) if isinstance(asked, str) else tuple(asked)
+    for name in names:
+        if name not in STRUCTURAL:
+            raise ConfigError(
+                f"there is no structural feature {name!r}",
+                where=Advice(Setting("structural")),
+                fix=f"Choose from {', '.join(STRUCTURAL)}.",
+            )
+    return names

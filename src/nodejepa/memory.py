@@ -1,0 +1,142 @@
+"""How much memory this process may still take: what is free, what its limits and its control group allow."""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from nodejepa.errors import Advice, ConfigError, Setting
+
+_UNLIMITED = 1 << 60  # version 1 writes a huge number where there is no limit
+
+
+def resident_bytes() -> int:
+    """What this process holds now."""
+    return int(psutil.Process().memory_info().rss)
+
+
+def available_bytes(root: Path = Path("/")) -> int:
+    """What it may take beyond that; the smallest of all limits.
+
+    Args:
+        root: where ``proc`` and ``sys`` are mounted.
+    """
+    free = int(psutil.virtual_memory().available)
+    return max(0, min([free, *_group_rooms(root), *_process_rooms()]))
+
+
+@dataclass(frozen=True)
+class Room:
+    """Bytes that the process holds and those it may hold at most; ``given``: a person said so."""
+
+    held: int
+    limit: int
+    given: bool
+
+    @classmethod
+    def of(cls, memory_limit: float | None = None) -> Room:
+        """The room there is within ``memory_limit`` gigabytes; without one: within what is available."""
+        held = resident_bytes()
+        if memory_limit is None:
+            return cls(held, held + available_bytes(), False)
+        if not 0 < memory_limit < 1e9:
+            raise ConfigError(f"the memory limit is {memory_limit} GB", fix="Give a positive number.")
+        return cls(held, int(memory_limit * 1e9), True)
+
+    def __str__(self) -> str:
+        return f"{gigabytes(self.limit)} {'were allowed' if self.given else 'are available'}"
+
+    @property
+    def free(self) -> int:
+        """What may be added to what is held."""
+        return max(0, self.limit - self.held)
+
+    def require(self, needed: int, what: str, where: str) -> None:
+        """Refuse what needs more; only a person can raise the limit."""
+        if needed > self.free:
+            raise ConfigError(
+                f"{what} needs about {gigabytes(self.held + needed)} of memory and {self}",
+                where=where,
+                fix=Advice(
+                    "Use a machine with more memory or a smaller graph. If you know better, raise ",
+                    Setting("memory_limit"),
+                    ".",
+                ),
+            )
+
+
+def ran_out(error: BaseException | None) -> bool:
+    """Whether an exception, or one that it came from, says that there was no memory left."""
+    while error is not None:
+        # PyTorch has no class of its own for it on a CPU
+        if isinstance(error, MemoryError) or "allocate memory" in str(error).lower():
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def gigabytes(count: float) -> str:
+    """``1.8 GB``."""
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"
+
+
+def _process_rooms() -> list[int]:
+    """Room left below the limits of the process itself (``ulimit -v``, ``ulimit -d``)."""
+    info = psutil.Process().memory_info()
+    used = {resource.RLIMIT_AS: int(info.vms), resource.RLIMIT_DATA: int(getattr(info, "data", 0))}
+    limits = ((resource.getrlimit(kind)[0], taken) for kind, taken in used.items())
+    return [limit - taken for limit, taken in limits if limit != resource.RLIM_INFINITY]
+
+
+def _group_rooms(root: Path) -> list[int]:
+    """Room left in each memory control group that this process is in."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    rooms: list[int] = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            mount, limit, usage = root / "sys/fs/cgroup", "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            mount, limit, usage = (
+                root / "sys/fs/cgroup/memory",
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+            )
+        else:
+            continue
+        here = mount / path.lstrip("/")
+        # in a container the path is often that of the host; what is mounted then is the group itself
+        for folder in (here, *here.parents):
+            room = _room(folder, limit, usage)
+            if room is not None:
+                rooms.append(room)
+            if folder == mount:
+                break
+    return rooms
+
+
+def _room(folder: Path, limit: str, usage: str) -> int | None:
+    try:
+        most = (folder / limit).read_text(encoding="utf-8").strip()
+        used = int((folder / usage).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if most == "max" or int(most) >= _UNLIMITED:
+        return None
+    return int(most) - used + _reclaimable(folder)
+
+
+def _reclaimable(folder: Path) -> int:
+    """Cached files count as used and are given up on demand."""
+    try:
+        lines = (folder / "memory.stat").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return 0
+    values = dict(line.split(maxsplit=1) for line in lines if " " in line)
+    return int(values.get("total_inactive_file") or values.get("inactive_file") or 0)

@@ -1,0 +1,82 @@
+"""Where embeddings are about to be written: held by one process, and nothing is lost without asking."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from nodejepa.errors import Advice, ConfigError, Setting
+from nodejepa.locks import lock_file
+
+MANIFEST_FORMAT = "nodejepa embeddings"
+_OUT, _FORCE = Setting("out"), Setting("force", True)
+
+
+@contextmanager
+def output_owned(out: Path) -> Iterator[None]:
+    """Hold the place of the embeddings, whatever folder their model is in."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    path = out.with_name(f".{out.name}.lock")
+    lock = lock_file(path, wait=False)
+    while lock is not None and not _is_at(path, lock):  # the one before us took it away as it ended
+        lock.close()
+        lock = lock_file(path, wait=False)
+    if lock is None:
+        raise ConfigError(
+            "another process is writing the same output",
+            where=str(out),
+            fix=Advice("Wait for it to end or choose another ", _OUT, "."),
+        )
+    with lock:
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _is_at(path: Path, file: IO[bytes]) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+def refuse_losing(out: Path, *, force: bool, manifest_only: bool = False) -> None:
+    """Refuse to write embeddings over others, whose manifest and report would then tell of what is gone.
+
+    Args:
+        out: where embeddings will be written.
+        force: whether that was asked for.
+        manifest_only: embeddings that no manifest tells of may be replaced without asking.
+    """
+    told = _manifest_of(out)
+    if force or not out.exists() or (manifest_only and told is None):
+        return
+    raise ConfigError(
+        f"{out} exists" + (f", and {told} tells how its embeddings were made" if told else ""),
+        fix=Advice("Choose another ", _OUT, ", or replace it with ", _FORCE, "."),
+    )
+
+
+def drop_manifest(out: Path) -> None:
+    """Take away manifest and report of embeddings that are about to be replaced by others."""
+    manifest = _manifest_of(out)
+    if manifest is not None:
+        manifest.unlink()
+        out.with_suffix(".html").unlink(missing_ok=True)
+
+
+def _manifest_of(out: Path) -> Path | None:
+    path = out.with_suffix(".json")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
+        return None
+    described = content.get("embeddings")
+    return path if isinstance(described, dict) and described.get("file") == out.name else None

@@ -1,0 +1,126 @@
+"""Nothing of ours is replaced by something of another kind, or by another process, without being asked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from owngraph_files import QUICK
+
+from nodejepa.errors import ConfigError
+from nodejepa.owngraph import embed_graph
+from nodejepa.owngraph.outputs import output_owned
+
+SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "training.epochs": 1}
+
+
+@pytest.fixture
+def made(files, run):
+    """A finished run: z.parquet, z.json and z.run."""
+    assert run(*files.quick())[0] == 0
+    return files.folder
+
+
+@pytest.mark.parametrize(
+    "victim", ["z.run/model.safetensors", "z.run/config.json", "z.run/history.jsonl", "z.parquet", "z.json"]
+)
+def test_a_report_replaces_pages_only(made, run, victim):
+    before = (made / victim).read_bytes()
+    code, _, err = run("report", made / "z.run", "--out", made / victim)
+    assert code == 2
+    assert "holds something else" in err
+    assert "--force" in err
+    assert (made / victim).read_bytes() == before
+
+
+def test_a_report_replaces_a_report_and_with_force_anything(made, run):
+    (made / "notes.txt").write_text("mine")
+    for out, options, code in (
+        ("page.html", (), 0),
+        ("page.html", (), 0),
+        ("notes.txt", (), 2),
+        ("notes.txt", ("--force",), 0),
+    ):
+        assert run("report", made / "z.run", "--out", made / out, *options)[0] == code
+    assert (made / "notes.txt").read_text().lower().startswith("<!doctype html")
+
+
+@pytest.mark.parametrize(
+    ("to", "victim"),
+    [
+        ("parquet", "z.parquet"),
+        ("parquet", "bare.parquet"),
+        ("parquet", "edges.parquet"),
+        ("csv", "z.run/history.csv"),
+        ("jsonl", "z.run/history.jsonl"),
+        ("npy", "z.npy"),
+    ],
+)
+def test_an_export_replaces_exports_only(made, run, to, victim):
+    (made / "bare.parquet").write_bytes((made / "z.parquet").read_bytes())  # embeddings without a manifest
+    (made / "z.npy").write_text("no array")
+    source = made / "other.npy"
+    np.save(source, np.eye(3, dtype=np.float32))
+    before = (made / victim).read_bytes()
+    code, _, err = run("export", source, "--to", to, "--out", made / victim)
+    assert code == 2, err
+    assert "--force" in err
+    assert (made / victim).read_bytes() == before
+    fresh = made / f"fresh.{to}"
+    for _ in range(2):
+        assert run("export", source, "--to", to, "--out", fresh)[0] == 0
+    assert run("export", source, "--to", to, "--out", made / victim, "--force")[0] == 0
+
+
+def test_embeddings_replace_embeddings_only(tmp_path, run):
+    assert run("pretrain", "digits", "--out", tmp_path / "run", "--method", "patchjepa", *QUICK[:2],
+               "--set", "epochs=1")[0] == 0  # fmt: skip
+    out = tmp_path / "z.parquet"
+    for _ in range(2):
+        assert run("embed", tmp_path / "run", "digits", "--out", out)[0] == 0
+    assert run("export", out, "--to", "parquet", "--out", tmp_path / "vectors.parquet")[0] == 0
+    code, _, err = run("embed", tmp_path / "run", "digits", "--out", tmp_path / "vectors.parquet")
+    assert code == 2
+    assert "holds something else" in err
+
+
+def test_a_second_process_with_the_same_out_is_refused_whatever_its_run(files):
+    holder = (
+        "import sys; from pathlib import Path; from nodejepa.owngraph.outputs import output_owned\n"
+        "with output_owned(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    )
+    out = files.folder / "z.parquet"
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"held\n"
+        with pytest.raises(ConfigError, match="another process is writing the same output"):
+            embed_graph(files.edges, files.nodes, out=out, run=files.folder / "other", settings=SMALL)
+        process.stdin.close()
+    assert not out.exists()
+
+
+def test_what_came_during_the_work_is_not_replaced(files):
+    """Between the first look and the write somebody else, who knows no lock, has put a file there."""
+    out = files.folder / "z.parquet"
+
+    def intrude(_):
+        out.write_text("precious")
+
+    with pytest.raises(ConfigError, match="in the meantime"):
+        embed_graph(files.edges, files.nodes, out=out, settings=SMALL, announce=intrude, report=False)
+    assert out.read_text() == "precious"
+    assert not out.with_suffix(".json").exists()
+    out.unlink()
+    embed_graph(files.edges, files.nodes, out=out, settings=SMALL, resume=True, report=False)
+
+
+def test_a_finished_output_is_seen_also_when_it_came_while_waiting_for_the_lock(files, monkeypatch):
+    out = files.folder / "z.parquet"
+    monkeypatch.setattr(
+        "nodejepa.owngraph.places.output_owned", lambda path: out.write_text("done") and output_owned(path)
+    )
+    with pytest.raises(ConfigError, match=r"z\.parquet exists"):
+        embed_graph(files.edges, files.nodes, out=out, settings=SMALL)
