@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -43,18 +44,22 @@ class LoadedGraph:
     @property
     def notes(self) -> list[str]:
         """What a person should hear: every guess, everything left out."""
-        return self.report.notes
+        return [*self.report.notes, *self.report.warnings]
 
 
 def load_graph(edges: Source, nodes: Source | None = None, **options: Any) -> Graph:
     """The graph in a user's files: ``load_graph("edges.parquet", nodes="nodes.parquet")``.
 
     Also takes what :func:`nodejepa.as_graph` takes: a PyG ``Data``, a NetworkX graph, a SciPy matrix. The
-    options are those of :func:`read_graph`, which returns the labels and an account of the reading as well.
+    options are those of :func:`read_graph`, which returns the labels and an account of the reading as well;
+    here only a column that may give the answer away is warned of.
     """
     if nodes is None and not options and not _is_readable(edges):
         return as_graph(edges)
-    return read_graph(edges, nodes, **options).graph
+    loaded = read_graph(edges, nodes, **options)
+    for warning in loaded.report.warnings:
+        warnings.warn(warning, stacklevel=2)
+    return loaded.graph
 
 
 def read_graph(
@@ -93,7 +98,7 @@ def read_graph(
         elif (
             reading.id_column is not None
             or reading.columns
-            or reading.ignore
+            or reading.drop
             or (labels is not None and node_source is None)
         ):
             raise GraphError(

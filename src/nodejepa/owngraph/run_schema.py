@@ -85,7 +85,10 @@ class RunSchema:
         """What the features are made of, for the manifest."""
         return {
             "width": self.features.width,
-            "columns": [{"name": c.name, "kind": c.kind, "width": c.width} for c in self.features.columns],
+            "columns": [
+                {"name": c.name, "kind": c.kind, "width": c.width, "treatment": c.treatment}
+                for c in self.features.columns
+            ],
             "matrix_width": self.features.matrix_width,
             "structural": self.features.structural,
             "described_by": list(self.features.described_by) if self.features.structural else [],
