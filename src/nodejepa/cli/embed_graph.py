@@ -12,6 +12,7 @@ from rich.text import Text
 
 from nodejepa.cli.catalogue import MethodName, Settings, folder_path
 from nodejepa.cli.reading_options import (
+    Bipartite,
     Delimiter,
     Header,
     IdColumn,
@@ -96,6 +97,7 @@ def embed_graph(
         ),
     ] = "auto",
     unknown_ids: UnknownIds = "add",
+    bipartite: Bipartite = None,
     structural: Structural = None,
     header: Header = None,
     delimiter: Delimiter = None,
@@ -147,6 +149,7 @@ def embed_graph(
         infinite=infinite,
         scale=scale,
         unknown_ids=unknown_ids,
+        bipartite=bipartite,
         structural=structural_choice(structural),
         header=header,
         delimiter=delimiter_choice(delimiter),

@@ -34,6 +34,7 @@ class TextTable:
     names: tuple[str, ...]
     delimiter: str
     skip_lines: int
+    doubtful: bool = False
 
     def read(self, columns: Sequence[str], label: str) -> pa.Table:
         """The named columns as text."""

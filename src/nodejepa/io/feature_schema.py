@@ -8,20 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-import numpy as np
 import pyarrow as pa
-import scipy.sparse as sp
 
 from nodejepa.errors import Advice, DataError, GraphError, Setting
 from nodejepa.files import write_json
 from nodejepa.graph_checks import Features
 from nodejepa.io.column_content import expect, interpret
+from nodejepa.io.encode_columns import encode_column, join_blocks
 from nodejepa.io.feature_columns import (
-    SPARSE_BELOW,
     FeatureColumn,
     Useless,
     count_missing,
-    encode_column,
     fit_column,
     refuse_infinite,
 )
@@ -119,7 +116,7 @@ class FeatureSchema:
         schema = cls(tuple(columns), missing=reading.missing, infinite=reading.infinite)
         for group in schema.groups():
             report.note(f"{group.words}.")
-        return schema, _joined(blocks, table.num_rows)
+        return schema, join_blocks(blocks, table.num_rows)
 
     def apply(self, table: pa.Table, *, typed: bool, where: str, report: ReadReport) -> Features:
         """Encode another table exactly as the one this was fitted on."""
@@ -151,7 +148,7 @@ class FeatureSchema:
                 blocks.append(block)
                 report.feature_columns[column.name] = column.kind
                 advance()
-        return _joined(blocks, table.num_rows)
+        return join_blocks(blocks, table.num_rows)
 
     def check_matrix(self, matrix: Features, where: str) -> None:
         """Refuse a matrix of another width than the one this was fitted on."""
@@ -251,24 +248,6 @@ def _say_missing(
     rest = f"count as {column.missing_is}, {mark}"
     several = f": {{count}} missing values each {rest}"
     report.note_column(column.name, f": {count} missing values {rest}", several, count)
-
-
-def _joined(blocks: list[Any], rows: int) -> Features:
-    """The blocks side by side: sparse if most of it is zero."""
-    if not blocks:
-        return np.zeros((rows, 0), dtype=np.float32)
-    with np.errstate(over="ignore"):  # what float32 cannot hold is refused by the graph, by row and column
-        size = rows * sum(block.shape[1] for block in blocks)
-        filled = sum(block.nnz if sp.issparse(block) else np.count_nonzero(block) for block in blocks)
-        if filled < SPARSE_BELOW * size:
-            return sp.csr_array(sp.hstack(blocks, format="csr"), dtype=np.float32)
-        dense = np.empty((rows, size // rows if rows else 0), dtype=np.float32)
-        start = 0
-        for block in blocks:
-            part = block.toarray() if sp.issparse(block) else block
-            dense[:, start : start + part.shape[1]] = part
-            start += part.shape[1]
-        return dense
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -37,6 +37,7 @@ class ReadReport:
     edge_columns: dict[str, str | None] = field(default_factory=dict)
     id_column: str | None = None
     id_kind: str = "position"
+    kept_apart: bool = False
     edge_rows: int = 0
     node_rows: int = 0
     nodes: int = 0

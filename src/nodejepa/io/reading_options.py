@@ -45,6 +45,9 @@ class ReadingOptions:
         infinite: infinite numbers are an error, or count as ``"missing"``.
         unknown_ids: nodes that only the edges name are added without features (``"add"``), their edges are
             left out (``"drop"``), or they are an error (``"refuse"``).
+        bipartite: the two columns of the edges are of two kinds of nodes, each with ids of its own: a node is
+            called ``column:id`` (True), or both are of the same nodes (False). If not told, columns that are
+            named after two kinds and share numbers are refused.
         structural: add structural descriptors to the features, all or those named (``"pagerank"``,
             ``"degree"``, ``"clustering"``, ``"spectral"``); by default only where there are no others.
         directed: keep the direction of edges; by default an edge joins both ways.
@@ -64,6 +67,7 @@ class ReadingOptions:
     infinite: InfinitePolicy = "refuse"
     scale: Scale = "auto"
     unknown_ids: UnknownIds = "add"
+    bipartite: bool | None = None
     structural: tuple[str, ...] | None = None
     directed: bool = False
     delimiter: str | None = None

@@ -59,7 +59,10 @@ def read_edge_table(table: InputTable, reading: ReadingOptions, report: ReadRepo
     rows = table.read([first, second, *([heavy] if heavy else [])], "Reading edges")
     report.edge_rows = rows.num_rows
     weights = _weights(rows[heavy], table, heavy, report) if heavy else None
-    start, end = (IdColumn(rows[c], table.typed, f"{table.where}, column {c!r}") for c in (first, second))
+    start, end = (
+        IdColumn(rows[c], table.typed, f"{table.where}, column {c!r}", f"{c}:" if reading.bipartite else "")
+        for c in (first, second)
+    )
     return Edges((start, end), None, weights)
 
 
@@ -114,7 +117,9 @@ def read_node_table(
     report.node_rows, report.id_column = rows.num_rows, id_column
     ids = None
     if id_column is not None:
-        ids = IdColumn(rows[id_column], table.typed, f"{table.where}, column {id_column!r}")
+        apart = reading.bipartite and id_column in report.edge_columns.values()
+        place = f"{table.where}, column {id_column!r}"
+        ids = IdColumn(rows[id_column], table.typed, place, f"{id_column}:" if apart else "")
     kept = rows.select([*wanted, *([labels] if labels else [])])
     return Nodes(table.where, table.typed, kept, None, ids)
 

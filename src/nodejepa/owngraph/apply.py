@@ -85,7 +85,7 @@ def apply_run(
     if out is not None:
         drop_manifest(Path(out))
         with progress_bar("Writing embeddings"):
-            write_embeddings(Path(out), loaded.graph, embeddings)
+            write_embeddings(Path(out), loaded.graph, embeddings, loaded.sides)
     return AppliedRun(embeddings, loaded, diagnose(embeddings), notes)
 
 
