@@ -139,7 +139,7 @@ def test_text_is_refused_hashed_or_ignored():
 
 def test_hashing_is_the_same_in_every_process():
     code = (
-        "from nodejepa.io.feature_columns import FeatureColumn, encode_column\n"
+        "from nodejepa.io.encode_columns import FeatureColumn, encode_column\n"
         "from nodejepa.io.column_content import interpret\n"
         "import pyarrow as pa\n"
         "cells = interpret(pa.chunked_array([['Ünïcode words, and more', 'x y', None]]), True, '')\n"

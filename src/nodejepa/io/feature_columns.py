@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from nodejepa.errors import Advice, DataError, GraphError, Setting
 from nodejepa.io.column_content import ColumnContent, Kind
+from nodejepa.io.read_report import first_names
 from nodejepa.io.reading_options import Scale, TextPolicy
 
 ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "text"]
@@ -115,6 +116,21 @@ class FeatureColumn:
         if self.kind == "vector":
             return scaled and parts == (max(1, len(self.mean)), 0, 0)
         return scaled and self.kind in get_args(ColumnKind) and parts == (1, 0, 0)
+
+
+class ColumnGroup(NamedTuple):
+    """Columns of one kind that are treated alike; ``width`` columns of the feature matrix come from them."""
+
+    kind: str
+    treatment: str
+    names: tuple[str, ...]
+    width: int
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        count = "1 column" if len(self.names) == 1 else f"{len(self.names):,} columns"
+        return f"features from {count} ({self.kind}, {self.treatment}): {first_names(self.names, 20)}"
 
 
 class Useless(NamedTuple):

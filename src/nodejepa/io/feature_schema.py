@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -16,13 +16,14 @@ from nodejepa.graph_checks import Features
 from nodejepa.io.column_content import expect, interpret
 from nodejepa.io.encode_columns import encode_column, join_blocks
 from nodejepa.io.feature_columns import (
+    ColumnGroup,
     FeatureColumn,
     Useless,
     count_missing,
     fit_column,
     refuse_infinite,
 )
-from nodejepa.io.read_report import ReadReport, first_names
+from nodejepa.io.read_report import ReadReport
 from nodejepa.io.reading_options import (
     STRUCTURAL,
     InfinitePolicy,
@@ -35,21 +36,6 @@ from nodejepa.progress import progress_bar
 
 _FORMAT = "nodejepa feature schema"
 _VERSION = 1
-
-
-class ColumnGroup(NamedTuple):
-    """Columns of one kind that are treated alike; ``width`` columns of the feature matrix come from them."""
-
-    kind: str
-    treatment: str
-    names: tuple[str, ...]
-    width: int
-
-    @property
-    def words(self) -> str:
-        """For people."""
-        count = "1 column" if len(self.names) == 1 else f"{len(self.names):,} columns"
-        return f"features from {count} ({self.kind}, {self.treatment}): {first_names(self.names, 20)}"
 
 
 @dataclass(frozen=True)
