@@ -90,7 +90,7 @@ def test_a_run_of_an_unknown_graph_has_no_map_and_says_so(toy_graph, tmp_path):
     make_estimator("nodejepa", overrides=small).fit(toy_graph, out=tmp_path / "run")
     (chapter,) = build_report([tmp_path / "run"]).chapters
     assert not of_kind(chapter, EmbeddingMap)
-    assert "--dataset" in words_of(chapter)
+    assert "Name it, or the folder of its data" in words_of(chapter)
     assert "In epoch 10 the embeddings had effective rank" in words_of(chapter)
 
 
