@@ -44,6 +44,8 @@ from nodejepa.study.report.sections import (
 from nodejepa.study.report.studies import comparison_words, study_chapter
 from nodejepa.study.table import Column, Table, number_cell, text_cell, text_column
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "</script><script>alert('x')</script><!--&\"\u2028"
 
 
@@ -477,7 +479,6 @@ def test_the_command_writes_the_page(digits_run, tmp_path, capsys):
     assert "no such folder" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_the_same_folders_give_the_same_page(digits_run, digits_report, tmp_path):
     write_report(build_report([digits_run]), tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == render(digits_report)
