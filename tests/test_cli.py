@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 
@@ -111,6 +110,7 @@ def test_pretrain_embed_and_probe_work_on_one_run(run, tmp_path, method):
     assert json.loads(out)["method"] == method
 
 
+@pytest.mark.slow
 def test_pretrain_refuses_what_it_cannot_do(run, tmp_path):
     folder = str(tmp_path / "run")
     assert run("pretrain", "digits", "--out", folder, *TINY)[0] == 0
@@ -268,9 +268,8 @@ def test_a_real_interrupt_ends_in_130():
     with process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate()
     assert process.returncode == 130
     assert "Traceback" not in err
 

@@ -72,6 +72,7 @@ def test_amazon_graphs_have_their_known_peculiarities(data_root, name, isolated,
     assert graph.features.nnz == words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["photo", "cora"])
 def test_loads_agree_with_pytorch_geometric(data_root, name):
     """An independent reader of the same files."""

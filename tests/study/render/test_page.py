@@ -21,6 +21,8 @@ from nodejepa.study.render.chapter import study_chapter
 from nodejepa.study.render.page import build_report
 from nodejepa.study.render.standing import comparison_words
 
+pytestmark = pytest.mark.slow
+
 
 def of_kind(chapter: Chapter, kind: type) -> list:
     return [section for section in chapter.sections if isinstance(section, kind)]
@@ -286,7 +288,6 @@ def test_the_command_writes_the_page(digits_run, tmp_path, capsys):
     assert "no such folder" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_the_same_folders_give_the_same_page(digits_run, digits_report, tmp_path):
     write_report(build_report([digits_run]), tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == render(digits_report)

@@ -22,6 +22,8 @@ from nodejepa.study.render.figures.style import house_style
 from nodejepa.study.render.looks import look
 from nodejepa.study.render.names import FLOORS, SELF_SUPERVISED
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune")
 FIGURES = {
     "main": {
@@ -51,7 +53,6 @@ def digests(paths: list[Path]) -> dict[str, str]:
     return {f"{p.parent.name}/{p.name}": hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_same_bytes_again_and_from_shuffled_records(tmp_path, kind):
     records, main = made_up(kind, ("photo",), 2), made_up("main", ("photo",), 2)
@@ -111,7 +112,6 @@ def test_an_old_figure_goes_with_its_records(tmp_path):
     assert (folder / "figures" / "effective-rank.png").is_file()
 
 
-@pytest.mark.slow
 def test_accuracy_against_time_needs_the_main_study(tmp_path):
     folder = write(tmp_path / "efficiency", made_up("efficiency", ("photo",), 1))
     assert "accuracy-time.png" not in {path.name for path in render_study(folder)}
@@ -153,7 +153,6 @@ def test_bars_of_all_panels_of_a_logarithmic_axis_compare():
     assert len({panel.get_xlim() for panel in figure.axes}) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if FIGURES[kind]])
 @pytest.mark.parametrize("graphs", [("photo",), ("computers", "photo", "cs", "physics", "arxiv")])
 def test_no_text_overlaps_or_is_cut(kind, graphs, monkeypatch):

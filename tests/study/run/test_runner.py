@@ -250,7 +250,7 @@ def test_ctrl_c_ends_the_workers_and_the_next_run_goes_on(
         time.sleep(0.05)
         assert runner.poll() is None
     runner.send_signal(how)
-    assert runner.wait(timeout=60) == 130
+    assert runner.wait() == 130
     assert read_records(folders.out) == []
     size = history[0].stat().st_size
     time.sleep(1)
