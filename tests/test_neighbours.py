@@ -10,41 +10,19 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import reference.evaluation as reference
 from nodejepa import neighbours as module
 from nodejepa.errors import EvaluationError
 from nodejepa.neighbours import nearest_neighbours
+from reference.matrices import dense
 
 METRICS = ("cosine", "euclidean")
 
 
-def unit(row):
-    largest = np.abs(row).max()
-    scaled = row / largest if largest else row
-    length = np.sqrt(np.sum(scaled**2))
-    return scaled / length if length else scaled
-
-
-def naive(z, query, k, metric):
-    """One pair at a time, sorted by score and then by row."""
-    z = np.asarray(z, dtype=np.float64)
-    pairs = []
-    for row in range(len(z)):
-        if row == query:
-            continue
-        if metric == "cosine":
-            pairs.append((-float(np.sum(unit(z[query]) * unit(z[row]))), row))
-        else:
-            pairs.append((float(np.sqrt(np.sum((z[query] - z[row]) ** 2))), row))
-    nearest = sorted(pairs)[:k]
-    sign = -1 if metric == "cosine" else 1
-    return [row for _, row in nearest], [sign * score for score, _ in nearest]
-
-
 def check(z, k, metric, rows=None):
     found = nearest_neighbours(z, rows, k=k, metric=metric)
-    dense = z.toarray() if sp.issparse(z) else z
-    for i, query in enumerate(range(len(dense)) if rows is None else rows):
-        expected, scores = naive(dense, query, k, metric)
+    for i, query in enumerate(range(z.shape[0]) if rows is None else rows):
+        expected, scores = reference.neighbours(dense(z), query, k, metric)
         assert found.rows[i].tolist() == expected
         assert found.scores[i] == pytest.approx(scores, abs=0, rel=1e-12)
 

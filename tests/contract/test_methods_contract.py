@@ -22,6 +22,7 @@ from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_met
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.estimator import Estimator
 from nodejepa.training.loop import Logging
+from reference.matrices import dense
 
 # two epochs on a toy graph may well look like a collapse
 pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")
@@ -71,10 +72,6 @@ def fit(method, graph, **arguments):
         split = Split("toy", 0, train=nodes[nodes % 3 < 2], val=nodes[nodes % 3 == 2], test=[])
         arguments |= {"labels": nodes % 2, "split": split}
     return method.fit(graph, **arguments)
-
-
-def dense(z):
-    return z.toarray() if sp.issparse(z) else z
 
 
 def permuted(graph, order):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.linear_model import LogisticRegression
 
 from nodejepa.evaluation import basis, logistic
 from nodejepa.evaluation.logistic import TrainingSet, fit_logistic
+from reference.evaluation import exact_logistic
 
 STRENGTHS = [1e-3, 1e-1, 1e1, 1e3]
 
@@ -29,8 +29,7 @@ def assert_equals_sklearn(training, fit, classes, *, rel=2e-3):
     assert np.all(fit.intercepts[:, absent] == -np.inf)
     assert fit.converged.all()
     for c, strength in enumerate(training.strengths):
-        model = LogisticRegression(C=strength, tol=1e-10, solver="newton-cholesky")
-        model.fit(training.rows.astype(np.float64), training.labels)
+        model = exact_logistic(training.rows, training.labels, strength)
         weights, intercepts = model.coef_, model.intercept_
         if len(present) == 2:
             weights, intercepts = np.vstack([-weights, weights]) / 2, np.hstack([-intercepts, intercepts]) / 2
@@ -123,7 +122,7 @@ def test_many_rows_in_float32_with_warm_starts(monkeypatch):
     (fit,) = fit_logistic([training], 5)
     assert_equals_sklearn(training, fit, 5, rel=3e-2)
     for c, strength in enumerate(STRENGTHS):
-        model = LogisticRegression(C=strength, tol=1e-10, solver="newton-cholesky").fit(rows, labels)
+        model = exact_logistic(rows, labels, strength)
         ours = (rows @ fit.weights[c].T + fit.intercepts[c]).argmax(axis=1)
         assert np.mean(ours == labels) == pytest.approx(model.score(rows, labels), abs=1e-3)
 

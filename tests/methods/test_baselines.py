@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import torch
 from torch.nn import functional
 
+import reference.objectives as reference
 from nodejepa.config import override
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
@@ -19,6 +20,9 @@ from nodejepa.methods.dgi import DGI, DGIConfig, DGITask
 from nodejepa.methods.graphmae import GraphMAE, GraphMAEConfig, GraphMAETask
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.training.task import Moment
+from reference.encoders import attention, encode, pyg_gcn
+from reference.gradients import assert_same_gradients
+from reference.matrices import edge_index, features, propagation_tensor
 
 MOMENT = Moment(seed=0, epoch=3, step=0, progress=0.2)
 TASKS = {
@@ -49,46 +53,17 @@ GRAPHS = {"narrow": graph_with(8), "wide": graph_with(40), "sparse": graph_with(
 LAYOUTS = pytest.mark.parametrize("layout", GRAPHS)
 
 
-def dense(graph):
-    x = graph.features
-    return torch.from_numpy(x.toarray() if sp.issparse(x) else x.copy())
-
-
-def edge_index(adjacency):
-    coo = adjacency.tocoo()
-    return torch.from_numpy(np.stack([coo.row, coo.col]).astype(np.int64))
-
-
-def pyg_gcn(encoder, x, edges):
-    """The encoder's weights in PyG's GCNConv, on an edge_index."""
-    conv = pytest.importorskip("torch_geometric.nn").GCNConv
-    for i, weight in enumerate([encoder.first.weight, *encoder.weights]):
-        own = {"lin.weight": weight.T, "bias": encoder.biases[i]}
-        x = torch.func.functional_call(conv(*weight.shape), own, (x, edges))
-        x = encoder.activations[i](encoder.norms[i](x))
-    return x
-
-
-def dense_gcn(encoder, x, adjacency):
-    looped = torch.from_numpy(adjacency.toarray()) + torch.eye(len(x))
-    scale = looped.sum(dim=1).rsqrt()
-    s = scale[:, None] * looped * scale
-    for i, weight in enumerate([encoder.first.weight, *encoder.weights]):
-        x = encoder.activations[i](encoder.norms[i](s @ x @ weight + encoder.biases[i]))
-    return x
-
-
 def naive_views(task, configs):
     """Edited copies of X and a new edge list for each view, from the same random numbers."""
     graph, generator = task.inputs.graph, MOMENT.numpy("mask")
     for config in configs:
         adjacency = drop_edges(graph.adjacency, config.edges, generator)
         keep = torch.from_numpy(drop_feature_columns(graph.num_features, config.features, generator))
-        yield dense(graph) * keep, adjacency
+        yield features(graph) * keep, adjacency
 
 
 def naive_dgi(task):
-    graph, x = task.inputs.graph, dense(task.inputs.graph)
+    graph, x = task.inputs.graph, features(task.inputs.graph)
     edges = edge_index(graph.adjacency)
     real = pyg_gcn(task.encoder, x, edges)
     order = shuffle_rows(graph.num_nodes, MOMENT.numpy("mask"))
@@ -103,38 +78,29 @@ def naive_bgrl(task):
     views = list(naive_views(task, (task.config.view_1, task.config.view_2)))
     q1, q2 = (task.predictor(pyg_gcn(task.encoder, x, edge_index(a))) for x, a in views)
     y1, y2 = (pyg_gcn(task.target_encoder, x, edge_index(a)).detach() for x, a in views)
-    return 2 - functional.cosine_similarity(q1, y2).mean() - functional.cosine_similarity(q2, y1).mean()
+    return reference.bootstrap((q1, q2), (y1, y2))
 
 
 def naive_cca(task):
     views = naive_views(task, (task.config.view, task.config.view))
     z1, z2 = (pyg_gcn(task.encoder, x, edge_index(a)) for x, a in views)
-    z1, z2 = ((z - z.mean(dim=0)) / z.std(dim=0, correction=0) for z in (z1, z2))
-    size, eye = len(z1), torch.eye(z1.shape[1])
-    decorrelation = sum((eye - z.T @ z / size).norm() ** 2 for z in (z1, z2))
-    return -torch.trace(z1.T @ z2) / size + task.config.loss.decorrelation * decorrelation
+    invariance, decorrelation = reference.cca(z1, z2)
+    return invariance + task.config.loss.decorrelation * decorrelation
 
 
 def naive_graphmae(task):
     """Masked rows of X are overwritten, embeddings of masked nodes overwritten again, all decoded."""
     graph = task.inputs.graph
-    x, masked = dense(graph), torch.from_numpy(task._mask(MOMENT.numpy("mask")))
-    h = dense_gcn(task.encoder, torch.where(masked[:, None], task.token, x), graph.adjacency)
+    x, masked = features(graph), torch.from_numpy(task._mask(MOMENT.numpy("mask")))
+    h = encode(task.encoder, torch.where(masked[:, None], task.token, x), graph.adjacency)
     h = torch.where(masked[:, None], torch.zeros(()), task.decoder.bridge(h))
     weight, bias = task.decoder.weight[:-1], task.decoder.weight[-1]
     if task.decoder.attention is None:
-        gathered = torch.from_numpy(graph.normalized_adjacency.toarray()) @ h
+        gathered = propagation_tensor(graph.adjacency) @ h
     else:
-        layer = task.decoder.attention
-        score = functional.leaky_relu((h @ layer.target[0])[:, None] + (h @ layer.source[0])[None, :], 0.2)
-        seen = torch.from_numpy(graph.adjacency.toarray()) + torch.eye(len(x)) > 0
-        gathered = score.masked_fill(~seen, -torch.inf).softmax(dim=1) @ h + layer.bias
+        gathered = attention(task.decoder.attention, h, torch.from_numpy(graph.adjacency.toarray()))
     guess = gathered @ weight + bias
-    rows = [
-        (1 - functional.cosine_similarity(x[i], guess[i], dim=0)) ** task.config.alpha
-        for i in masked.nonzero().ravel()
-    ]
-    return torch.stack(rows).mean()
+    return ((1 - functional.cosine_similarity(x[masked], guess[masked])) ** task.config.alpha).mean()
 
 
 TWINS = {DGI: naive_dgi, GraphMAE: naive_graphmae, BGRL: naive_bgrl, CCASSG: naive_cca}
@@ -144,9 +110,7 @@ def assert_equal_steps(task, naive):
     mine, wanted = task.losses(MOMENT)["loss"], naive(task)
     torch.testing.assert_close(mine, wanted, atol=1e-5, rtol=1e-4)
     leaves = [p for p in task.parameters() if p.requires_grad]
-    one, two = (torch.autograd.grad(loss, leaves) for loss in (mine, wanted))
-    for a, b in zip(one, two, strict=True):
-        torch.testing.assert_close(a, b, atol=5e-5, rtol=2e-3)
+    assert_same_gradients(mine, wanted, leaves, atol=5e-5, rtol=2e-3)
 
 
 @LAYOUTS
@@ -173,10 +137,10 @@ def test_graphmae_decodes_on_all_edges_what_it_encoded_on_some():
     generator = MOMENT.numpy("mask")
     masked = task._mask(generator)
     dropped = drop_edges(graph.adjacency, 0.5, generator)
-    x = torch.where(torch.from_numpy(masked)[:, None], task.token, dense(graph))
-    h = task.decoder.bridge(dense_gcn(task.encoder, x, dropped)) * torch.from_numpy(~masked)[:, None]
-    guess = torch.from_numpy(graph.normalized_adjacency.toarray()) @ h @ task.decoder.weight[:-1]
-    cosine = functional.cosine_similarity(dense(graph)[masked], guess[masked])
+    x = torch.where(torch.from_numpy(masked)[:, None], task.token, features(graph))
+    h = task.decoder.bridge(encode(task.encoder, x, dropped)) * torch.from_numpy(~masked)[:, None]
+    guess = propagation_tensor(graph.adjacency) @ h @ task.decoder.weight[:-1]
+    cosine = functional.cosine_similarity(features(graph)[masked], guess[masked])
     torch.testing.assert_close(task.losses(MOMENT)["loss"], (1 - cosine).square().mean())
 
 
@@ -190,9 +154,8 @@ def test_subsampled_rows_are_those_of_the_whole():
         drop_feature_columns(graph.num_features, 0.2, generator)
     rows = task._sample(generator)
     assert rows.sum() == 20
-    z1, z2 = (dense_gcn(task.encoder, x, a)[rows] for x, a in views)
-    z1, z2 = ((z - z.mean(dim=0)) / z.std(dim=0, correction=0) for z in (z1, z2))
-    torch.testing.assert_close(task.losses(MOMENT)["invariance"], -torch.trace(z1.T @ z2) / 20)
+    z1, z2 = (encode(task.encoder, x, a)[rows] for x, a in views)
+    torch.testing.assert_close(task.losses(MOMENT)["invariance"], reference.cca(z1, z2)[0])
 
 
 @EVERY

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+import reference.objectives as reference
 from nodejepa.config import override
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
@@ -15,6 +16,10 @@ from nodejepa.methods.nodejepa import NodeJEPA, NodeJEPAConfig, NodeJEPATask
 from nodejepa.methods.patchjepa import PatchJEPA, PatchJEPAConfig, PatchJEPATask
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.training.task import Moment
+from reference.encoders import encode
+from reference.gradients import assert_same_gradients
+from reference.matrices import features, propagation_tensor
+from reference.predictors import message_passing
 
 SMALL = {"encoder.hidden": 8, "predictor.hidden": 8}
 MOMENT = Moment(seed=0, epoch=60, step=0, progress=0.2)
@@ -58,36 +63,20 @@ def test_perturbing_targets_changes_no_prediction(toy_graph, monkeypatch, kind, 
 def naive_losses(task, moment):
     """Algorithm 1 with dense matrices and loops over all nodes."""
     graph, config = task.inputs.graph, task.config
-    s = torch.from_numpy(graph.normalized_adjacency.toarray())
+    s = propagation_tensor(graph.adjacency)
     ratio, hops = task.curriculum.at(moment.epoch)
     masked = torch.from_numpy(khop_mask(graph, ratio, hops, moment.numpy("mask")))
-    x = torch.from_numpy(graph.features.copy())
+    x = features(graph)
 
-    def gcn(encoder, h):
-        for i, weight in enumerate([encoder.first.weight, *encoder.weights]):
-            h = encoder.norms[i](s @ h @ weight + encoder.biases[i])
-            h = torch.relu(h) if i < len(encoder.weights) else h
-        return h
-
-    context = gcn(task.encoder, torch.where(masked[:, None], task.token, x))
-    wanted = gcn(task.target_encoder, x).detach()[masked]
-    state, p = context * (~masked).float()[:, None], task.predictor
-    for i in range(len(p.messages)):
-        state = p.messages[i](s * (~masked).float() @ state) + p.structure[i](task.descriptors)
-        state = torch.relu(p.norms[i](state)) if i < len(p.norms) else state
-    guess = state[masked]
-    seen = context
-    c = torch.cov(seen.T)
-    a = torch.randn(seen.shape[1], 256, generator=moment.torch("noise"))
-    u = seen @ (a / a.norm(dim=0))
-    t = torch.linspace(-3, 3, 33)
-    phi = torch.exp(-t.square() / 2)
-    e = torch.exp(1j * t[:, None, None] * u).mean(dim=1)
+    context = encode(task.encoder, torch.where(masked[:, None], task.token, x), graph.adjacency)
+    wanted = encode(task.target_encoder, x, graph.adjacency).detach()[masked]
+    guess = message_passing(task.predictor, context[~masked], s, masked, task.descriptors)
+    variance, covariance = reference.vicreg(context)
     terms = {
-        "prediction": (1 - (guess * wanted).sum(1) / guess.norm(dim=1) / wanted.norm(dim=1)).mean(),
-        "variance": torch.relu(1 - (c.diagonal() + 1e-4).sqrt()).mean(),
-        "covariance": (c - torch.diag(c.diagonal())).square().sum() / len(c),
-        "sigreg": len(u) * torch.trapezoid(phi[:, None] * (e - phi[:, None]).abs().square(), t, dim=0).mean(),
+        "prediction": reference.cosine_distance(guess, wanted),
+        "variance": variance,
+        "covariance": covariance,
+        "sigreg": reference.sigreg(context, moment.torch("noise")),
     }
     weights = {"prediction": 1, "variance": 0.2, "covariance": 0.2, "sigreg": 0.02}
     assert config.masking.isolation
@@ -103,20 +92,17 @@ def test_a_step_of_nodejepa_equals_the_dense_algorithm_with_gradients(toy_graph)
     for name in mine:
         torch.testing.assert_close(mine[name], naive[name], atol=1e-5, rtol=1e-4)
     leaves = [p for p in task.parameters() if p.requires_grad]
-    one = torch.autograd.grad(mine["loss"], leaves)
-    two = torch.autograd.grad(naive["loss"], leaves)
-    for a, b in zip(one, two, strict=True):
-        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-3)
+    assert_same_gradients(mine["loss"], naive["loss"], leaves, atol=1e-5, rtol=1e-3)
 
 
 def test_a_step_of_patchjepa_equals_the_dense_algorithm(toy_graph):
     task = patch_task(toy_graph)
-    s, x = toy_graph.normalized_adjacency.toarray(), toy_graph.features
+    s, x = propagation_tensor(toy_graph.adjacency), features(toy_graph)
     (context,), targets = task.patches.sample(MOMENT.numpy("mask"), 1, 4)
 
     def encode(encoder, patch):
         nodes = task.patches.expanded(patch)
-        h, block = torch.from_numpy(x[nodes].copy()), torch.from_numpy(s[np.ix_(nodes, nodes)])
+        h, block = x[nodes], s[np.ix_(nodes, nodes)]
         for i, weight in enumerate([encoder.first.weight, *encoder.weights]):
             h = encoder.norms[i](block @ h @ weight + encoder.biases[i])
             h = torch.relu(h) if i < len(encoder.weights) else h
@@ -126,7 +112,7 @@ def test_a_step_of_patchjepa_equals_the_dense_algorithm(toy_graph):
     wanted = torch.stack([encode(task.target_encoder, p).mean(dim=0) for p in targets]).detach()
     pooled = nodes.mean(dim=0).expand(4, -1)
     guess = task.predictor.mlp(torch.cat([pooled, task.descriptors[targets]], dim=1))
-    cosine = (1 - torch.nn.functional.cosine_similarity(guess, wanted)).mean()
+    cosine = reference.cosine_distance(guess, wanted)
     terms = task.losses(MOMENT)
     torch.testing.assert_close(terms["prediction"], cosine, atol=1e-5, rtol=1e-4)
     a = [z.mean(dim=1) for z in (guess, wanted)]

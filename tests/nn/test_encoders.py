@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from torch.nn import functional
 
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
@@ -12,75 +11,11 @@ from nodejepa.nn.attention import AttentionEdges, attend, attention_edges, edge_
 from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.gat import GAT
 from nodejepa.nn.inputs import GraphInputs
+from reference.encoders import encode_graph
+from reference.gradients import assert_same_gradients
+from reference.samples import COLUMNS, graph_with
 
 KINDS = ["gcn", "sage", "gin", "gat", "mlp"]
-COLUMNS = {"narrow": 6, "wide": 30, "sparse": 50}
-
-
-def graph_with(layout="wide", *, directed=False, weighted=True, seed=0):
-    """40 nodes, the last five without any edge."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(40, COLUMNS[layout])).astype(np.float32)
-    return Graph.from_edges(
-        rng.integers(0, 35, 90),
-        rng.integers(0, 35, 90),
-        features=sp.csr_array(x * (rng.random(x.shape) < 0.1)) if layout == "sparse" else x,
-        num_nodes=40,
-        weights=rng.random(90) + 0.1 if weighted else None,
-        direction="keep" if directed else "symmetrize",
-    )
-
-
-# ------------------------------------------------------------------ dense twins: textbook formulas
-
-
-def dense_gcn(model, i, h, a):
-    looped = a + torch.eye(len(a))
-    scale = looped.sum(1).rsqrt()
-    weight = model.first.weight if i == 0 else model.weights[i - 1]
-    return (scale[:, None] * looped * scale) @ h @ weight + model.biases[i]
-
-
-def dense_sage(model, i, h, a):
-    own = model.first_own.weight if i == 0 else model.own[i - 1]
-    neighbours = model.first_neighbours.weight if i == 0 else model.neighbours[i - 1]
-    total = a.sum(1, keepdim=True)
-    return h @ own + a / torch.where(total > 0, total, 1) @ h @ neighbours + model.biases[i]
-
-
-def dense_gin(model, i, h, a):
-    weight = model.first.weight if i == 0 else model.weights[i - 1]
-    summed = (1 + model.eps[i]) * h + a @ h
-    return model.inner[i](summed @ weight + model.biases[i])
-
-
-def dense_gat(model, i, h, a):
-    layer = model.attentions[i]
-    z = h @ (model.first.weight if i == 0 else model.weights[i - 1])
-    seen = (a + torch.eye(len(a))) > 0
-    heads = []
-    for k, zk in enumerate(z.chunk(layer.heads, dim=1)):
-        score = functional.leaky_relu((zk @ layer.target[k])[:, None] + (zk @ layer.source[k])[None, :], 0.2)
-        heads.append(score.masked_fill(~seen, -torch.inf).softmax(dim=1) @ zk)
-    return (torch.stack(heads).mean(0) if layer.average else torch.cat(heads, dim=1)) + layer.bias
-
-
-def dense_mlp(model, i, h, _):
-    return h @ (model.first.weight if i == 0 else model.weights[i - 1]) + model.biases[i]
-
-
-TWINS = {"gcn": dense_gcn, "sage": dense_sage, "gin": dense_gin, "gat": dense_gat, "mlp": dense_mlp}
-
-
-def dense_twin(kind, model, graph, hidden=None, token=None):
-    incoming = torch.from_numpy(graph.adjacency.T.toarray())
-    x = graph.features.toarray() if sp.issparse(graph.features) else np.array(graph.features)
-    h = torch.from_numpy(x)
-    if hidden is not None:
-        h = torch.where(hidden[:, None], token, h)
-    for i, (norm, activation) in enumerate(zip(model.norms, model.activations, strict=True)):
-        h = activation(norm(TWINS[kind](model, i, h, incoming)))
-    return h
 
 
 def encoder(kind, graph, seed=0, **settings):
@@ -96,9 +31,7 @@ def encoder(kind, graph, seed=0, **settings):
 def assert_same_values_and_gradients(mine, wanted, leaves):
     torch.testing.assert_close(mine, wanted, atol=2e-5, rtol=1e-4)
     probe = torch.randn_like(wanted)
-    gradients = [torch.autograd.grad((out * probe).sum(), leaves) for out in (mine, wanted)]
-    for a, b in zip(*gradients, strict=True):
-        torch.testing.assert_close(a, b, atol=2e-4, rtol=1e-3)
+    assert_same_gradients((mine * probe).sum(), (wanted * probe).sum(), leaves, atol=2e-4, rtol=1e-3)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -111,12 +44,12 @@ def test_equals_the_dense_formula_with_gradients(kind, layers, layout, directed)
     token = torch.randn(graph.num_features, requires_grad=True)
     hidden = torch.rand(graph.num_nodes) < 0.4
     rows = np.random.default_rng(1).random(graph.num_nodes) < 0.3
-    wanted = dense_twin(kind, model, graph, hidden, token)
+    wanted = encode_graph(model, graph, hidden, token)
     leaves = [*model.parameters(), token]
     assert_same_values_and_gradients(model(inputs, hidden, token), wanted, leaves)
-    wanted = dense_twin(kind, model, graph, hidden, token)[torch.from_numpy(rows)]
+    wanted = encode_graph(model, graph, hidden, token)[torch.from_numpy(rows)]
     assert_same_values_and_gradients(model(inputs, hidden, token, rows=rows), wanted, leaves)
-    torch.testing.assert_close(model(inputs), dense_twin(kind, model, graph), atol=2e-5, rtol=1e-4)
+    torch.testing.assert_close(model(inputs), encode_graph(model, graph), atol=2e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -187,7 +120,7 @@ def test_ends_follow_the_settings(kind):
     assert z.min() == 0
     plain = encoder(kind, graph, layers=2, norm_last=False)
     assert isinstance(plain.norms[-1], torch.nn.Identity)
-    torch.testing.assert_close(plain(inputs), dense_twin(kind, plain, graph), atol=2e-5, rtol=1e-4)
+    torch.testing.assert_close(plain(inputs), encode_graph(plain, graph), atol=2e-5, rtol=1e-4)
 
 
 # ------------------------------------------------------------------ against PyG, one layer
@@ -276,7 +209,7 @@ def test_the_last_layer_may_differ_in_heads(settings):
     model = GAT(graph.num_features, hidden=16, layers=2, heads=4, out_dim=6, **{"heads_last": 3} | settings)
     z = model(GraphInputs(graph))
     assert z.shape == (40, 6)
-    torch.testing.assert_close(z, dense_twin("gat", model, graph), atol=2e-5, rtol=1e-4)
+    torch.testing.assert_close(z, encode_graph(model, graph), atol=2e-5, rtol=1e-4)
 
 
 def test_attention_dropout_works_in_training_only():

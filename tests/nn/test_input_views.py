@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 
 from nodejepa.graph import Graph
@@ -11,27 +10,11 @@ from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.sparse import SparseOperator
 from nodejepa.nn.views import normalised_operator
+from reference.gradients import assert_same_gradients
+from reference.matrices import dense, edge_index, features
+from reference.samples import COLUMNS, graph_with
 
 KINDS = ["gcn", "sage", "gin", "gat", "mlp"]
-LAYOUTS = {"narrow": 5, "wide": 30, "sparse": 60}
-
-
-def graph_with(layout="wide", *, directed=False):
-    """40 nodes, the last five without any edge, weighted."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(40, LAYOUTS[layout])).astype(np.float32)
-    x[7] = 0
-    return Graph.from_edges(
-        *rng.integers(0, 35, (2, 90)),
-        features=sp.csr_array(x * (rng.random(x.shape) < 0.1)) if layout == "sparse" else x,
-        num_nodes=40,
-        weights=rng.random(90) + 0.1,
-        direction="keep" if directed else "symmetrize",
-    )
-
-
-def dense_features(graph):
-    return graph.features.toarray() if sp.issparse(graph.features) else np.array(graph.features)
 
 
 def encoder(kind, graph, **settings):
@@ -45,20 +28,18 @@ def same(model, inputs, graph, **arguments):
     torch.testing.assert_close(mine, wanted, atol=1e-5, rtol=1e-4)
     leaves = [p for p in model.parameters() if p.requires_grad]
     weights = torch.randn(mine.shape, generator=torch.Generator().manual_seed(1))
-    one, two = (torch.autograd.grad((z * weights).sum(), leaves) for z in (mine, wanted))
-    for a, b in zip(one, two, strict=True):
-        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-3)
+    assert_same_gradients((mine * weights).sum(), (wanted * weights).sum(), leaves, atol=1e-4, rtol=1e-3)
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", COLUMNS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_dropped_edges_and_columns(kind, layout, directed):
     graph = graph_with(layout, directed=directed)
     adjacency = drop_edges(graph.adjacency, 0.4, np.random.default_rng(3))
     keep = np.random.default_rng(4).random(graph.num_features) < 0.6
     inputs = GraphInputs(graph)
-    by_hand = Graph(adjacency, dense_features(graph) * keep, directed=directed)
+    by_hand = Graph(adjacency, dense(graph.features) * keep, directed=directed)
     model = encoder(kind, graph)
     same(model, inputs.view(adjacency=adjacency, keep_columns=keep), by_hand)
     same(model, inputs.view(keep_columns=keep), Graph(graph.adjacency, by_hand.features, directed=directed))
@@ -84,15 +65,13 @@ def test_it_is_gcnconv_on_the_dropped_edges():
     pyg = pytest.importorskip("torch_geometric.nn")
     graph = graph_with()
     adjacency = drop_edges(graph.adjacency, 0.5, np.random.default_rng(0))
-    coo = adjacency.tocoo()
-    edge_index = torch.from_numpy(np.stack([coo.row, coo.col]).astype(np.int64))
-    conv, x = pyg.GCNConv(30, 8), torch.from_numpy(dense_features(graph))
-    wanted = conv(x, edge_index, torch.from_numpy(coo.data))
+    conv, x = pyg.GCNConv(30, 8), features(graph)
+    wanted = conv(x, edge_index(adjacency), torch.from_numpy(adjacency.tocoo().data))
     mine = normalised_operator(adjacency, directed=False)(conv.lin(x)) + conv.bias
     torch.testing.assert_close(mine, wanted, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", COLUMNS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_shuffled_features_share_the_product(kind, layout, monkeypatch):
     graph = graph_with(layout)
@@ -116,11 +95,11 @@ def test_shuffled_features_share_the_product(kind, layout, monkeypatch):
         assert calls.count((40, 60)) == first  # X W was not computed again
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", COLUMNS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_row_normalised_inputs(kind, layout):
     graph = graph_with(layout)
-    x = dense_features(graph)
+    x = dense(graph.features)
     total = np.abs(x).sum(axis=1, keepdims=True)
     by_hand = graph.with_features(x / np.where(total > 0, total, 1))
     inputs, plain = GraphInputs(graph), encoder(kind, graph)
@@ -129,7 +108,7 @@ def test_row_normalised_inputs(kind, layout):
     torch.testing.assert_close(normalising(inputs), plain(GraphInputs(by_hand)), atol=1e-5, rtol=1e-4)
     assert torch.equal(normalising(inputs), normalising(inputs.row_normalised))  # once is enough
     keep = np.random.default_rng(4).random(graph.num_features) < 0.6
-    dropped = Graph(graph.adjacency, dense_features(by_hand) * keep)
+    dropped = Graph(graph.adjacency, dense(by_hand.features) * keep)
     for view in (inputs.row_normalised.view(keep_columns=keep), inputs.view(keep_columns=keep)):
         torch.testing.assert_close(normalising(view), plain(GraphInputs(dropped)), atol=1e-5, rtol=1e-4)
     nodes = [np.array([0, 3, 7], dtype=np.int32), np.array([1, 3], dtype=np.int32)]

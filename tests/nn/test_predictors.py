@@ -4,28 +4,16 @@ import numpy as np
 import pytest
 import torch
 
+import reference.predictors as reference
 from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor, PatchPredictor
+from reference.matrices import propagation_tensor
 
 
 def masks(graph, seed=0):
     targets = np.random.default_rng(seed).random(graph.num_nodes) < 0.4
     return targets, torch.from_numpy(targets)
-
-
-def dense_message_passing(model, context, s, masked, descriptors):
-    """Run on all nodes, with the columns of targets struck out of S: the formula as it is written."""
-    state = torch.zeros(len(masked), context.shape[1])
-    state[~masked] = context
-    from_context = s * (~masked).float()[None, :]
-    for i in range(len(model.messages)):
-        state = model.messages[i](from_context @ state) + (
-            model.structure[i](descriptors) if model.structure else 0
-        )
-        if i < len(model.norms):
-            state = torch.relu(model.norms[i](state))
-    return state[masked]
 
 
 @pytest.mark.parametrize("descriptor_dim", [0, 3])
@@ -35,10 +23,10 @@ def test_message_passing_equals_the_dense_formula(toy_graph, descriptor_dim):
     model = MessagePassingPredictor(8, descriptor_dim, hidden=12)
     context = torch.randn(int((~masked).sum()), 8)
     descriptors = torch.randn(toy_graph.num_nodes, descriptor_dim)
-    s = torch.from_numpy(toy_graph.normalized_adjacency.toarray())
+    s = propagation_tensor(toy_graph.adjacency)
     out = model(context, GraphInputs(toy_graph).propagation, targets, descriptors)
     torch.testing.assert_close(
-        out, dense_message_passing(model, context, s, masked, descriptors), atol=1e-5, rtol=1e-4
+        out, reference.message_passing(model, context, s, masked, descriptors), atol=1e-5, rtol=1e-4
     )
 
 
@@ -47,13 +35,7 @@ def test_attention_equals_the_dense_formula(toy_graph):
     targets, masked = masks(toy_graph)
     model = AttentionPredictor(8, 3, hidden=12, heads=2)
     context, descriptors = torch.randn(int((~masked).sum()), 8), torch.randn(toy_graph.num_nodes, 3)
-    query = model.query(descriptors[masked])
-    key = model.key(context) + model.key_structure(descriptors[~masked])
-    value, heads = model.value(context), []
-    for h in range(2):
-        part = slice(6 * h, 6 * h + 6)
-        heads.append(torch.softmax(query[:, part] @ key[:, part].T / 6**0.5, dim=1) @ value[:, part])
-    wanted = model.out(model.norm(torch.cat(heads, dim=1) + query))
+    wanted = reference.attention(model, context, masked, descriptors, heads=2)
     out = model(context, GraphInputs(toy_graph).propagation, targets, descriptors)
     torch.testing.assert_close(out, wanted, atol=1e-5, rtol=1e-4)
 

@@ -1,0 +1,53 @@
+"""Losses row by row and entry by entry; gradients come from autograd."""
+
+from __future__ import annotations
+
+import torch
+
+
+def cosine(a, b):
+    """Of two vectors."""
+    return (a @ b) / ((a @ a) * (b @ b)).sqrt()
+
+
+def cosine_distance(guess, wanted, alpha=1.0):
+    """The mean over rows of (1 - cosine)^alpha."""
+    rows = [(1 - cosine(g, w)) ** alpha for g, w in zip(guess, wanted, strict=True)]
+    return torch.stack(rows).mean()
+
+
+def bootstrap(guesses, targets):
+    """Each view's guess against the other view's target."""
+    return cosine_distance(guesses[0], targets[1]) + cosine_distance(guesses[1], targets[0])
+
+
+def vicreg(z, eps=1e-4):
+    """Variance and covariance terms, from the covariances of every pair of columns."""
+    n, d = z.shape
+    mean = [z[:, j].sum() / n for j in range(d)]
+    c = [[((z[:, j] - mean[j]) * (z[:, k] - mean[k])).sum() / (n - 1) for k in range(d)] for j in range(d)]
+    variance = sum(torch.relu(1 - (c[j][j] + eps).sqrt()) for j in range(d)) / d
+    covariance = sum(c[j][k] ** 2 for j in range(d) for k in range(d) if j != k) / d
+    return variance, covariance
+
+
+def sigreg(z, generator, slices=256, max_nodes=None, times_n=True):
+    """34 trigonometric passes and a plain trapezoid over all 33 knots of [-3, 3]."""
+    if max_nodes is not None and len(z) > max_nodes:
+        z = z[torch.randperm(len(z), generator=generator)[:max_nodes].sort().values]
+    a = torch.randn(z.shape[1], slices, generator=generator, dtype=z.dtype)
+    u = z @ (a / a.norm(dim=0))
+    t = torch.linspace(-3, 3, 33, dtype=z.dtype)
+    phi = torch.exp(-t.square() / 2)
+    real = torch.cos(t[:, None, None] * u).mean(dim=1) - phi[:, None]
+    imaginary = torch.sin(t[:, None, None] * u).mean(dim=1)
+    integrand = phi[:, None] * (real.square() + imaginary.square())
+    return torch.trapezoid(integrand, t, dim=0).mean() * (len(z) if times_n else 1)
+
+
+def cca(one, two):
+    """Invariance and decorrelation of CCA-SSG, from standardised columns."""
+    z1, z2 = ((z - z.mean(dim=0)) / z.std(dim=0, correction=0) for z in (one, two))
+    size, eye = len(z1), torch.eye(z1.shape[1], dtype=z1.dtype)
+    decorrelation = sum((eye - z.T @ z / size).square().sum() for z in (z1, z2))
+    return -sum(a @ b for a, b in zip(z1, z2, strict=True)) / size, decorrelation
