@@ -84,7 +84,7 @@ def test_physics_loads_in_seconds_and_stays_below_500_mb(data_root):
     script = """
 import sys, time
 from nodejepa.data import load_dataset
-from nodejepa.training.loop import peak_memory_mb
+from nodejepa.training.journal import peak_memory_mb
 before = peak_memory_mb()
 began = time.perf_counter()
 load_dataset("physics", sys.argv[1])

@@ -13,12 +13,12 @@ import reference.objectives as reference
 from nodejepa.config import override
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
-from nodejepa.masking.views import drop_edges, drop_feature_columns, shuffle_rows
+from nodejepa.masking.augment import drop_edges, drop_feature_columns, shuffle_rows
 from nodejepa.methods.bgrl import BGRL, BGRLConfig, BGRLTask
 from nodejepa.methods.ccassg import CCASSG, CCASSGConfig, CCASSGTask
 from nodejepa.methods.dgi import DGI, DGIConfig, DGITask
 from nodejepa.methods.graphmae import GraphMAE, GraphMAEConfig, GraphMAETask
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.task import Moment
 from reference.encoders import attention, encode, pyg_gcn
 from reference.gradients import assert_same_gradients
@@ -37,7 +37,7 @@ EVERY = pytest.mark.parametrize("method", TASKS, ids=lambda method: method.name)
 def make_task(method, graph, **changes):
     torch.manual_seed(0)
     kind, config = TASKS[method]
-    return kind(GraphInputs(graph), override(config, {"encoder.hidden": 16} | changes))
+    return kind(WholeGraph(graph), override(config, {"encoder.hidden": 16} | changes))
 
 
 def graph_with(columns, *, sparse=False):
@@ -220,7 +220,7 @@ KNOBS = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")  # three epochs say nothing
+@pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")  # three epochs say nothing
 @pytest.mark.parametrize(("method", "changes"), KNOBS, ids=lambda value: getattr(value, "name", str(value)))
 def test_every_knob_trains_and_changes_the_result(toy_graph, method, changes):
     small = {"encoder.hidden": 16, "training.epochs": 3}
@@ -243,7 +243,7 @@ def odd_graph(kind, columns=5):
     return Graph.from_edges(source, target, features=features, num_nodes=size)
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")  # a clique has one embedding
+@pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")  # a clique has one embedding
 @pytest.mark.parametrize("preset", ["paper", "official"])
 @pytest.mark.parametrize("kind", ["isolated nodes", "no edges", "star", "two nodes", "clique"])
 @EVERY
@@ -254,7 +254,7 @@ def test_odd_graphs_train(method, kind, preset):
     assert np.isfinite(model.transform(graph)).all()
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")  # one epoch says nothing
+@pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")  # one epoch says nothing
 @pytest.mark.parametrize("dataset", ["photo", "cs", "arxiv"])
 @EVERY
 def test_transform_sees_what_training_saw(method, dataset):

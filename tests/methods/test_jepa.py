@@ -14,7 +14,7 @@ from nodejepa.graph import Graph
 from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.nodejepa import NodeJEPA, NodeJEPAConfig, NodeJEPATask
 from nodejepa.methods.patchjepa import PatchJEPA, PatchJEPAConfig, PatchJEPATask
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.task import Moment
 from reference.encoders import encode
 from reference.gradients import assert_same_gradients
@@ -27,13 +27,13 @@ MOMENT = Moment(seed=0, epoch=60, step=0, progress=0.2)
 
 def node_task(graph, seed=0, **changes):
     torch.manual_seed(seed)
-    return NodeJEPATask(GraphInputs(graph), override(NodeJEPAConfig(), SMALL | changes))
+    return NodeJEPATask(WholeGraph(graph), override(NodeJEPAConfig(), SMALL | changes))
 
 
 def patch_task(graph, seed=0, **changes):
     torch.manual_seed(seed)
     return PatchJEPATask(
-        GraphInputs(graph), override(PatchJEPAConfig(), SMALL | {"patches.count": 6} | changes)
+        WholeGraph(graph), override(PatchJEPAConfig(), SMALL | {"patches.count": 6} | changes)
     )
 
 
@@ -193,7 +193,7 @@ def degenerate(kind):
 KINDS = ["isolated nodes", "two components", "two nodes", "star", "no edges", "clique"]
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")  # a clique has one embedding
+@pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")  # a clique has one embedding
 @pytest.mark.parametrize("kind", KINDS)
 def test_nodejepa_trains_on_odd_graphs(kind):
     graph = degenerate(kind)
@@ -201,7 +201,7 @@ def test_nodejepa_trains_on_odd_graphs(kind):
     assert np.isfinite(z).all()
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")
+@pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != "two nodes"])
 def test_patchjepa_trains_on_odd_graphs_even_with_more_patches_than_nodes(kind):
     graph = degenerate(kind)

@@ -16,8 +16,9 @@ from nodejepa.methods.bgrl import BGRL
 from nodejepa.methods.classifier import Classifier, ClassifierTask
 from nodejepa.methods.supervision import supervise
 from nodejepa.nn.gcn import GCN
-from nodejepa.nn.inputs import GraphInputs
-from nodejepa.training.loop import Logging, train
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.training.journal import Logging
+from nodejepa.training.loop import train
 from nodejepa.training.run import Run
 from nodejepa.training.task import Moment, TrainingConfig
 from reference.encoders import encode_graph
@@ -46,7 +47,7 @@ def task_of(graph, *, hidden=8, layers=2, labels=LABELS, split=SPLIT, head=None,
     torch.manual_seed(0)
     encoder = encoder or GCN(graph.num_features, hidden=hidden, layers=layers, norm="none")
     classifier = Classifier(encoder, 2, **(head or {}))
-    return ClassifierTask(GraphInputs(graph), classifier, supervise(labels, split, 60, "test"), **settings)
+    return ClassifierTask(WholeGraph(graph), classifier, supervise(labels, split, 60, "test"), **settings)
 
 
 # ------------------------------------------------------------------ the naive twin
@@ -101,7 +102,7 @@ def test_validation_equals_the_dense_twin(toy_graph, l2):
 def test_feature_dropout_drops_entries_scales_the_others_and_leaves_the_graph(sparse):
     x = np.random.default_rng(0).random((40, 30)).astype(np.float32) * (np.arange(30) < 3)  # density 0.1
     graph = Graph.from_edges([0, 1], [1, 2], features=sp.csr_array(x) if sparse else x, num_nodes=40)
-    inputs = GraphInputs(graph)
+    inputs = WholeGraph(graph)
     torch.manual_seed(0)
     dropped = inputs.with_dropout(0.5)
     seen = dropped.transform_features(torch.eye(30)).numpy()
@@ -119,7 +120,7 @@ def test_rows_change_nothing_but_the_work(toy_graph, norm):
         net = Classifier(encoder, 2, propagate=propagate)
         rows = np.zeros(60, dtype=bool)
         rows[SPLIT.train] = True
-        inputs = GraphInputs(toy_graph)
+        inputs = WholeGraph(toy_graph)
         torch.testing.assert_close(net.logits(inputs, rows), net.logits(inputs)[rows])
 
 
@@ -223,7 +224,7 @@ def test_the_weights_with_the_lowest_validation_loss_are_kept(toy_graph):
     losses = [record["val_loss"] for record in model.history_]
     best = int(np.argmin(losses))
     assert len(losses) == best + 1 + 10 < 100
-    inputs = GraphInputs(toy_graph)
+    inputs = WholeGraph(toy_graph)
     with torch.no_grad():
         logits = model.encoder_.eval().logits(inputs)[VAL]
     found = torch.nn.functional.cross_entropy(logits, torch.from_numpy(LABELS[SPLIT.val])).item()

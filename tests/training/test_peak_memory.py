@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from nodejepa.training.loop import peak_memory_mb
+from nodejepa.training.journal import peak_memory_mb
 
 
 def test_it_grows_with_what_is_held() -> None:
@@ -19,7 +19,7 @@ def test_it_grows_with_what_is_held() -> None:
 
 def test_a_child_of_a_large_process_starts_small() -> None:
     held = np.ones(3 * 2**27)  # 3 GB
-    code = "from nodejepa.training.loop import peak_memory_mb; print(peak_memory_mb())"
+    code = "from nodejepa.training.journal import peak_memory_mb; print(peak_memory_mb())"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 20 < float(child.stdout) < 1500
     assert held.sum() == held.size

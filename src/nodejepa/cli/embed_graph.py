@@ -117,7 +117,7 @@ def embed_graph(
     """Learn embeddings of your own graph: files in, embeddings keyed by your ids out."""
     from nodejepa import owngraph
     from nodejepa.config import parse_assignments
-    from nodejepa.training.loop import Logging
+    from nodejepa.training.journal import Logging
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
     if epochs is not None:

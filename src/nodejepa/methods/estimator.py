@@ -12,17 +12,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
 
 from nodejepa.config import override, to_dict
 from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.graph import Graph
 from nodejepa.io import as_graph
 from nodejepa.methods.arguments import check_columns, check_config, check_folder, check_seed, dataset_key
+from nodejepa.methods.blocks import build_encoder
 from nodejepa.methods.migrations import config_of_today
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.training.batches import Whole
 from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
-from nodejepa.training.loop import Logging, train
+from nodejepa.training.journal import Logging
+from nodejepa.training.loop import train
 from nodejepa.training.run import History, Run
 from nodejepa.training.seeding import seeded
 from nodejepa.training.task import Task
@@ -43,7 +45,7 @@ class Estimator(ABC):
 
     name: ClassVar[str]
     config_class: ClassVar[type[Any]]
-    encoder_: nn.Module
+    encoder_: Any
     in_dim_: int
     history_: History
 
@@ -68,16 +70,16 @@ class Estimator(ABC):
         """The settings called ``name`` for a data set."""
 
     @abstractmethod
-    def make_encoder(self, in_dim: int) -> nn.Module:
-        """The network that ``transform`` runs, with fresh weights."""
+    def make_task(self, inputs: WholeGraph) -> Task:
+        """Network and loss for a graph or parts of it; trained by the one loop."""
 
-    @abstractmethod
-    def make_task(self, inputs: GraphInputs) -> Task:
-        """Network and loss on a graph; trained by the one loop."""
+    def make_encoder(self, in_dim: int) -> Any:
+        """The network that ``transform`` runs, with fresh weights: what the settings ``encoder.*`` say."""
+        return build_encoder(self.config.encoder, in_dim)
 
-    @abstractmethod
-    def trained_encoder(self, task: Any) -> nn.Module:
+    def trained_encoder(self, task: Any) -> Any:
         """The encoder to keep of a trained task."""
+        return task.kept_encoder
 
     def fit(
         self,
@@ -117,10 +119,10 @@ class Estimator(ABC):
         """Embeddings ``[N, D]`` of a graph's nodes, rows in the graph's order; the graph may be a new one."""
         inputs = self.inputs_to_encode(graph)
         with torch.no_grad():
-            z: npt.NDArray[np.float32] = self.encoder_(inputs).cpu().numpy()
+            z: npt.NDArray[np.float32] = self.encoder_.embed(inputs).cpu().numpy()
         return z
 
-    def inputs_to_encode(self, graph: Any) -> GraphInputs:
+    def inputs_to_encode(self, graph: Any) -> WholeGraph:
         """The graph as the fitted encoder takes it, checked; both are on the device afterwards."""
         if not hasattr(self, "encoder_"):
             raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
@@ -128,7 +130,7 @@ class Estimator(ABC):
         check_columns(graph, self.in_dim_)
         device = pick_device(self.device)
         self.encoder_.eval().to(device)
-        return GraphInputs(graph, device)
+        return WholeGraph(graph, device)
 
     def save(self, folder: str | Path) -> None:
         """Write the trained encoder and its settings: safetensors and JSON, no pickle."""
@@ -169,9 +171,11 @@ class Estimator(ABC):
 
     def _train(self, graph: Graph, run: Run | None, logging: Logging) -> None:
         device = pick_device(self.device)
+        inputs = WholeGraph(graph, device)
         with seeded(self.seed, "init"):
-            task = self.make_task(GraphInputs(graph, device)).to(device)
-        self.history_ = train(task, self.config.training, seed=self.seed, run=run, logging=logging)
+            task = self.make_task(inputs).to(device)
+        source = Whole(inputs, task.steps_per_epoch)
+        self.history_ = train(task, source, self.config.training, seed=self.seed, run=run, logging=logging)
         self.encoder_ = self.trained_encoder(task)
         self.in_dim_ = graph.num_features
 

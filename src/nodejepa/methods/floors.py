@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import scipy.sparse as sp
-import torch
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
@@ -15,7 +14,7 @@ from nodejepa.io import as_graph
 from nodejepa.methods.arguments import check_columns, check_config, check_seed
 from nodejepa.methods.estimator import pick_device
 from nodejepa.nn.gcn import GCN
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.sparse import density, to_dense
 from nodejepa.training.seeding import seeded
 
@@ -115,7 +114,6 @@ class RandomGCN:
             )
         return self
 
-    @torch.no_grad()
     def transform(self, graph: Any) -> Features:
         """Embeddings ``[N, hidden]``."""
         if not hasattr(self, "encoder_"):
@@ -123,5 +121,5 @@ class RandomGCN:
         graph = as_graph(graph)
         check_columns(graph, self.in_dim_)
         device = pick_device(self.device)
-        z: Features = self.encoder_.to(device)(GraphInputs(graph, device)).cpu().numpy()
+        z: Features = self.encoder_.eval().to(device).embed(WholeGraph(graph, device)).cpu().numpy()
         return z

@@ -13,7 +13,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.nn.attention import AttentionEdges, attend, attention_edges, edge_attention
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import Encoder, StackSettings, operator_to, rows_of
+from nodejepa.nn.stack import Encoder, StackSettings, operator_to, pick_rows
 
 
 class GraphAttention(nn.Module):
@@ -39,7 +39,7 @@ class GraphAttention(nn.Module):
     def forward(self, z: Tensor, edges: AttentionEdges, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
         """``[targets, out]`` from ``z`` ``[N, heads * width]``; ``rows`` (bool ``[N]``) are the targets."""
         source = z @ _block_diagonal(self.source)
-        target = rows_of(z @ _block_diagonal(self.target), rows)
+        target = pick_rows(z @ _block_diagonal(self.target), rows)
         attention = edge_attention(source.T.contiguous(), target.T.contiguous(), edges)
         attention = nn.functional.dropout(attention, self.dropout, self.training)
         h = attend(attention, z, edges)
@@ -112,7 +112,12 @@ class GAT(Encoder):
         self, layer: int, inputs: GraphInputs, h: Tensor, rows: npt.NDArray[np.bool_] | None
     ) -> Tensor:
         """Attention on embeddings."""
-        return self._attend(layer, inputs, h @ self.weights[layer - 1], rows)
+        return self._attend(layer, inputs, h, rows)
+
+    def shared(self, layer: int, h: Tensor) -> Tensor:
+        """``H W``: a row attends to others' transformed embeddings."""
+        out: Tensor = h @ self.weights[layer - 1]
+        return out
 
     def _attend(
         self, layer: int, inputs: GraphInputs, z: Tensor, rows: npt.NDArray[np.bool_] | None

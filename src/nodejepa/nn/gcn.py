@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import Encoder, StackSettings, operator_to, rows_of
+from nodejepa.nn.stack import Encoder, StackSettings, operator_to, pick_rows
 
 
 class GCN(Encoder):
@@ -43,7 +43,7 @@ class GCN(Encoder):
         rows: npt.NDArray[np.bool_] | None,
     ) -> Tensor:
         r"""``S \tilde X W + b``."""
-        out: Tensor = rows_of(self.first.propagated(inputs, hidden, token), rows) + self.biases[0]
+        out: Tensor = pick_rows(self.first.propagated(inputs, hidden, token), rows) + self.biases[0]
         return out
 
     def later_layer(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import Encoder, StackSettings, rows_of
+from nodejepa.nn.stack import Encoder, StackSettings, pick_rows
 
 
 class MLP(Encoder):
@@ -39,7 +39,7 @@ class MLP(Encoder):
         rows: npt.NDArray[np.bool_] | None,
     ) -> Tensor:
         r"""``\tilde X W + b``."""
-        out: Tensor = rows_of(self.first(inputs, hidden, token), rows) + self.biases[0]
+        out: Tensor = pick_rows(self.first(inputs, hidden, token), rows) + self.biases[0]
         return out
 
     def later_layer(
@@ -50,4 +50,4 @@ class MLP(Encoder):
         rows: npt.NDArray[np.bool_] | None,
     ) -> Tensor:
         """``H W + b``."""
-        return torch.addmm(self.biases[layer], rows_of(h, rows), self.weights[layer - 1])
+        return torch.addmm(self.biases[layer], pick_rows(h, rows), self.weights[layer - 1])

@@ -33,20 +33,23 @@ def restrict(
 
 
 def diagonal_blocks(operator: SparseOperator, node_lists: list[npt.NDArray[np.int32]]) -> SparseOperator:
-    """The blocks ``M[nodes][:, nodes]`` of several ascending node lists along the diagonal of one matrix."""
-
-    def blocks(matrix: SparseMatrix) -> SparseMatrix:
-        nodes = np.concatenate(node_lists)
-        starts = np.concatenate([[0], np.cumsum([len(part) for part in node_lists])])
-        data, indices, indptr = _cut_blocks(matrix.indptr, matrix.indices, matrix.data, nodes, starts)
-        return compact_csr(data, indices, indptr, len(nodes))
-
+    """:func:`block_diagonal` of an operator."""
     return SparseOperator(
-        blocks(operator.matrix),
+        block_diagonal(operator.matrix, node_lists),
         symmetric=operator.symmetric,
-        transposed=None if operator.symmetric else lambda: blocks(operator.transposed_matrix),
+        transposed=None
+        if operator.symmetric
+        else lambda: block_diagonal(operator.transposed_matrix, node_lists),
         device=operator.device,
     )
+
+
+def block_diagonal(matrix: SparseMatrix, node_lists: list[npt.NDArray[np.int32]]) -> SparseMatrix:
+    """The blocks ``M[nodes][:, nodes]`` of several ascending node lists along the diagonal of one matrix."""
+    nodes = np.concatenate(node_lists)
+    starts = np.concatenate([[0], np.cumsum([len(part) for part in node_lists])])
+    data, indices, indptr = _cut_blocks(matrix.indptr, matrix.indices, matrix.data, nodes, starts)
+    return compact_csr(data, indices, indptr, len(nodes))
 
 
 def _block(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import Encoder, StackSettings, operator_to, rows_of
+from nodejepa.nn.stack import Encoder, StackSettings, operator_to, pick_rows
 
 
 class GraphSAGE(Encoder):
@@ -45,7 +45,7 @@ class GraphSAGE(Encoder):
         rows: npt.NDArray[np.bool_] | None,
     ) -> Tensor:
         r"""``\tilde X W_self + M \tilde X W_neigh + b``."""
-        own = rows_of(self.first_own(inputs, hidden, token), rows)
+        own = pick_rows(self.first_own(inputs, hidden, token), rows)
         mean = operator_to(inputs.neighbour_mean, rows)
         neighbours = self.first_neighbours.gathered(mean, inputs, hidden, token)
         total: Tensor = own + neighbours + self.biases[0]
@@ -56,5 +56,5 @@ class GraphSAGE(Encoder):
     ) -> Tensor:
         """``H W_self + M H W_neigh + b``."""
         mean = operator_to(inputs.neighbour_mean, rows)(h)
-        own = torch.addmm(self.biases[layer], rows_of(h, rows), self.own[layer - 1])
+        own = torch.addmm(self.biases[layer], pick_rows(h, rows), self.own[layer - 1])
         return torch.addmm(own, mean, self.neighbours[layer - 1])
