@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from nodejepa.nn.views import normalised_operator
 
 from nodejepa.graph import Graph
 from nodejepa.masking.augment import drop_edges
 from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.inputs.operators import normalised_operator
 from nodejepa.nn.sparse import SparseOperator
 from reference.gradients import assert_same_gradients
 from reference.matrices import dense, edge_index, features

@@ -29,6 +29,7 @@ from nodejepa.training.task import Task, TrainingConfig
 from nodejepa.training.watch import CollapseWarning
 
 POINTS = Whole(WholeGraph(Graph.from_edges([], [], features=np.ones((20, 1)), num_nodes=20)))
+OFTEN = Logging(checkpoint_epochs=1)
 TINY = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 6}
 
 
@@ -46,7 +47,7 @@ class Quadratic(Task):
         loss = (self.z - 1).square().mean()
         return {"loss": loss * (math.nan if moment.epoch == self.fail_at else 1)}
 
-    def embed(self, inputs, rows=None):
+    def embed(self, inputs, rows=None):  # noqa: ARG002
         return torch.ones(20, 6) if self.constant else self.z
 
 
@@ -88,7 +89,7 @@ def test_collapse_is_told_with_the_knob_to_turn():
 @pytest.mark.parametrize(("scale", "shift", "warns"), [(1e-5, 0, False), (1e-6, 1, True), (1, 0, False)])
 def test_small_embeddings_are_no_collapse_but_equal_ones_are(scale, shift, warns):
     task = Quadratic()
-    task.embed = lambda inputs, rows: task.z * scale + shift
+    task.embed = lambda *_: task.z * scale + shift
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         train(task, POINTS, TrainingConfig(epochs=1), seed=0)
@@ -131,10 +132,10 @@ def test_patience_counts_epochs_without_a_lower_loss_also_after_a_resume(tmp_pat
                 config,
                 seed=0,
                 run=Run(tmp_path),
-                logging=Logging(checkpoint_epochs=1),
+                logging=OFTEN,
             )
     resumed = Listed(values)
-    history = train(resumed, POINTS, config, seed=0, run=Run(tmp_path), logging=Logging(checkpoint_epochs=1))
+    history = train(resumed, POINTS, config, seed=0, run=Run(tmp_path), logging=OFTEN)
     assert [r["epoch"] for r in history] == [1, 2, 3, 4, 5, 6]
     assert torch.equal(resumed.z, whole.z)
 
@@ -142,9 +143,7 @@ def test_patience_counts_epochs_without_a_lower_loss_also_after_a_resume(tmp_pat
 def test_a_finished_run_that_ran_out_of_patience_does_not_go_on(tmp_path):
     values, config = [1.0] * 8, TrainingConfig(epochs=8, patience=2)
     for _ in range(2):
-        history = train(
-            Listed(values), POINTS, config, seed=0, run=Run(tmp_path), logging=Logging(checkpoint_epochs=1)
-        )
+        history = train(Listed(values), POINTS, config, seed=0, run=Run(tmp_path), logging=OFTEN)
         assert len(history) == 3
 
 
@@ -171,7 +170,7 @@ def test_resume_after_any_epoch_ends_in_the_same_bits(tmp_path, toy_graph, metho
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Run, "append", interrupt)
             with pytest.raises(KeyboardInterrupt):
-                method(seed=3, **settings).fit(toy_graph, out=folder, logging=Logging(checkpoint_epochs=1))
+                method(seed=3, **settings).fit(toy_graph, out=folder, logging=OFTEN)
         model = method(seed=3, **settings).fit(toy_graph, out=folder, resume=True)
         np.testing.assert_array_equal(model.transform(toy_graph), whole)
         epochs = [json.loads(line)["epoch"] for line in (folder / "history.jsonl").read_text().splitlines()]
@@ -240,7 +239,7 @@ def begun(folder, graph, seed):
 
         patch.setattr(Run, "append", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            NodeJEPA(seed=seed, **settings).fit(graph, out=folder, logging=Logging(checkpoint_epochs=1))
+            NodeJEPA(seed=seed, **settings).fit(graph, out=folder, logging=OFTEN)
     return lambda: NodeJEPA(seed=seed, **settings).fit(graph, out=folder, resume=True)
 
 
@@ -290,7 +289,7 @@ def test_weights_that_cannot_go_on_never_replace_a_good_checkpoint(tmp_path):
             TrainingConfig(epochs=9),
             seed=0,
             run=run,
-            logging=Logging(checkpoint_epochs=1),
+            logging=OFTEN,
         )
     tensors, history = run.load_checkpoint()
     assert len(history) == 1  # the checkpoint of epoch 2 was due, and a third epoch showed that it fails
