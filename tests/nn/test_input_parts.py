@@ -47,9 +47,6 @@ def test_a_part_is_cut_out_of_the_whole(layout, directed):
     constant = torch.randn(40, 3)
     assert part.take(constant).equal(constant[torch.from_numpy(rows)])
     assert whole.take(constant) is constant
-    wanted = np.array([3, 4, 36], dtype=np.int32)
-    assert part.find(wanted).tolist() == [1, 5, 7]  # 3 stands in both lists
-    assert whole.find(wanted) is wanted
 
 
 @pytest.mark.parametrize("layout", COLUMNS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -54,17 +53,9 @@ class ViewConfig:
             require(0 <= getattr(self, name) <= 1, f"view {name}", getattr(self, name), "between 0 and 1")
 
 
-class BaselineConfig(Protocol):
-    """The settings every baseline has."""
-
-    @property
-    def encoder(self) -> BaselineEncoderConfig:
-        """The encoder's."""
-
-
-def encoder_inputs(inputs: GraphInputs, config: BaselineConfig) -> GraphInputs:
+def encoder_inputs(inputs: GraphInputs, config: BaselineEncoderConfig) -> GraphInputs:
     """What the encoder will make of the inputs, done once and not in every view."""
-    return inputs.row_normalised if config.encoder.row_normalise else inputs
+    return inputs.row_normalised if config.row_normalise else inputs
 
 
 def draw_view(inputs: GraphInputs, config: ViewConfig, generator: np.random.Generator) -> GraphInputs:

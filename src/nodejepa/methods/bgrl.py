@@ -73,7 +73,7 @@ class BGRLTask(Task):
 
     def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """Each view's prediction against the target's embedding of the other."""
-        inputs, generator = encoder_inputs(inputs, self.config), moment.numpy("mask")
+        inputs, generator = encoder_inputs(inputs, self.config.encoder), moment.numpy("mask")
         one = draw_view(inputs, self.config.view_1, generator)
         two = draw_view(inputs, self.config.view_2, generator)
         guesses = self.predictor(self.encoder(one)), self.predictor(self.encoder(two))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 from torch import Tensor
 
 from nodejepa.config import require
@@ -19,6 +18,7 @@ from nodejepa.methods.baseline_blocks import (
 from nodejepa.methods.blocks import build_encoder, matched_training
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.restrict import Rows
 from nodejepa.objectives.cca import cca_terms
 from nodejepa.training.task import Moment, Task, TrainingConfig
 
@@ -71,7 +71,7 @@ class CCASSGTask(Task):
 
     def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """Draw two views, standardise their embeddings, compare."""
-        inputs, generator = encoder_inputs(inputs, self.config), moment.numpy("mask")
+        inputs, generator = encoder_inputs(inputs, self.config.encoder), moment.numpy("mask")
         views = [draw_view(inputs, self.config.view, generator) for _ in range(2)]
         rows = self._sample(inputs.num_nodes, generator)
         one, two = (self.encoder(view, rows=rows) for view in views)
@@ -79,7 +79,7 @@ class CCASSGTask(Task):
         loss = invariance + self.config.loss.decorrelation * decorrelation
         return {"loss": loss, "invariance": invariance, "decorrelation": decorrelation}
 
-    def _sample(self, size: int, generator: np.random.Generator) -> npt.NDArray[np.bool_] | None:
+    def _sample(self, size: int, generator: np.random.Generator) -> Rows:
         """Which nodes the loss is computed on: the last layer is spared for all others."""
         subsample = self.config.loss.subsample
         if subsample is None or subsample >= size:

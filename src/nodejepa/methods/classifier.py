@@ -13,6 +13,7 @@ from nodejepa.methods.supervision import Supervision
 from nodejepa.nn.ema import frozen_copy
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.restrict import Rows
 from nodejepa.nn.stack import operator_to, pick_rows
 from nodejepa.training.task import Moment, Task
 
@@ -36,12 +37,12 @@ class Classifier(nn.Module):
         # statistics of a batch are those of the whole graph, also where few rows are asked for
         self._mixes_rows = any(isinstance(module, nn.BatchNorm1d) for module in encoder.modules())
 
-    def embed(self, inputs: GraphInputs, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
+    def embed(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
         """What the head reads: the embeddings, as :meth:`nodejepa.nn.stack.Encoder.embed`."""
         z: Tensor = self.encoder.embed(inputs, rows)
         return z
 
-    def logits(self, inputs: GraphInputs, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
+    def logits(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
         """``[N, classes]``, or only those of ``rows`` (bool ``[N]``), in order."""
         whole = rows is None or self.propagate or self._mixes_rows
         h: Tensor = self.encoder(inputs) if whole else self.encoder(inputs, rows=rows)

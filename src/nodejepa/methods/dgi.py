@@ -50,7 +50,7 @@ class DGITask(Task):
     def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """Shuffle the features, embed both, tell them apart."""
         order = torch.from_numpy(shuffle_rows(inputs.num_nodes, moment.numpy("mask")))
-        both = encoder_inputs(inputs, self.config).shuffled(order)
+        both = encoder_inputs(inputs, self.config.encoder).shuffled(order)
         real, corrupted = (self.encoder(shown) for shown in both)
         return {"loss": infomax_loss(real, corrupted, self.discriminator, moment.group)}
 

@@ -67,11 +67,11 @@ class GraphMAETask(Task):
         self.encoder = build_encoder(config.encoder, features)
         self.token = nn.Parameter(torch.zeros(features))
         self.decoder = FeatureDecoder(config.encoder.width, features, kind=config.decoder)
-        self.feature_squares = _row_squares(encoder_inputs(inputs, config).features)
+        self.feature_squares = _row_squares(encoder_inputs(inputs, config.encoder).features)
 
     def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """Mask, encode, mask again, decode, compare."""
-        inputs, generator = encoder_inputs(inputs, self.config), moment.numpy("mask")
+        inputs, generator = encoder_inputs(inputs, self.config.encoder), moment.numpy("mask")
         masked = self._mask(inputs.num_nodes, generator)
         hidden = torch.from_numpy(masked).to(inputs.device)
         seen = draw_view(inputs, ViewConfig(self.config.masking.edges, 0.0), generator)

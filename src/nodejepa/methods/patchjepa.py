@@ -143,7 +143,10 @@ class PatchJEPATask(TeacherTask):
         self, encoder: Encoder, inputs: GraphInputs, patches: npt.NDArray[np.int64]
     ) -> tuple[Tensor, Tensor]:
         """Node embeddings of expanded patches, one after another, and their means ``[patches, D]``."""
-        lists = [inputs.find(self.patches.expanded(int(p))) for p in patches]
+        lists = [
+            np.flatnonzero(np.isin(inputs.nodes, self.patches.expanded(int(p)))).astype(np.int32)
+            for p in patches
+        ]
         h = encoder(inputs.induced(lists))
         parts = torch.split(h, [len(part) for part in lists])
         return h, torch.stack([part.mean(dim=0) for part in parts])

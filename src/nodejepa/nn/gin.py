@@ -5,13 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Unpack
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.restrict import Rows
 from nodejepa.nn.stack import Encoder, StackSettings, make_activation, make_norm, operator_to, pick_rows
 
 
@@ -46,11 +45,7 @@ class GIN(Encoder):
         )
 
     def first_layer(
-        self,
-        inputs: GraphInputs,
-        hidden: Tensor | None,
-        token: Tensor | None,
-        rows: npt.NDArray[np.bool_] | None,
+        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
     ) -> Tensor:
         """The layer on features, W pulled through the sum."""
         total = operator_to(inputs.neighbour_sum, rows)
@@ -61,9 +56,7 @@ class GIN(Encoder):
             gathered = total(own)
         return self._finish(0, (1 + self.eps[0]) * pick_rows(own, rows) + gathered)
 
-    def later_layer(
-        self, layer: int, inputs: GraphInputs, h: Tensor, rows: npt.NDArray[np.bool_] | None
-    ) -> Tensor:
+    def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
         """The layer on embeddings."""
         total = operator_to(inputs.neighbour_sum, rows)(h)
         summed = torch.addcmul(total, 1 + self.eps[layer], pick_rows(h, rows))

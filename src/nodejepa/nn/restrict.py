@@ -11,10 +11,10 @@ import numpy.typing as npt
 from nodejepa.graph_checks import SparseMatrix, compact_csr
 from nodejepa.nn.sparse import SparseOperator
 
+Rows = npt.NDArray[np.bool_] | None  # bool [N]: which ones are asked for; none: all of them
 
-def restrict(
-    operator: SparseOperator, rows: npt.NDArray[np.bool_] | None, columns: npt.NDArray[np.bool_] | None
-) -> SparseOperator:
+
+def restrict(operator: SparseOperator, rows: Rows, columns: Rows) -> SparseOperator:
     """``M[rows][:, columns]`` with rows and columns renumbered; ``None`` keeps all of them.
 
     The transposed block, needed only by a backward pass, is cut from the transpose when first used.
@@ -52,9 +52,7 @@ def block_diagonal(matrix: SparseMatrix, node_lists: list[npt.NDArray[np.int32]]
     return compact_csr(data, indices, indptr, len(nodes))
 
 
-def _block(
-    matrix: SparseMatrix, rows: npt.NDArray[np.bool_] | None, columns: npt.NDArray[np.bool_] | None
-) -> SparseMatrix:
+def _block(matrix: SparseMatrix, rows: Rows, columns: Rows) -> SparseMatrix:
     height, width = matrix.shape
     kept = np.arange(height, dtype=np.int32) if rows is None else np.flatnonzero(rows).astype(np.int32)
     if columns is None:

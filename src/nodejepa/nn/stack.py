@@ -6,13 +6,12 @@ from abc import ABC, abstractmethod
 from typing import TypedDict
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.restrict import restrict
+from nodejepa.nn.restrict import Rows, restrict
 from nodejepa.nn.sparse import SparseOperator
 
 BLOCK_ROWS = 2**16  # of :meth:`Encoder.embed`: 64 MiB at width 256
@@ -102,18 +101,12 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def first_layer(
-        self,
-        inputs: GraphInputs,
-        hidden: Tensor | None,
-        token: Tensor | None,
-        rows: npt.NDArray[np.bool_] | None,
+        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
     ) -> Tensor:
         """Layer 0 on the graph's features, before norm and activation."""
 
     @abstractmethod
-    def later_layer(
-        self, layer: int, inputs: GraphInputs, h: Tensor, rows: npt.NDArray[np.bool_] | None
-    ) -> Tensor:
+    def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
         """Layer 1, 2, ... on what :meth:`shared` made of the one before, before norm and activation."""
 
     def shared(self, layer: int, h: Tensor) -> Tensor:  # noqa: ARG002 - most layers read h as it is
@@ -125,7 +118,7 @@ class Encoder(nn.Module, ABC):
         inputs: GraphInputs,
         hidden: Tensor | None = None,
         token: Tensor | None = None,
-        rows: npt.NDArray[np.bool_] | None = None,
+        rows: Rows = None,
     ) -> Tensor:
         """Embeddings ``[N, out_dim]``, or only those of ``rows`` (bool ``[N]``), in order.
 
@@ -146,7 +139,7 @@ class Encoder(nn.Module, ABC):
     def embed(
         self,
         inputs: GraphInputs,
-        rows: npt.NDArray[np.bool_] | None = None,
+        rows: Rows = None,
         *,
         block_rows: int = BLOCK_ROWS,
     ) -> Tensor:
@@ -166,10 +159,8 @@ class Encoder(nn.Module, ABC):
             h = self._in_blocks(i, inputs, self.shared(i, h), asked, max(block_rows, _EXACT_ROWS))
         return pick_rows(h, rows) if len(self.norms) == 1 else h
 
-    def _in_blocks(
-        self, layer: int, inputs: GraphInputs, h: Tensor, rows: npt.NDArray[np.bool_] | None, block_rows: int
-    ) -> Tensor:
-        def finished(part: npt.NDArray[np.bool_] | None) -> Tensor:
+    def _in_blocks(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows, block_rows: int) -> Tensor:
+        def finished(part: Rows) -> Tensor:
             out: Tensor = self.activations[layer](self.norms[layer](self.later_layer(layer, inputs, h, part)))
             return out
 
@@ -187,11 +178,11 @@ class Encoder(nn.Module, ABC):
         return out
 
 
-def pick_rows(h: Tensor, rows: npt.NDArray[np.bool_] | None) -> Tensor:
+def pick_rows(h: Tensor, rows: Rows) -> Tensor:
     """The rows asked for; all of them if none were named."""
     return h if rows is None else h[torch.from_numpy(rows).to(h.device)]
 
 
-def operator_to(operator: SparseOperator, rows: npt.NDArray[np.bool_] | None) -> SparseOperator:
+def operator_to(operator: SparseOperator, rows: Rows) -> SparseOperator:
     """The operator that computes only the rows asked for."""
     return operator if rows is None else restrict(operator, rows, None)

@@ -21,16 +21,7 @@ from nodejepa.training.checkpoint import load_into
 from nodejepa.training.run import History, Run
 from nodejepa.training.task import Task, TrainingConfig
 
-_NOT_IN_THE_BAR = (
-    "epoch",
-    "lr",
-    "seconds",
-    "peak_memory_mb",
-    "mean_std",
-    "effective_rank",
-    "gradient_norm",
-    "loss",
-)
+NOT_A_LOSS = ("epoch", "lr", "seconds", "peak_memory_mb", "mean_std", "effective_rank", "gradient_norm")
 
 
 @dataclass(frozen=True)
@@ -126,7 +117,7 @@ class Journal:
         """Loss and last known rank first: the line may be cut at the right."""
         ranks = (r["effective_rank"] for r in reversed(self.history) if "effective_rank" in r)
         shown = {"loss": record["loss"], "rank": next(ranks, None)}
-        shown |= {name: value for name, value in record.items() if name not in _NOT_IN_THE_BAR}
+        shown |= {name: value for name, value in record.items() if name not in (*NOT_A_LOSS, "loss")}
         return " ".join(f"{name} {value:.3g}" for name, value in shown.items() if value is not None)
 
     def _save(self, run: Run) -> None:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from nodejepa.config import require
 from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.restrict import Rows
 from nodejepa.training.group import ALONE, Group
 from nodejepa.training.seeding import numpy_generator, torch_generator
 
@@ -87,7 +87,7 @@ class Task(nn.Module, ABC):
         """The encoder whose embeddings are kept, where there are several."""
         return self.encoder
 
-    def embed(self, inputs: GraphInputs, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
+    def embed(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
         """Embeddings ``[N, D]`` as they are now, nothing hidden; of some ``rows`` (bool ``[N]``) only."""
         z: Tensor = self.kept_encoder.embed(inputs, rows)
         return z

@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 
 from nodejepa.graph_checks import SparseMatrix
-from nodejepa.nn.inputs.features import FeatureMatrix, drop_entries, row_normalise
+from nodejepa.nn.inputs.features import FeatureMatrix, drop_entries, propagate, row_normalise
+from nodejepa.nn.inputs.operators import OperatorKind
+from nodejepa.nn.restrict import Rows
 from nodejepa.nn.sparse import SparseOperator
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class GraphInputs(ABC):
         num_features: F.
         directed: whether the adjacency may differ from its transpose.
         is_row_normalised: whether the rows of X were divided by their sums.
+        of: what they are a part or a view of.
     """
 
     def __init__(
@@ -40,9 +43,10 @@ class GraphInputs(ABC):
         num_features: int,
         directed: bool,
         is_row_normalised: bool = False,
+        of: GraphInputs | None = None,
     ) -> None:
         self.device, self.num_nodes, self.num_features = device, num_nodes, num_features
-        self.directed, self.is_row_normalised = directed, is_row_normalised
+        self.directed, self.is_row_normalised, self._of = directed, is_row_normalised, of
 
     @property
     @abstractmethod
@@ -53,46 +57,48 @@ class GraphInputs(ABC):
     def take(self, per_node: Tensor) -> Tensor:
         """The rows for these nodes of a constant that has one row for each node of the whole graph."""
 
-    @abstractmethod
-    def find(self, nodes: NodeList) -> NodeList:
-        """Ascending positions here of those of the whole graph's ``nodes`` (ascending) that are here."""
-
     @property
     @abstractmethod
     def adjacency(self) -> SparseMatrix:
         """A ``[N, N]`` of these nodes, CSR without self-loops."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def propagation(self) -> SparseOperator:
         """S, the symmetrically normalised adjacency with self-loops."""
+        return self._operator("propagation")
 
-    @property
-    @abstractmethod
+    @cached_property
     def neighbour_sum(self) -> SparseOperator:
         """The in-neighbour sum, edge weights included, no self-loops (GIN)."""
+        return self._operator("neighbour_sum")
 
-    @property
-    @abstractmethod
+    @cached_property
     def neighbour_mean(self) -> SparseOperator:
         """The in-neighbour mean, edge weights included; zero for nodes without neighbours (GraphSAGE)."""
+        return self._operator("neighbour_mean")
+
+    @abstractmethod
+    def _operator(self, kind: OperatorKind) -> SparseOperator: ...
 
     @property
     @abstractmethod
     def features(self) -> FeatureMatrix:
         """X ``[N, F]``: sparse where a sparse product is the faster one. Hidden columns are still in it."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def propagated_features(self) -> Tensor:
-        """``S X`` ``[N, F]`` of dense features: constant, so that it is computed once."""
+        """``S X`` ``[N, F]`` of dense features: constant, so no step pays for it again."""
+        of = self._of
+        if of is not None and self.propagation is of.propagation and self.features is of.features:
+            return of.propagated_features
+        return propagate(self.propagation, self.features)
 
     @abstractmethod
     def shown(self, weight: Tensor) -> Tensor:
         """``diag(m) W`` for a first weight W ``[F, D]``: W itself where no columns are hidden."""
 
     @abstractmethod
-    def transform_features(self, weight: Tensor, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
+    def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
         """``X @ weight`` for weight ``[F, D]``; of some ``rows`` (bool ``[N]``) only, if given."""
 
     def propagates_first(self, width: int) -> bool:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nodejepa.graph_checks import Features
-from nodejepa.nn.restrict import restrict
+from nodejepa.nn.restrict import Rows, restrict
 from nodejepa.nn.sparse import SparseOperator, density, to_dense
 
 FeatureMatrix = Tensor | SparseOperator
@@ -35,7 +35,7 @@ def take_rows(features: FeatureMatrix, rows: npt.NDArray[Any]) -> FeatureMatrix:
     return features[torch.from_numpy(rows).to(features.device)]
 
 
-def transform(features: FeatureMatrix, weight: Tensor, rows: npt.NDArray[np.bool_] | None) -> Tensor:
+def transform(features: FeatureMatrix, weight: Tensor, rows: Rows) -> Tensor:
     """``X @ weight``, of some ``rows`` (bool ``[N]``) only, if given."""
     if isinstance(features, SparseOperator):
         return (features if rows is None else restrict(features, rows, None))(weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numba
 import numpy as np
@@ -10,6 +10,8 @@ import torch
 
 from nodejepa.graph_checks import SparseMatrix, compact_csr
 from nodejepa.nn.sparse import SparseOperator
+
+OperatorKind = Literal["propagation", "neighbour_sum", "neighbour_mean"]
 
 
 def normalised_operator(
@@ -30,17 +32,18 @@ def normalised_operator(
     return SparseOperator(matrix, symmetric=not directed, device=device)
 
 
-def sum_operator(adjacency: SparseMatrix, *, directed: bool, device: torch.device) -> SparseOperator:
-    """The in-neighbour sum, edge weights included."""
-    matrix = adjacency.T.tocsr() if directed else adjacency
-    return SparseOperator(matrix, symmetric=not directed, device=device)
-
-
-def mean_operator(adjacency: SparseMatrix, *, device: torch.device) -> SparseOperator:
-    """The in-neighbour mean, edge weights included; zero for nodes without neighbours."""
+def make_operator(
+    kind: OperatorKind, adjacency: SparseMatrix, *, directed: bool, device: torch.device
+) -> SparseOperator:
+    """The operator of an adjacency: S, or the sum or mean over in-neighbours, edge weights included."""
+    if kind == "propagation":
+        return normalised_operator(adjacency, directed=directed, device=device)
+    if kind == "neighbour_sum":
+        matrix = adjacency.T.tocsr() if directed else adjacency
+        return SparseOperator(matrix, symmetric=not directed, device=device)
     matrix = adjacency.T.tocsr().astype(np.float32)
     matrix.sort_indices()
-    total = np.asarray(matrix.sum(axis=1)).ravel()
+    total = np.asarray(matrix.sum(axis=1)).ravel()  # 0 without neighbours, and so is their mean
     matrix.data /= np.repeat(np.where(total > 0, total, 1), np.diff(matrix.indptr))
     return SparseOperator(matrix, device=device)
 

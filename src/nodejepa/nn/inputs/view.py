@@ -6,15 +6,14 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import final
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from nodejepa.graph_checks import SparseMatrix
 from nodejepa.nn.inputs.base import GraphInputs, NodeList
-from nodejepa.nn.inputs.features import FeatureMatrix, propagate, take_rows, transform
-from nodejepa.nn.inputs.operators import mean_operator, normalised_operator, sum_operator
+from nodejepa.nn.inputs.features import FeatureMatrix, take_rows, transform
+from nodejepa.nn.inputs.operators import OperatorKind, make_operator
+from nodejepa.nn.restrict import Rows
 from nodejepa.nn.sparse import SparseOperator
 
 
@@ -44,81 +43,51 @@ class View(GraphInputs):
         is_row_normalised: bool = False,
     ) -> None:
         normalised = is_row_normalised or of.is_row_normalised
-        super().__init__(of.device, of.num_nodes, of.num_features, of.directed, normalised)
-        self._of, self._adjacency, self._columns = of, adjacency, columns
+        super().__init__(of.device, of.num_nodes, of.num_features, of.directed, normalised, of)
+        self._seen, self._adjacency, self._columns = of, adjacency, columns
         self._order, self._make_features, self._products = order, features, products
 
     @property
     def nodes(self) -> NodeList:
         """The same."""
-        return self._of.nodes
+        return self._seen.nodes
 
     def take(self, per_node: Tensor) -> Tensor:
         """The same."""
-        return self._of.take(per_node)
-
-    def find(self, nodes: NodeList) -> NodeList:
-        """The same."""
-        return self._of.find(nodes)
+        return self._seen.take(per_node)
 
     @property
     def adjacency(self) -> SparseMatrix:
         """The edges that are seen."""
-        return self._of.adjacency if self._adjacency is None else self._adjacency
+        return self._seen.adjacency if self._adjacency is None else self._adjacency
 
-    @cached_property
-    def propagation(self) -> SparseOperator:
-        """S of the edges that are seen."""
+    def _operator(self, kind: OperatorKind) -> SparseOperator:
         if self._adjacency is None:
-            return self._of.propagation
-        return normalised_operator(self._adjacency, directed=self.directed, device=self.device)
-
-    @cached_property
-    def neighbour_sum(self) -> SparseOperator:
-        """The sum along edges that are seen."""
-        if self._adjacency is None:
-            return self._of.neighbour_sum
-        return sum_operator(self._adjacency, directed=self.directed, device=self.device)
-
-    @cached_property
-    def neighbour_mean(self) -> SparseOperator:
-        """The mean along edges that are seen."""
-        if self._adjacency is None:
-            return self._of.neighbour_mean
-        return mean_operator(self._adjacency, device=self.device)
+            operator: SparseOperator = getattr(self._seen, kind)
+            return operator
+        return make_operator(kind, self._adjacency, directed=self.directed, device=self.device)
 
     @cached_property
     def features(self) -> FeatureMatrix:
         """X as it is seen, hidden columns included."""
         if self._make_features is not None:
             return self._make_features()
-        return self._of.features if self._order is None else take_rows(self._of.features, self._rows)
-
-    @property
-    def _rows(self) -> npt.NDArray[np.int64]:
-        assert self._order is not None
-        rows: npt.NDArray[np.int64] = self._order.cpu().numpy()
-        return rows
-
-    @cached_property
-    def propagated_features(self) -> Tensor:
-        """``S X``, shared with what is viewed where both are the same."""
-        if self._adjacency is None and self.features is self._of.features:
-            return self._of.propagated_features
-        return propagate(self.propagation, self.features)
+        if self._order is None:
+            return self._seen.features
+        return take_rows(self._seen.features, self._order.cpu().numpy())
 
     def shown(self, weight: Tensor) -> Tensor:
         """``diag(m) W``."""
-        return self._of.shown(weight if self._columns is None else weight * self._columns[:, None])
+        return self._seen.shown(weight if self._columns is None else weight * self._columns[:, None])
 
-    def transform_features(self, weight: Tensor, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
+    def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
         """``X @ weight``, once for all views that share their products."""
         if self._make_features is not None:
             return transform(self.features, weight, rows)
         if self._products is None:
-            return self._of.transform_features(weight, rows)
+            return self._seen.transform_features(weight, rows)
         if weight not in self._products:
-            self._products[weight] = self._of.transform_features(weight)
+            self._products[weight] = self._seen.transform_features(weight)
         product = self._products[weight]
         product = product if self._order is None else product.index_select(0, self._order)
         return product if rows is None else product[torch.from_numpy(rows)]

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -14,8 +13,9 @@ from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import SparseMatrix
 from nodejepa.nn.inputs.base import GraphInputs, NodeList
-from nodejepa.nn.inputs.features import FeatureMatrix, feature_matrix, propagate, transform
-from nodejepa.nn.inputs.operators import mean_operator, sum_operator
+from nodejepa.nn.inputs.features import FeatureMatrix, feature_matrix, transform
+from nodejepa.nn.inputs.operators import OperatorKind, make_operator
+from nodejepa.nn.restrict import Rows
 from nodejepa.nn.sparse import SparseOperator
 
 
@@ -47,45 +47,26 @@ class WholeGraph(GraphInputs):
         """The very tensor."""
         return per_node
 
-    def find(self, nodes: NodeList) -> NodeList:
-        """They are where they are."""
-        return nodes
-
     @property
     def adjacency(self) -> SparseMatrix:
         """That of the graph."""
         return self.graph.adjacency
 
-    @cached_property
-    def propagation(self) -> SparseOperator:
-        """S of the graph."""
+    def _operator(self, kind: OperatorKind) -> SparseOperator:
+        if kind != "propagation":
+            return make_operator(kind, self.adjacency, directed=self.directed, device=self.device)
         matrix = self.graph.normalized_adjacency
         return SparseOperator(matrix, symmetric=not self.directed, device=self.device)
-
-    @cached_property
-    def neighbour_sum(self) -> SparseOperator:
-        """The in-neighbour sum."""
-        return sum_operator(self.adjacency, directed=self.directed, device=self.device)
-
-    @cached_property
-    def neighbour_mean(self) -> SparseOperator:
-        """The in-neighbour mean."""
-        return mean_operator(self.adjacency, device=self.device)
 
     @cached_property
     def features(self) -> FeatureMatrix:
         """X of the graph."""
         return feature_matrix(self.graph.features, self.device)
 
-    @cached_property
-    def propagated_features(self) -> Tensor:
-        """``S X``."""
-        return propagate(self.propagation, self.features)
-
     def shown(self, weight: Tensor) -> Tensor:
         """W itself."""
         return weight
 
-    def transform_features(self, weight: Tensor, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
+    def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
         """``X @ weight``."""
         return transform(self.features, weight, rows)
