@@ -24,6 +24,7 @@ ORDER = [
     {"data", "io"},
     {"masking"},
     {"nn"},
+    {"training.group"},  # losses sum through it
     {"objectives"},
     {"training"},
     {"methods"},

@@ -13,10 +13,10 @@ pytestmark = pytest.mark.xdist_group("memory")  # one large process at a time
 CODE = """
 import subprocess, sys
 import numpy as np
-from nodejepa.training.loop import peak_memory_mb
+from nodejepa.training.journal import peak_memory_mb
 before = peak_memory_mb()
 held = np.ones(150 * 2**20)  # 1200 MB
-tell = "from nodejepa.training.loop import peak_memory_mb; print(peak_memory_mb())"
+tell = "from nodejepa.training.journal import peak_memory_mb; print(peak_memory_mb())"
 child = subprocess.run([sys.executable, "-c", tell], capture_output=True, text=True, check=True)
 print(before, peak_memory_mb(), child.stdout)
 """

@@ -124,7 +124,7 @@ def embed_graph(
     from nodejepa import owngraph
     from nodejepa.config import parse_assignments
     from nodejepa.io import ReadingOptions
-    from nodejepa.training.loop import Logging
+    from nodejepa.training.journal import Logging
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
     if epochs is not None:

@@ -73,7 +73,7 @@ def pretrain(
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
     from nodejepa.methods import find_method, make_estimator
-    from nodejepa.training.loop import Logging
+    from nodejepa.training.journal import Logging
 
     if find_method(method).supervised:
         raise ConfigError(

@@ -23,6 +23,7 @@ from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.patchjepa import PatchJEPA
 from nodejepa.methods.supervised import SupervisedGCN
+from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.training.checkpoint import load_tensors
 from nodejepa.training.run import Run
 
@@ -40,6 +41,7 @@ __all__ = [
     "NodeJEPA",
     "PatchJEPA",
     "SupervisedGCN",
+    "TrainedEstimator",
     "find_method",
     "load_method",
     "make_estimator",

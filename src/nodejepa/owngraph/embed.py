@@ -29,7 +29,7 @@ from nodejepa.owngraph.timing import Timings
 from nodejepa.progress import progress_bar
 from nodejepa.report import write_report
 from nodejepa.structure import descriptors, partition, recommended_parts
-from nodejepa.training.loop import Logging
+from nodejepa.training.journal import Logging
 
 _BYTES_PER_VALUE = 4
 

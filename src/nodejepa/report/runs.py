@@ -18,8 +18,9 @@ from nodejepa.methods import METHODS, load_method
 from nodejepa.progress import in_words
 from nodejepa.report.maps import embedding_map, error_sections, predict_test_nodes
 from nodejepa.report.sections import Chapter, Facts, Section, Text
-from nodejepa.report.training import NOT_A_LOSS, training_curves, verdict
+from nodejepa.report.training import training_curves, verdict
 from nodejepa.training.checkpoint import load_tensors
+from nodejepa.training.journal import NOT_A_LOSS
 from nodejepa.training.run import History, Run
 
 PROBE_SEED = 42  # of the split that colours errors
