@@ -14,6 +14,7 @@ from nodejepa.graph_checks import Features
 from nodejepa.methods.arguments import check_folder, dataset_key
 from nodejepa.methods.baseline_blocks import PRESETS
 from nodejepa.methods.bgrl import BGRL
+from nodejepa.methods.budget import ClosedFormCost, Cost, GradientCost
 from nodejepa.methods.ccassg import CCASSG
 from nodejepa.methods.dgi import DGI
 from nodejepa.methods.estimator import Estimator
@@ -76,6 +77,7 @@ class MethodEntry:
     supervised: bool = False  # whether fit needs labels and a split
     presets: tuple[str, ...] = ("default",)
     settings: Mapping[str, Any] = field(default_factory=dict)  # changes against the class's own defaults
+    cost: Cost = field(default_factory=GradientCost)  # measured: peak memory of two epochs
 
     @property
     def paper(self) -> bool:
@@ -115,6 +117,7 @@ METHODS: dict[str, MethodEntry] = {
             LinearJEPA,
             seeded=False,
             by_gradient=False,
+            cost=ClosedFormCost(),
         ),
         MethodEntry(
             "nodejepa",
@@ -123,6 +126,7 @@ METHODS: dict[str, MethodEntry] = {
             _PAPER,
             NodeJEPA,
             presets=("default", "paper"),
+            cost=GradientCost(6.0, 6.0, 6.0),
         ),
         MethodEntry(
             "patchjepa",
@@ -131,6 +135,7 @@ METHODS: dict[str, MethodEntry] = {
             _PAPER,
             PatchJEPA,
             presets=("default", "paper"),
+            cost=GradientCost(6.0, 6.0, 5.0),
         ),
         MethodEntry(
             "dgi",
@@ -139,6 +144,7 @@ METHODS: dict[str, MethodEntry] = {
             "Velickovic et al. 2019",
             DGI,
             presets=PRESETS,
+            cost=GradientCost(6.0, 4.0, 7.0),
         ),
         MethodEntry(
             "graphmae",
@@ -147,6 +153,7 @@ METHODS: dict[str, MethodEntry] = {
             "Hou et al. 2022",
             GraphMAE,
             presets=PRESETS,
+            cost=GradientCost(3.0, 3.0, 5.0),
         ),
         MethodEntry(
             "bgrl",
@@ -155,6 +162,7 @@ METHODS: dict[str, MethodEntry] = {
             "Thakoor et al. 2022",
             BGRL,
             presets=PRESETS,
+            cost=GradientCost(9.0, 6.0, 10.0),
         ),
         MethodEntry(
             "cca-ssg",
@@ -163,6 +171,7 @@ METHODS: dict[str, MethodEntry] = {
             "Zhang et al. 2021",
             CCASSG,
             presets=PRESETS,
+            cost=GradientCost(6.0, 2.0, 7.0),
         ),
         MethodEntry(
             "supervised-gcn",

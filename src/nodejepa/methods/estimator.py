@@ -72,6 +72,9 @@ class Estimator(ABC):
     def learn(self, inputs: WholeGraph, run: Run | None, logging: Logging) -> tuple[Any, History]:
         """The encoder, learned from a graph, and the history of learning it: one record an epoch."""
 
+    def prepare(self, graph: Graph) -> None:  # noqa: B027 - most need nothing
+        """Compute what the method needs of a graph's structure; ``fit`` finds it in the cache."""
+
     def fit(
         self,
         graph: Any,

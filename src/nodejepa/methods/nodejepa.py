@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError, GraphError
+from nodejepa.graph import Graph
 from nodejepa.masking.curriculum import Curriculum
 from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
@@ -192,6 +193,10 @@ class NodeJEPA(TeacherEstimator):
     def preset(cls, name: str, dataset: str | None = None) -> NodeJEPAConfig:
         """``paper``: the paper's settings (200 epochs on arxiv, else 300); ``default``: the same for now."""
         return NodeJEPAConfig(training=cls.paper_training(name, dataset))
+
+    def prepare(self, graph: Graph) -> None:
+        """The descriptors that the predictor asks for."""
+        descriptors(graph, self.config.predictor.descriptors, self.config.predictor.spectral_dim)
 
     def make_task(self, inputs: WholeGraph) -> NodeJEPATask:
         """Algorithm 1."""

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nodejepa.config import require
+from nodejepa.graph import Graph
 from nodejepa.masking.patches import Patches, patch_descriptors
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherEstimator, TeacherTask
@@ -18,6 +19,7 @@ from nodejepa.nn.predictors import PatchPredictor
 from nodejepa.nn.stack import Encoder
 from nodejepa.objectives.hyperbola import hyperbola_distance
 from nodejepa.objectives.prediction import cosine_distance
+from nodejepa.progress import progress_bar
 from nodejepa.structure.partition import partition, recommended_parts
 from nodejepa.training.task import Moment, TrainingConfig
 
@@ -171,6 +173,11 @@ class PatchJEPA(TeacherEstimator):
             patches=PatchesConfig(count=_PAPER_PATCHES.get(dataset or "")),
             training=cls.paper_training(name, dataset),
         )
+
+    def prepare(self, graph: Graph) -> None:
+        """The partition."""
+        with progress_bar("Partitioning the graph"):
+            partition(graph, self.config.patches.count or recommended_parts(graph.num_nodes))
 
     def make_task(self, inputs: WholeGraph) -> PatchJEPATask:
         """Algorithm 2."""
