@@ -3,8 +3,8 @@
     OMP_NUM_THREADS=1 python -m tests.attack [--out tests/attack/record.json] [--seed 0] [--scale 1.0]
 
 Everything runs in processes forked from this one, which has the libraries loaded and has used none of them.
-Good ends are ``accepted``, ``refused`` (exit code 2 and a clear error), ``same bits`` and ``one won``; the exit
-code is 1 if there is any other.
+Good ends are ``accepted``, ``refused`` (exit code 2 and a clear error), ``same bits`` and ``one won``; the
+exit code is 1 if there is any other.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from nodejepa.cli import main
 
 GOOD = {"accepted", "refused", "same bits", "one won", "killed too late"}
 HANG_SECONDS = 30
-QUICK = ["--set", "encoder.hidden=8", "--set", "predictor.hidden=8", "--epochs", "6", "--checkpoint-epochs", "2", "--no-report", "--no-finetune"]
+SMALL = "--set encoder.hidden=8 --set predictor.hidden=8 --epochs 6 --checkpoint-epochs 2"
+QUICK = [*SMALL.split(), "--no-report", "--no-finetune"]
 Counts = collections.Counter
 
 
@@ -193,7 +194,7 @@ def mutated_inputs(folder: Path, number: int, chance: random.Random) -> Counts:
 
 
 def mutated_own(folder: Path, number: int, chance: random.Random) -> Counts:
-    """Models, checkpoints, configurations, schemas, histories, manifests and records that are not what they were."""
+    """Models, checkpoints, schemas, histories, manifests and records that are not what they were."""
     good, counts = folder / "good", Counts()
     good.mkdir()
     edges, nodes = graph_files(good)
@@ -205,10 +206,11 @@ def mutated_own(folder: Path, number: int, chance: random.Random) -> Counts:
         (half / name).unlink()
     from nodejepa.training.run import Run
 
-    saved, Run.append = (
-        Run.append,
-        lambda self, record: (_ for _ in ()).throw(OSError(28, "full")) if record["epoch"] == 5 else None,
-    )
+    def full(_: Run, record: dict[str, object]) -> None:
+        if record["epoch"] == 5:
+            raise OSError(28, "full")
+
+    saved, Run.append = Run.append, full
     embed(half)
     Run.append = saved
     assert (half / "z.run" / "checkpoint.safetensors").exists()
@@ -258,7 +260,7 @@ def mutated_own(folder: Path, number: int, chance: random.Random) -> Counts:
 
 
 def races(folder: Path, number: int, chance: random.Random) -> Counts:
-    """Two processes with the same output, and another or the same run folder: one wins, and all of it is its own."""
+    """Two processes with the same output, and another or the same run folder: one wins, all is its own."""
     counts = Counts()
     for attempt in range(number):
         here = folder / f"race{attempt}"

@@ -1,4 +1,4 @@
-"""Damage: to the bytes of any file, and to the meaning of our own files with their digests made right again."""
+"""Damage: to the bytes of any file, and to the meaning of our own files, their digests made right again."""
 
 from __future__ import annotations
 

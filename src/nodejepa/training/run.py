@@ -186,7 +186,7 @@ class Run:
                 fix="Delete it and train again, or restore it from a copy.",
             )
         self._compare(facts, self.checkpoint)
-        history = check_history(facts.get("history"), self.checkpoint)
+        history = check_history(facts.get("history"), self.checkpoint, "loss")
         write_text(self.folder / "history.jsonl", "".join(json.dumps(r) + "\n" for r in history))
         return tensors, history
 
@@ -200,9 +200,9 @@ class Run:
             write_text(self.folder / "history.csv", out.getvalue())
 
 
-def check_history(history: Any, where: Path) -> History:
-    """The epochs of a run as a file tells them, or an error that names the file."""
-    numbers = ("epoch", "seconds", "peak_memory_mb")
+def check_history(history: Any, where: Path, *more: str) -> History:
+    """The epochs of a run as a file tells them, with ``more`` numbers each; else an error names the file."""
+    numbers = ("epoch", "seconds", "peak_memory_mb", *more)
     if not isinstance(history, list) or not all(
         isinstance(row, dict)
         and all(isinstance(row.get(name), int | float) for name in numbers)
