@@ -52,7 +52,7 @@ class RunSchema:
         """Refuse to go on with a run whose graph was read in another way."""
         if (run / FILE).exists() and RunSchema.load(run) != self:
             raise CheckpointError(
-                "the run in the folder was trained on features made of another table or in another way",
+                "the run in the folder is of another graph, or of one that was read in another way",
                 where=str(run),
                 fix="Resume with the same files and options, or choose another folder.",
             )
