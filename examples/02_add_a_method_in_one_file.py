@@ -2,9 +2,9 @@
 # # A new method in one file
 #
 # A method is a frozen config, a `Task` (network and loss; each step hands it the graph, or the part of it, to
-# work on) and a `TrainedEstimator` (name and settings). The training loop, checkpoints, seeds, saving, loading
-# and scoring come with them. This one is the graph auto-encoder of Kipf & Welling (2016): embeddings of nodes
-# that are joined point the same way, those of random pairs do not.
+# work on) and a `TrainedEstimator` (name and settings). The training loop, checkpoints, seeds, saving,
+# loading and scoring come with them. This one is the graph auto-encoder of Kipf & Welling (2016):
+# embeddings of nodes that are joined point the same way, those of random pairs do not.
 
 # %%
 from dataclasses import dataclass, field

@@ -215,7 +215,7 @@ def test_missing_data_says_which_file_to_put_where(run, tmp_path, monkeypatch):
     def offline(*_: object, **__: object) -> None:
         raise urllib.error.URLError("no route to host")
 
-    monkeypatch.setattr(urllib.request, "urlopen", offline)
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", offline)
     code, out, err = run("probe", "photo", "--data-root", str(tmp_path))
     assert code == 2
     assert out == ""
@@ -314,3 +314,26 @@ def test_seed_grammar(text, seeds):
 def test_seed_mistakes_are_explained(text):
     with pytest.raises(ConfigError, match="42-46"):
         parse_seeds(text)
+
+
+def test_pretrain_knows_beforehand_that_it_does_not_fit(run, tmp_path):
+    code, _, err = run("pretrain", "digits", "--out", str(tmp_path / "run"), "--memory-limit", "0.01")
+    assert code == 2
+    assert "10 MB were allowed" in err
+    assert "--memory-limit" in err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("4 GB"), RuntimeError("DefaultCPUAllocator: can't allocate memory: 99 bytes")]
+)
+def test_no_memory_left_is_not_a_bug_of_ours(run, monkeypatch, error):
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("nodejepa.data.load_dataset", fail)
+    code, _, err = run("probe", "digits", "--method", "raw")
+    assert code == 2
+    assert "not enough memory" in err
+    assert "ulimit" in err
+    assert "bug" not in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator
@@ -51,6 +52,42 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             where=str(final),
             fix="Check the path, its permissions and the free space.",
         ) from error
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What a JSON text says; every way in which it can be wrong is a :class:`ValueError`.
+
+    Also refused is what Python reads and others do not, or cannot write again: NaN, whole numbers beyond 64
+    bits, halves of surrogate pairs, brackets nested by the thousand.
+    """
+
+    def constant(name: str) -> float:
+        raise ValueError(f"{name} is no number of JSON")
+
+    def whole(digits: str) -> int:
+        if len(digits) > 20 or not -(1 << 63) <= int(digits) < 1 << 64:
+            raise ValueError("a whole number has more than 64 bits")
+        return int(digits)
+
+    def real(digits: str) -> float:
+        if math.isinf(float(digits)):
+            raise ValueError("a number is too large")
+        return float(digits)
+
+    try:
+        value = json.loads(text, parse_constant=constant, parse_int=whole, parse_float=real)
+        if (b"\\u" if isinstance(text, bytes) else "\\u") in text:  # type: ignore[operator]
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return value
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what processes that were killed while they wrote ``path`` have left beside it."""
+    literal = "".join(f"[{c}]" if c in "[*?" else c for c in path.name)
+    for half in path.parent.glob(f".{literal}.????????{path.suffix}"):
+        half.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -317,3 +317,27 @@ def test_the_explosive_explodes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pickle.loads(pickle.dumps(Explosive())).close()
     assert (tmp_path / "was-executed").exists()
+
+
+def renamed(folder):
+    """The same numbers under another name: the same graph, made of another table."""
+    table = pq.read_table(folder / "nodes.parquet")
+    names = [{"age": "years"}.get(name, name) for name in table.column_names]
+    pq.write_table(table.rename_columns(names), folder / "nodes.parquet")
+
+
+@pytest.mark.parametrize("stage", ["checkpoint.safetensors", "model.safetensors"])
+def test_a_killed_run_gone_on_with_another_table_never_keeps_the_old_schema(run, folder, stage):
+    """Before the first checkpoint it is simply another run; with one it is refused."""
+    arguments = [str(a) for a in command(folder)]
+    killed = subprocess.run([sys.executable, "-c", KILLER, stage, *arguments], capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    renamed(folder)
+    code, _, err = run(*command(folder, "--resume"))
+    begun = (folder / "z.run" / "checkpoint.safetensors").exists() and stage == "model.safetensors"
+    assert code == (2 if begun else 0), err
+    if begun:
+        assert "read in another way" in err
+    schema = json.loads((folder / "z.run" / "schema.json").read_text())
+    named = [column["name"] for column in schema["features"]["columns"]]
+    assert named[0] == ("age" if begun else "years")

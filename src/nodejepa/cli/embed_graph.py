@@ -16,6 +16,7 @@ from nodejepa.cli.reading_options import (
     Delimiter,
     Header,
     IdColumn,
+    MemoryLimit,
     NodeFile,
     NoWeight,
     SourceColumn,
@@ -114,9 +115,7 @@ def embed_graph(
     ] = True,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was killed.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
-    memory_limit: Annotated[
-        float | None, typer.Option(help="Memory this may take (default: what is free).", metavar="GB")
-    ] = None,
+    memory_limit: MemoryLimit = None,
     checkpoint_epochs: Annotated[int, typer.Option(help="Epochs between checkpoints.", min=1)] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
 ) -> None:

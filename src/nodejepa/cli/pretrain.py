@@ -15,6 +15,7 @@ from nodejepa.cli.reading_options import (
     Delimiter,
     Header,
     IdColumn,
+    MemoryLimit,
     NodeFile,
     NoWeight,
     SourceColumn,
@@ -65,14 +66,16 @@ def pretrain(
     device: Device = "auto",
     checkpoint_epochs: Annotated[int, typer.Option(help="Epochs between checkpoints.", min=1)] = 50,
     checkpoint_minutes: Annotated[float, typer.Option(help="Most minutes between checkpoints.", min=0)] = 2.0,
+    memory_limit: MemoryLimit = None,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard logs.")] = False,
     data_root: DataRoot = None,
 ) -> None:
     """Learn an encoder from a named graph without labels; a killed run goes on with --resume."""
-    from nodejepa.config import parse_assignments
+    from nodejepa.config import flatten, parse_assignments
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
     from nodejepa.methods import find_method, make_estimator
+    from nodejepa.owngraph.plan import make_plan
     from nodejepa.training.journal import Logging
 
     if find_method(method).supervised:
@@ -89,6 +92,8 @@ def pretrain(
         device=device,
     )
     graph = load_dataset(dataset, data_root).graph
+    if "encoder.hidden" in flatten(estimator.config):
+        make_plan(estimator, graph, memory_limit).require_fit()
     logging = Logging(checkpoint_epochs, checkpoint_minutes, tensorboard, f"{method} on {dataset}")
     estimator.fit(graph, out=out, resume=resume, logging=logging)
     history = estimator.history_
@@ -100,7 +105,7 @@ def pretrain(
             str(len(history)),
             f"{sum(record['seconds'] for record in history):.1f}",
             f"{max(record['peak_memory_mb'] for record in history):,.0f} MB",
-            f"{history[-1]['loss']:.4f}",
+            f"{history[-1]['loss']:.4f}" if "loss" in history[-1] else "-",
         )
     stdout.print(table)
     stdout.print(Text(f"Embeddings: {diagnose(estimator.transform(graph)).verdict}"))
@@ -140,6 +145,7 @@ def embed(
         bool, typer.Option("--force", help="Replace --out, and take away a manifest that told of it.")
     ] = False,
     device: Device = "auto",
+    memory_limit: MemoryLimit = None,
     data_root: DataRoot = None,
 ) -> None:
     """Apply a trained encoder to a named graph, or to files of a graph it has never seen."""
@@ -175,7 +181,9 @@ def embed(
         header=header,
         delimiter=delimiter_choice(delimiter),
     )
-    applied = apply_run(run, edges, nodes, reading, out=out, device=device, force=force)
+    applied = apply_run(
+        run, edges, nodes, reading, out=out, device=device, force=force, memory_limit=memory_limit
+    )
     for note in applied.notes:
         stderr.print(Text(f"- {in_options(note)}"), soft_wrap=True)
     _say_written(applied.embeddings, out, applied.diagnostics)

@@ -48,6 +48,10 @@ Structural = Annotated[
     ),
 ]
 
+MemoryLimit = Annotated[
+    float | None, typer.Option(help="Memory this may take (default: what is free).", metavar="GB")
+]
+
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 UnknownIds = Annotated[

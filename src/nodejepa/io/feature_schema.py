@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from nodejepa.errors import Advice, DataError, GraphError, Setting
-from nodejepa.files import write_json
+from nodejepa.files import parse_json, write_json
 from nodejepa.graph_checks import Features
 from nodejepa.io.column_content import expect, interpret
 from nodejepa.io.encode_columns import encode_column, join_blocks
@@ -214,8 +213,8 @@ class FeatureSchema:
     def load(cls, path: str | Path) -> FeatureSchema:
         """Read what :meth:`save` wrote."""
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            content = parse_json(Path(path).read_bytes())
+        except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise DataError(f"the feature schema cannot be read: {reason}", where=str(path)) from None
         return cls.from_dict(content)

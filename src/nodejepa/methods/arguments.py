@@ -7,10 +7,13 @@ import os
 from pathlib import Path
 from typing import Any, TypeVar
 
+from nodejepa.config import flatten, require
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 
 C = TypeVar("C")
+_LARGEST = {"hidden": 1 << 16, "out_dim": 1 << 16, "dim": 1 << 16, "layers": 1000, "heads": 1000}
+_LARGEST |= {"spectral_dim": 1000, "hops": 1000, "slices": 1 << 20}
 
 
 def check_seed(seed: Any) -> int:
@@ -34,6 +37,26 @@ def check_config(config: Any, kind: type[C], method: str) -> C:
         fix=f"Give a {kind.__name__}, or name a preset and single settings: "
         f"make_method({method!r}, preset=..., overrides={{...}}).",
     )
+
+
+def check_sizes(config: Any, in_dim: int = 1, numbers: int | None = None) -> None:
+    """Refuse sizes that no machine could make anything of, before anything is made.
+
+    Args:
+        config: whose layers, widths and heads are looked at.
+        in_dim: columns of the features.
+        numbers: those in a saved model; its first layer alone has one for every column and unit.
+    """
+    settings = flatten(config)
+    for name, value in settings.items():
+        most = _LARGEST.get(name.rpartition(".")[2])
+        if most is not None and isinstance(value, int):
+            require(value <= most, name, value, f"at most {most:,}")
+    hidden = settings.get("encoder.hidden")
+    if numbers is not None and isinstance(hidden, int):
+        width = min(hidden, settings.get("encoder.out_dim") or hidden)
+        fits = in_dim > 0 and in_dim * width <= numbers
+        require(fits, "the number of feature columns", in_dim, "that of the weights in the file")
 
 
 def dataset_key(name: Any) -> str | None:

@@ -17,12 +17,19 @@ from nodejepa.config import override, to_dict
 from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.graph import Graph
 from nodejepa.io import as_graph
-from nodejepa.methods.arguments import check_columns, check_config, check_folder, check_seed, dataset_key
+from nodejepa.methods.arguments import (
+    check_columns,
+    check_config,
+    check_folder,
+    check_seed,
+    check_sizes,
+    dataset_key,
+)
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
 from nodejepa.training.journal import Logging
-from nodejepa.training.run import History, Run
+from nodejepa.training.run import History, Run, check_history
 
 
 class Estimator(ABC):
@@ -57,6 +64,7 @@ class Estimator(ABC):
         if config is None:
             config = self.preset(preset, dataset_key(dataset))
         self.config = override(check_config(config, self.config_class, self.name), settings)
+        check_sizes(self.config)
         self.seed, self.device = check_seed(seed), device
 
     @classmethod
@@ -105,6 +113,7 @@ class Estimator(ABC):
             if run.model.exists():
                 return self._restore(run.folder)
             self._learn(graph, run, logging)
+            run.require_there()
             self.save(run.folder)
             run.checkpoint.unlink(missing_ok=True)  # the finished model has taken its place
         return self
@@ -153,8 +162,10 @@ class Estimator(ABC):
             raise CheckpointError(f"the model is a {facts.get('method')}, not a {self.name}", where=str(path))
         try:
             self.config = config_of_today(self.name, self.config_class, facts["config"])
-            self.seed, self.in_dim_, self.history_ = facts["seed"], int(facts["in_dim"]), facts["history"]
+            self.seed, self.in_dim_ = check_seed(facts["seed"]), int(facts["in_dim"])
+            self.history_ = check_history(facts["history"], path)
             self.take_facts(facts)
+            check_sizes(self.config, self.in_dim_, sum(tensor.numel() for tensor in tensors.values()))
         except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
             raise CheckpointError(
                 f"the model's description is not understood: {error}", where=str(path)

@@ -145,14 +145,15 @@ def embed_graph(
         places.begin(force=force)
         with timings.phase("structure"):
             estimator.prepare(graph)
-        if not places.begun:
+        if places.trained:
+            schema.require_same(places.run)  # beside graph and settings, it is what makes two runs the same
+        else:
             schema.save(places.run)  # before training: no model is ever without it
         logging = logging or Logging(description=f"Training {estimator.name}")
         with places.abandoned_if_refused():
             estimator.fit(graph, out=places.run, resume=resume, logging=logging)
         # of the whole training, also that of a process that was killed
         timings.seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
-        schema.save(places.run)  # a run that was gone on with has now been found to be of this very graph
         with timings.phase("embedding"), progress_bar("Embedding"):
             embeddings = estimator.transform(graph)
             diagnostics = diagnose(embeddings)

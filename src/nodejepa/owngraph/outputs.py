@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from nodejepa.errors import Advice, ConfigError, Setting
+from nodejepa.files import parse_json
 from nodejepa.locks import lock_file
 
 MANIFEST_FORMAT = "nodejepa embeddings"
@@ -73,8 +73,8 @@ def drop_manifest(out: Path) -> None:
 def _manifest_of(out: Path) -> Path | None:
     path = out.with_suffix(".json")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        content = parse_json(path.read_bytes())
+    except (OSError, ValueError):
         return None
     if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
         return None

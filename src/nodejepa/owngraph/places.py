@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nodejepa.errors import Advice, ConfigError, NodeJEPAError, Setting
+from nodejepa.files import remove_leftovers
 from nodejepa.io.embeddings import check_ending
 from nodejepa.io.files_in import refuse_replacing
 from nodejepa.owngraph.outputs import output_owned
@@ -61,6 +62,12 @@ class Places:
     def begun(self) -> bool:
         """Whether a run was begun in the folder."""
         return (self.run / "config.json").exists()
+
+    @property
+    def trained(self) -> bool:
+        """Whether there is anything to go on with: a checkpoint or a model."""
+        run = Run(self.run)
+        return run.checkpoint.exists() or run.model.exists()
 
     def check(self, inputs: Sequence[Path], *, resume: bool, force: bool) -> None:
         """Refuse, before any work, to lose what is there or to write where nothing can be written."""
@@ -124,8 +131,7 @@ class Places:
     def begin(self, *, force: bool) -> None:
         """Clear away what killed processes left half-written and, if asked, the run itself."""
         for path in self.written:
-            for half in path.parent.glob(f".{_literal(path.name)}.????????{path.suffix}"):
-                half.unlink(missing_ok=True)
+            remove_leftovers(path)
         if force:
             run = Run(self.run)
             # the model first: whatever else is left of it then, nothing can be taken for a finished run
@@ -182,10 +188,6 @@ def sha256_of(path: Path) -> str:
 def describe_file(path: Path) -> dict[str, Any]:
     """Name, size and digest of a file that was read."""
     return {"path": str(path), "bytes": path.stat().st_size, "sha256": sha256_of(path)}
-
-
-def _literal(name: str) -> str:
-    return "".join(f"[{c}]" if c in "[*?" else c for c in name)
 
 
 def _check_writable(folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nodejepa.errors import CheckpointError, DataError
-from nodejepa.files import write_json
+from nodejepa.files import parse_json, write_json
 from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions
 
 _FORMAT = "nodejepa run schema"
@@ -49,6 +49,15 @@ class RunSchema:
         digest = _digest(content)
         write_json(run / FILE, {"format": _FORMAT, "version": _VERSION, "sha256": digest, **content})
 
+    def require_same(self, run: Path) -> None:
+        """Refuse to go on with a run whose graph was read in another way."""
+        if (run / FILE).exists() and RunSchema.load(run) != self:
+            raise CheckpointError(
+                "the run in the folder is of another graph, or of one that was read in another way",
+                where=str(run),
+                fix="Resume with the same files and options, or choose another folder.",
+            )
+
     @classmethod
     def load(cls, run: Path) -> RunSchema:
         """Read it back; a changed or damaged one is refused."""
@@ -56,7 +65,7 @@ class RunSchema:
         if not run.is_dir():
             raise CheckpointError("there is no such run folder", where=str(run), fix="Check the path.")
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = parse_json(path.read_bytes())
         except FileNotFoundError:
             raise CheckpointError(
                 "the run has no schema.json, so nobody knows how to make features of your columns",
@@ -64,7 +73,7 @@ class RunSchema:
                 fix="Runs of `nodejepa embed-graph` have one; for a run of `nodejepa pretrain` name its data "
                 "set: nodejepa embed RUN DATASET.",
             ) from None
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise _damaged(path, getattr(error, "strerror", None) or str(error)) from None
         if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
             raise _damaged(path, "it is no run schema")
@@ -74,7 +83,13 @@ class RunSchema:
             raise _damaged(path, "its digest does not match")
         try:
             features = FeatureSchema.from_dict(content.pop("features"))
-            return cls(features, **content)
+            schema = cls(features, **content)
+            texts = (schema.source, schema.target, schema.weight or None, schema.id_column)
+            if not all(isinstance(name, str | None) for name in texts) or not (
+                isinstance(schema.directed, bool) and isinstance(schema.weighted, bool)
+            ):
+                raise TypeError("a value is of another type")
+            return schema
         except (DataError, KeyError, TypeError) as error:
             raise _damaged(path, str(error)) from None
 

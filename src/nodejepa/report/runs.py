@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from nodejepa.data import Dataset, load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import CheckpointError, EvaluationError
+from nodejepa.files import parse_json
 from nodejepa.methods import METHODS, load_method
 from nodejepa.progress import in_words
 from nodejepa.report.maps import embedding_map, error_sections, predict_test_nodes
@@ -107,7 +107,7 @@ def _read_history(path: Path) -> History:
     history = []
     for number, line in enumerate(lines, start=1):
         try:
-            record = json.loads(line)
+            record = parse_json(line)
             if not _is_epoch(record):
                 raise ValueError("not an epoch")
         except ValueError as error:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from nodejepa.errors import CheckpointError
-from nodejepa.files import atomic_path
+from nodejepa.files import atomic_path, parse_json
 
 _FORMAT = "nodejepa-1"
 
@@ -58,16 +58,25 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             where=where,
             fix="Delete it and train again, or restore it from a copy.",
         )
-    facts: dict[str, Any] = json.loads(header["facts"])
+    try:
+        facts = parse_json(header["facts"])
+        if not isinstance(facts, dict):
+            raise ValueError("they are no object")
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(
+            f"the facts in the file cannot be read: {error}",
+            where=where,
+            fix="Delete it and train again, or restore it from a copy.",
+        ) from None
     return tensors, facts
 
 
 def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
     """Copy tensors into a module whose names and shapes must be the same."""
-    wanted = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    wanted = {name: (tuple(t.shape), str(t.dtype)) for name, t in module.state_dict().items()}
+    found = {name: (tuple(t.shape), str(t.dtype)) for name, t in tensors.items()}
     if wanted != found:
-        differing = sorted(set(wanted.items()) ^ set(found.items()))[:3]
+        differing = sorted((name, *kind) for name, kind in set(wanted.items()) ^ set(found.items()))[:3]
         raise CheckpointError(
             f"the network in the file is another one: {differing}",
             where=where,

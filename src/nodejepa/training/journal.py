@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from nodejepa.config import require
-from nodejepa.errors import TrainingError
+from nodejepa.errors import CheckpointError, TrainingError
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.training.checkpoint import load_into
 from nodejepa.training.run import History, Run
@@ -135,10 +135,18 @@ class Journal:
         weights = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
         load_into(self._task, weights, str(run.checkpoint))
         state: dict[int, dict[str, Tensor]] = {}
+        shapes = [p.shape for group in self._optimiser.param_groups for p in group["params"]]
         for name, tensor in tensors.items():
             if name.startswith("optimiser."):
-                _, i, key = name.split(".")
-                state.setdefault(int(i), {})[key] = tensor
+                number, _, key = name.removeprefix("optimiser.").partition(".")
+                place = int(number) if number.isdecimal() and len(number) < 9 else len(shapes)
+                if place >= len(shapes) or tensor.shape not in (torch.Size([]), shapes[place]):
+                    raise CheckpointError(
+                        f"the state of the optimiser is another one's: {name} {tuple(tensor.shape)}",
+                        where=str(run.checkpoint),
+                        fix="Delete it and train again, or restore it from a copy.",
+                    )
+                state.setdefault(place, {})[key] = tensor
         groups = self._optimiser.state_dict()["param_groups"]
         self._optimiser.load_state_dict({"state": state, "param_groups": groups})
         return history

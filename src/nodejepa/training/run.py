@@ -21,12 +21,13 @@ import torch
 from torch import Tensor
 
 from nodejepa.errors import Advice, CheckpointError, ConfigError, NodeJEPAError, Setting, TrainingError
-from nodejepa.files import write_json, write_text
+from nodejepa.files import parse_json, remove_leftovers, write_json, write_text
 from nodejepa.locks import lock_file
 from nodejepa.training.checkpoint import load_tensors, save_tensors
 
 History = list[dict[str, Any]]
 
+_TEXTS = ("config.json", "history.jsonl", "history.csv")
 _IDENTITY = ("method", "config", "seed", "graph")  # what makes two runs the same run
 
 
@@ -84,6 +85,8 @@ class Run:
 
         Settings that an older version wrote are compared as ``config_of_today`` reads them.
         """
+        for path in (self.checkpoint, self.model, *(self.folder / name for name in _TEXTS)):
+            remove_leftovers(path)
         self._identity = {key: facts.get(key) for key in _IDENTITY}
         self._config_of_today = config_of_today
         begun = self.checkpoint.exists() or self.model.exists()
@@ -114,7 +117,7 @@ class Run:
         """config.json of the run."""
         path = self.folder / "config.json"
         try:
-            config = json.loads(path.read_text(encoding="utf-8"))
+            config = parse_json(path.read_bytes())
         except FileNotFoundError:
             raise CheckpointError(
                 "config.json is missing", where=str(self.folder), fix="Train again in an empty folder."
@@ -161,7 +164,17 @@ class Run:
 
     def save_checkpoint(self, tensors: Mapping[str, Tensor], history: History) -> None:
         """Everything needed to go on, in one atomic file."""
+        self.require_there()
         save_tensors(self.checkpoint, tensors, {"kind": "checkpoint", **self._identity, "history": history})
+
+    def require_there(self) -> None:
+        """Refuse to go on in a folder that was deleted or emptied under the run."""
+        if not (self.folder / "config.json").exists():
+            raise TrainingError(
+                "the run folder was deleted or emptied during the run",
+                where=str(self.folder),
+                fix="Train again, and leave the folder alone.",
+            )
 
     def load_checkpoint(self) -> tuple[dict[str, Tensor], History]:
         """What :meth:`save_checkpoint` wrote. history.jsonl is cut back to it: later epochs run again."""
@@ -173,7 +186,7 @@ class Run:
                 fix="Delete it and train again, or restore it from a copy.",
             )
         self._compare(facts, self.checkpoint)
-        history: History = facts.get("history", [])
+        history = check_history(facts.get("history"), self.checkpoint, "loss")
         write_text(self.folder / "history.jsonl", "".join(json.dumps(r) + "\n" for r in history))
         return tensors, history
 
@@ -185,6 +198,24 @@ class Run:
             writer.writeheader()
             writer.writerows(history)
             write_text(self.folder / "history.csv", out.getvalue())
+
+
+def check_history(history: Any, where: Path, *more: str) -> History:
+    """The epochs of a run as a file tells them, with ``more`` numbers each; else an error names the file."""
+    numbers = ("epoch", "seconds", "peak_memory_mb", *more)
+    if not isinstance(history, list) or not all(
+        isinstance(row, dict)
+        and all(isinstance(row.get(name), int | float) for name in numbers)
+        and isinstance(row.get("loss", 0), int | float)
+        and all(isinstance(value, str | int | float | None) for value in row.values())
+        for row in history
+    ):
+        raise CheckpointError(
+            "the history in the file is none of a run",
+            where=str(where),
+            fix="Delete it and train again, or restore it from a copy.",
+        )
+    return history
 
 
 def _difference(before: Any, now: Any) -> str:

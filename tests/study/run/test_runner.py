@@ -150,9 +150,8 @@ def test_a_killed_worker_is_tried_again_and_a_crashed_one_is_not(folders, monkey
 
 def test_cells_that_stay_failed_are_told_of_and_the_command_does_not_end_well(tmp_path, capsys) -> None:
     spec = tmp_path / "mine.toml"
-    grid = '[[grid]]\nmethods = ["raw"]\npreset = "default"\ndatasets = ["digits"]\n'
-    grid += 'splits = ["20-30"]\nseeds = "1"\n'
-    spec.write_text(f'summary = "one floor"\nkind = "probe"\n{grid}')
+    what = 'methods = ["raw"]\npreset = "default"\ndatasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1"\n'
+    spec.write_text(f'summary = "one floor"\nkind = "probe"\n[[grid]]\n{what}')
     (cell,) = load_spec(spec).cells
     append_record(tmp_path / "mine", cell_record(cell, "failed", reason="ValueError: it always does"))
     for options, code, said in (([], 2, "0 failed, 1 had failed before"), (["--retry-failed"], 0, "1 cell")):

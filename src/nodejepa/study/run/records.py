@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nodejepa.errors import DataError, NodeJEPAError
+from nodejepa.files import parse_json
 from nodejepa.locks import hold
 from nodejepa.study.run.identity import coordinates, identified
 
@@ -104,11 +105,9 @@ def _is_done(record: Mapping[str, Any]) -> bool:
 def _parse(line: bytes) -> Record:
     if not line.strip():
         raise ValueError("it is empty")
-    record = json.loads(line)
+    record = parse_json(line)
     if not isinstance(record, dict):
         raise ValueError("not an object")
-    if b"\\u" in line:  # half of a surrogate pair could be written into no table and no page
-        json.dumps(record, ensure_ascii=False).encode()
     return record
 
 

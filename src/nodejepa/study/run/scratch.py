@@ -11,7 +11,7 @@ from torch import nn
 
 from nodejepa.data import Dataset, Split
 from nodejepa.evaluation.finetune import FinetuneConfig, Tuned, fresh_encoder, train_from_scratch
-from nodejepa.files import write_json
+from nodejepa.files import parse_json, write_json
 from nodejepa.methods import Estimator
 from nodejepa.study.run.encoder_store import alone
 
@@ -24,7 +24,7 @@ def scratch_score(method: Estimator, dataset: Dataset, split: Split, seed: int, 
     path = runs / dataset.name / f"{name}.json"
     with alone(runs / dataset.name / name):
         if path.exists():
-            return Tuned(**json.loads(path.read_text(encoding="utf-8")))
+            return Tuned(**parse_json(path.read_bytes()))
         score = train_from_scratch(method, dataset.graph, dataset.labels, split, config=config, seed=seed)
         write_json(path, asdict(score))
     return score

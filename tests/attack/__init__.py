@@ -1,0 +1,1 @@
+"""Attacks on the promises, outside the tests: ``python -m tests.attack``."""
