@@ -223,6 +223,8 @@ def _show_result(made: EmbeddedGraph) -> None:
         stdout.print(table)
         stdout.print(Text(f"Fair linear probe; {made.scores.split}."), soft_wrap=True)
         stdout.print(Text(floor_words(made.scores, name)), soft_wrap=True)
+    if made.manifest["found"]:
+        stdout.print(Text(made.manifest["found"]), soft_wrap=True)
     rows, columns = made.embeddings.shape
     stdout.print(Text(f"{rows:,} nodes x {columns} -> {made.places.embeddings}"), soft_wrap=True)
     stdout.print(Text(f"Embeddings: {made.manifest['diagnostics']['verdict']}"), soft_wrap=True)

@@ -19,6 +19,7 @@ from nodejepa.methods.arguments import check_columns, check_seed
 from nodejepa.methods.classifier import Classifier, ClassifierTask
 from nodejepa.methods.estimator import Estimator, pick_device
 from nodejepa.methods.supervision import Supervision, supervise
+from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.batches import Whole
 from nodejepa.training.journal import Logging
@@ -131,11 +132,11 @@ def _prepare(
     config: FinetuneConfig | None,
     seed: int,
 ) -> _Tuning:
-    if not isinstance(estimator, Estimator) or not hasattr(estimator, "encoder_"):
+    if not isinstance(estimator, TrainedEstimator) or not hasattr(estimator, "encoder_"):
         raise ConfigError(
-            "only a fitted method that has an encoder can be fine-tuned",
+            "only a fitted method whose encoder is trained can be fine-tuned",
             where="finetune",
-            fix="Fit it first; floors such as sgc have nothing to train on.",
+            fix="Fit it first; floors such as sgc and closed forms have nothing to train on.",
         )
     graph = as_graph(graph)
     check_columns(graph, estimator.in_dim_)

@@ -80,6 +80,19 @@ class Estimator(ABC):
     def learn(self, inputs: WholeGraph, run: Run | None, logging: Logging) -> tuple[Any, History]:
         """The encoder, learned from a graph, and the history of learning it: one record an epoch."""
 
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Columns of the embeddings, at most."""
+
+    def describe(self) -> str:
+        """What was found on the graph, in plain words; most methods cannot say."""
+        return ""
+
+    def spectrum(self) -> tuple[float, ...]:
+        """How well each direction is predicted, best first; empty for methods that have no directions."""
+        return ()
+
     def prepare(self, graph: Graph) -> None:  # noqa: B027 - most need nothing
         """Compute what the method needs of a graph's structure; ``fit`` finds it in the cache."""
 

@@ -155,6 +155,19 @@ class LinearJEPA(Estimator):
         encoder.mix.copy_(_mixture(agreement, encoder.mix.shape, apart=apart) / loudness)
         return encoder
 
+    @property
+    def width(self) -> int:
+        """As set; fewer where the features have few directions."""
+        return int(self.config.dim)
+
+    def describe(self) -> str:
+        """How predictable the features are, and whether neighbours are alike."""
+        return self.findings_.describe()
+
+    def spectrum(self) -> tuple[float, ...]:
+        """rho of every latent, loudest first."""
+        return self.findings_.rho
+
     def own_facts(self) -> dict[str, Any]:
         """What was found, which also says how large the encoder is."""
         return {"findings": vars(self.findings_) | {"rho": list(self.findings_.rho)}}

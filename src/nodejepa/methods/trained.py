@@ -27,6 +27,11 @@ class TrainedEstimator(Estimator, ABC):
         """What the settings ``encoder.*`` say."""
         return build_encoder(self.config.encoder, in_dim)
 
+    @property
+    def width(self) -> int:
+        """That of the encoder, whatever the features are."""
+        return int(self.make_encoder(1).out_dim)
+
     def trained_encoder(self, task: Any) -> Any:
         """The encoder to keep of a trained task."""
         return task.kept_encoder

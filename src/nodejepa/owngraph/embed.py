@@ -140,7 +140,7 @@ def embed_graph(
         inspection.require_usable()
         inspection.plan.require_fit()
         graph, schema = inspection.loaded.graph, RunSchema.of(inspection.loaded, reading)
-        width = int(estimator.config.encoder.hidden)
+        width = estimator.width
         places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * width)
         places.begin(force=force)
         with timings.phase("structure"):

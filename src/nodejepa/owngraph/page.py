@@ -28,7 +28,7 @@ from nodejepa.report.table import (
     text_cell,
     text_column,
 )
-from nodejepa.report.training import training_curves, verdict
+from nodejepa.report.training import training_curves, verdict, what_was_found
 
 # t-SNE can only show a few thousand nodes: in a graph much larger than that hardly any of them are neighbours
 # of each other, and the picture would take longer than everything else that is written
@@ -69,7 +69,7 @@ def graph_report(
     if loaded.report.notes:
         sections.append(Text(("While reading:", *loaded.report.notes)))
     sections.append(_columns_table(inspection))
-    sections += training_curves(estimator.history_)
+    sections += [*what_was_found(estimator), *training_curves(estimator.history_)]
     settings = {name: str(value) for name, value in flatten(estimator.config).items()}
     sections.append(Facts("Settings", {"seed": str(estimator.seed), **settings}, folded=True))
     chapter = Chapter(f"{estimator.name} on {loaded.report.edge_file}", tuple(sections), subtitle=str(out))

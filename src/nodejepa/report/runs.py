@@ -18,7 +18,7 @@ from nodejepa.methods import METHODS, load_method
 from nodejepa.progress import in_words
 from nodejepa.report.maps import embedding_map, error_sections, predict_test_nodes
 from nodejepa.report.sections import Chapter, Facts, Section, Text
-from nodejepa.report.training import training_curves, verdict
+from nodejepa.report.training import training_curves, verdict, what_was_found
 from nodejepa.training.checkpoint import load_tensors
 from nodejepa.training.journal import NOT_A_LOSS
 from nodejepa.training.run import History, Run
@@ -127,8 +127,9 @@ def _is_epoch(record: object) -> bool:
 
 
 def _embedding_sections(folder: Path, data: Dataset, facts: Mapping[str, Any]) -> list[Section]:
-    embeddings = load_method(folder).transform(data.graph)
-    sections: list[Section] = [verdict(diagnose(embeddings))]
+    estimator = load_method(folder)
+    embeddings = estimator.transform(data.graph)
+    sections: list[Section] = [verdict(diagnose(embeddings)), *what_was_found(estimator)]
     trained_on = _graph_facts(facts).get("hash")
     if trained_on not in (None, data.graph.content_hash):
         sections.append(Text((f"The model was trained on another graph than {data.name}.",), tone="warning"))

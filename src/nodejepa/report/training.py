@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nodejepa.diagnostics import Diagnostics
+from nodejepa.methods.estimator import Estimator
 from nodejepa.report.charts import Curves, Series
 from nodejepa.report.sections import Section, Text
 from nodejepa.training.journal import NOT_A_LOSS
@@ -23,8 +24,8 @@ def verdict(found: Diagnostics) -> Text:
 
 
 def training_curves(history: History) -> tuple[Section, ...]:
-    """Loss and its terms, and what was watched beside them, over epochs; nothing for an empty history."""
-    if not history:
+    """Loss, its terms and what was watched beside them, over epochs; nothing where nothing was trained."""
+    if not any("loss" in record for record in history):
         return ()
     terms = dict.fromkeys(name for record in history for name in record if name not in NOT_A_LOSS)
     panels = {"loss and its terms": [_series(history, name) for name in sorted(terms, key="loss".__ne__)]}
@@ -34,6 +35,20 @@ def training_curves(history: History) -> tuple[Section, ...]:
     many = len(history) > _MAX_EPOCHS_DRAWN
     caption = f"Of {len(history):,} epochs about {_MAX_EPOCHS_DRAWN:,} are drawn." if many else ""
     return (Curves("Training", "epoch", panels, caption),)
+
+
+def what_was_found(estimator: Estimator) -> tuple[Section, ...]:
+    """What a method says of the graph, with the spectrum of what is predictable; most say nothing."""
+    words, rho = estimator.describe(), estimator.spectrum()
+    if not words:
+        return ()
+    line = Series("rho", list(range(1, len(rho) + 1)), list(rho))
+    caption = (
+        "1: neighbours tell all of it; 0: nothing; below 0: neighbours differ. Latents are as loud as the "
+        "root of |rho|."
+    )
+    panels = {"how well the neighbours foretell each latent": [line]}
+    return (Text((words,)), Curves("What is predictable", "latent", panels, caption))
 
 
 def _series(history: History, name: str) -> Series:

@@ -100,7 +100,7 @@ def _training(method: Estimator | None) -> Record:
         "train_seconds": round(sum(seconds), 3),
         "epoch_seconds": round(statistics.median(seconds), 4) if seconds else None,
         "peak_memory_mb": round(max(epoch["peak_memory_mb"] for epoch in history), 1) if history else None,
-        "final_loss": history[-1]["loss"] if history else None,
+        "final_loss": history[-1].get("loss") if history else None,
     }
 
 
