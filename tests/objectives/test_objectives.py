@@ -12,6 +12,7 @@ from nodejepa.objectives.laplacian import laplacian_energy
 from nodejepa.objectives.prediction import cosine_distance, l2_distance
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
+from nodejepa.training.group import ALONE
 from reference.gradients import assert_a_step_lowers
 from reference.matrices import propagation_tensor
 
@@ -69,7 +70,7 @@ def test_sigreg_in_float32_stays_close_to_float64():
     a = torch.randn(16, 64, generator=directions, dtype=torch.float64)
     from nodejepa.objectives.sigreg import _GaussianDistance
 
-    single = _GaussianDistance.apply((z @ (a / a.norm(dim=0))).float())
+    single = _GaussianDistance.apply((z @ (a / a.norm(dim=0))).float(), ALONE)
     assert float(single) == pytest.approx(float(exact), rel=1e-4)
 
 

@@ -145,10 +145,10 @@ class Encoder(nn.Module, ABC):
     ) -> Tensor:
         """The bits of ``forward(inputs)``, or of its ``rows``, without gradients and in less memory.
 
-        Layers after the first are computed ``block_rows`` rows at a time, so that two layers and one block
-        are all that is held. All blocks are of one size, the last one overlaps the one before. Widths for
-        which a dense product's bits depend on its number of rows are not cut, nor is a training network,
-        whose batch statistics and dropout are of all rows.
+        Layers after the first are computed at most ``block_rows`` rows at a time, so that two layers and one
+        block are all that is held. Blocks are of one size, the last one may overlap the one before. What is
+        not cut: widths for which a dense product's bits depend on its number of rows, and a network in
+        training, whose batch statistics and dropout are of all rows.
         """
         if self.training or any(width % _EXACT_WIDTHS for width in self.widths[1:]):
             return pick_rows(self(inputs), rows)
@@ -156,7 +156,7 @@ class Encoder(nn.Module, ABC):
         h: Tensor = self.activations[0](self.norms[0](self.first_layer(inputs, None, None, None)))
         for i in range(1, len(self.norms)):
             asked = rows if i == len(self.norms) - 1 else None
-            h = self._in_blocks(i, inputs, self.shared(i, h), asked, max(block_rows, _EXACT_ROWS))
+            h = self._in_blocks(i, inputs, self.shared(i, h), asked, max(block_rows, 2 * _EXACT_ROWS))
         return pick_rows(h, rows) if len(self.norms) == 1 else h
 
     def _in_blocks(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows, block_rows: int) -> Tensor:
@@ -170,11 +170,12 @@ class Encoder(nn.Module, ABC):
         if len(places) <= block_rows:
             return finished(rows)
         out = h.new_empty(len(places), self.widths[layer + 1])
-        for start in range(0, len(places), block_rows):
-            first = min(start, len(places) - block_rows)
+        size = -(-len(places) // -(-len(places) // block_rows))  # as even as they can be, above half a block
+        for start in range(0, len(places), size):
+            first = min(start, len(places) - size)
             part = np.zeros(len(h), dtype=bool)
-            part[places[first : first + block_rows]] = True
-            out[first : first + block_rows] = finished(part)
+            part[places[first : first + size]] = True
+            out[first : first + size] = finished(part)
         return out
 
 

@@ -33,7 +33,7 @@ class GraphInputs(ABC):
         num_features: F.
         directed: whether the adjacency may differ from its transpose.
         is_row_normalised: whether the rows of X were divided by their sums.
-        of: what they are a part or a view of.
+        of: what is viewed, with which S X is shared where it is the same.
     """
 
     def __init__(
