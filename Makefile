@@ -1,5 +1,6 @@
 # make demo    embed the built-in graph `digits` and score it (no download)
-# make test    lint, type check and every test
+# make test    lint, type check and every test, in JOBS=2 processes
+# make test-fast  the tests that are over in a minute, for the working loop
 # make bench   speed ratios -> benchmarks/results.json
 # make lint    format check, lint and types only
 # make clean   remove the virtual environment, caches and the demo's output
@@ -9,15 +10,18 @@
 
 PYTHON ?= python3
 PIP_ARGS ?=
+JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
 RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 PINS := pyproject.toml constraints.txt
+# One thread each: processes that share the cores would only wait for each other's threads.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint clean
+.PHONY: help demo test test-fast bench lint clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -31,7 +35,10 @@ lint: $(DEV)
 	@$(BIN)/mypy
 
 test: lint
-	@$(BIN)/python -m pytest
+	@$(PYTEST)
+
+test-fast: $(DEV)
+	@$(PYTEST) -q -m 'not slow'
 
 bench: $(DEV)
 	@$(BIN)/python -m benchmarks

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from benchmarks.timing import Row, best_of
 from nodejepa.data import load_dataset
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.task import Moment, Task
 
 MOMENT = Moment(0, 60, 0, 0.3)
@@ -19,7 +19,7 @@ NaiveStep = Callable[[], Tensor]
 
 def compare(
     name: str,
-    make_task: Callable[[GraphInputs], Task],
+    make_task: Callable[[WholeGraph], Task],
     make_naive: Callable[[Tensor, Tensor], tuple[nn.Module, NaiveStep]],
     note: str = "",
 ) -> Row:
@@ -33,12 +33,13 @@ def compare(
     """
     graph = load_dataset("synthetic-arxiv").graph
     torch.manual_seed(0)
-    task = make_task(GraphInputs(graph))
+    inputs = WholeGraph(graph)
+    task = make_task(inputs)
     source, target, _ = graph.edge_arrays()
     edge_index = torch.stack([torch.from_numpy(source), torch.from_numpy(target)])
     x = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
     modules, naive_loss = make_naive(torch.from_numpy(np.array(x)), edge_index)
-    ours = _epoch(task, lambda: task.losses(MOMENT)["loss"])
+    ours = _epoch(task, lambda: task.losses(inputs, MOMENT)["loss"])
 
     def with_update() -> None:
         ours()

@@ -7,7 +7,7 @@ import torch
 from benchmarks.timing import Row, best_of
 from nodejepa.data import load_dataset
 from nodejepa.nn.gcn import GCN
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 
 
 def run() -> Row:
@@ -24,7 +24,7 @@ def run() -> Row:
     with torch.no_grad():
         ours.first.weight.copy_(naive.lin.weight.T)
         ours.biases[0].copy_(naive.bias)
-    inputs = GraphInputs(wide)
+    inputs = WholeGraph(wide)
     dense = inputs.features
     assert isinstance(dense, torch.Tensor)
     dense.requires_grad_()  # a hidden layer: the gradient goes on to the layer below

@@ -13,7 +13,7 @@ import torch
 from nodejepa.data import load_dataset
 from nodejepa.errors import NodeJEPAError
 from nodejepa.methods import make_estimator
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.task import Moment
 
 FIRST = 60  # the curriculum has ended
@@ -25,7 +25,8 @@ class Epochs:
     def __init__(self, dataset: str, method: str) -> None:
         estimator = make_estimator(method, preset="paper", dataset=dataset, seed=0)
         torch.manual_seed(0)
-        self.task = estimator.make_task(GraphInputs(load_dataset(dataset).graph))
+        self.inputs = WholeGraph(load_dataset(dataset).graph)
+        self.task = estimator.make_task(self.inputs)
         self.parameters = [p for p in self.task.parameters() if p.requires_grad]
         self.optimiser = torch.optim.AdamW(self.parameters, lr=1e-3, weight_decay=1e-4)
         self.epoch = FIRST
@@ -33,7 +34,7 @@ class Epochs:
     def run(self) -> None:
         for step in range(self.task.steps_per_epoch):
             self.optimiser.zero_grad(set_to_none=True)
-            self.task.losses(Moment(0, self.epoch, step, 0.3))["loss"].backward()
+            self.task.losses(self.inputs, Moment(0, self.epoch, step, 0.3))["loss"].backward()
             torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
             self.optimiser.step()
             self.task.after_step(0.3)

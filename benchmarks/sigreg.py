@@ -11,7 +11,7 @@ import torch
 from benchmarks.timing import Row, best_of
 from nodejepa.data import load_dataset
 from nodejepa.nn.gcn import GCN
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.objectives.sigreg import sigreg
 
 
@@ -30,7 +30,7 @@ def naive_sigreg(z: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 def run() -> Row:
     graph = load_dataset("synthetic-arxiv").graph
-    inputs = GraphInputs(graph)
+    inputs = WholeGraph(graph)
     encoder = GCN(graph.num_features)
     z = torch.randn(graph.num_nodes, 256, generator=torch.Generator().manual_seed(0)).requires_grad_()
 

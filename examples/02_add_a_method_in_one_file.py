@@ -1,10 +1,10 @@
 # %% [markdown]
 # # A new method in one file
 #
-# A method is a frozen config, a `Task` (network and loss on one graph) and an `Estimator` (which encoder to
-# keep). The training loop, checkpoints, seeds, saving, loading and scoring come with them. This one is the
-# graph auto-encoder of Kipf & Welling (2016): embeddings of nodes that are joined point the same way, those
-# of random pairs do not.
+# A method is a frozen config, a `Task` (network and loss; each step hands it the graph, or the part of it, to
+# work on) and a `TrainedEstimator` (name and settings). The training loop, checkpoints, seeds, saving,
+# loading and scoring come with them. This one is the graph auto-encoder of Kipf & Welling (2016):
+# embeddings of nodes that are joined point the same way, those of random pairs do not.
 
 # %%
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from nodejepa import load_dataset
-from nodejepa.methods import METHODS, Estimator, MethodEntry, load_method
+from nodejepa.methods import METHODS, MethodEntry, TrainedEstimator, load_method
 from nodejepa.nn.gcn import GCN
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.study.run.scoring import score_method
 from nodejepa.training.task import Moment, Task, TrainingConfig
 
@@ -32,28 +32,23 @@ class GraphAutoEncoderConfig:
 class GraphAutoEncoderTask(Task):
     """Tells edges from random pairs by the inner product of their ends."""
 
-    def __init__(self, inputs: GraphInputs, config: GraphAutoEncoderConfig) -> None:
+    def __init__(self, encoder: GCN) -> None:
         super().__init__()
-        self.inputs = inputs
-        self.encoder = GCN(inputs.graph.num_features, hidden=config.hidden, layers=config.layers)
-        source, target, _ = inputs.graph.edge_arrays()
-        self.source, self.target = torch.from_numpy(source.copy()), torch.from_numpy(target.copy())
+        self.encoder = encoder  # `Task.embed` and what `fit` keeps go by this name
 
-    def losses(self, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """Everything random comes from `moment`: the same seed gives the same bits, also after a resume."""
-        z = self.encoder(self.inputs)
+        z = self.encoder(inputs)
         z = z / z.shape[1] ** 0.25  # inner products of size about one
-        strangers = torch.randint(len(z), (2, len(self.source)), generator=moment.torch("mask")).to(z.device)
-        joined = (z[self.source] * z[self.target]).sum(dim=1)
+        source, target = (torch.from_numpy(ends).long().to(z.device) for ends in inputs.adjacency.nonzero())
+        strangers = torch.randint(len(z), (2, len(source)), generator=moment.torch("mask")).to(z.device)
+        joined = (z[source] * z[target]).sum(dim=1)
         random = (z[strangers[0]] * z[strangers[1]]).sum(dim=1)
         loss = -(nn.functional.logsigmoid(joined).mean() + nn.functional.logsigmoid(-random).mean())
         return {"loss": loss}
 
-    def embed(self) -> Tensor:
-        return self.encoder(self.inputs)
 
-
-class GraphAutoEncoder(Estimator):
+class GraphAutoEncoder(TrainedEstimator):
     """Graph auto-encoder (Kipf & Welling 2016)."""
 
     name = "gae"
@@ -63,21 +58,20 @@ class GraphAutoEncoder(Estimator):
     def preset(cls, name: str, dataset: str | None = None) -> GraphAutoEncoderConfig:
         return GraphAutoEncoderConfig()
 
-    def make_encoder(self, in_dim: int) -> nn.Module:
+    def make_encoder(self, in_dim: int) -> GCN:
         return GCN(in_dim, hidden=self.config.hidden, layers=self.config.layers)
 
-    def make_task(self, inputs: GraphInputs) -> Task:
-        return GraphAutoEncoderTask(inputs, self.config)
-
-    def trained_encoder(self, task: GraphAutoEncoderTask) -> nn.Module:
-        return task.encoder
+    def make_task(self, inputs: WholeGraph) -> Task:
+        return GraphAutoEncoderTask(self.make_encoder(inputs.num_features))
 
 
 # %% [markdown]
 # Registered, it is a method like the others: by name, with seeds, settings, run folders and the fair probe.
 
 # %%
-METHODS["gae"] = MethodEntry("gae", "tells edges from random pairs", "Kipf & Welling 2016", GraphAutoEncoder)
+METHODS["gae"] = MethodEntry(
+    "gae", "GAE", "tells edges from random pairs", "Kipf & Welling 2016", GraphAutoEncoder
+)
 
 digits = load_dataset("digits")
 model = GraphAutoEncoder(seed=1, hidden=32).fit(digits.graph)

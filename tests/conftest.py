@@ -18,6 +18,9 @@ settings.register_profile(
 )
 settings.load_profile("nodejepa")
 
+for name in ("COLUMNS", "LINES"):  # set in a process of xdist; consoles made on import would keep that width
+    os.environ.pop(name, None)
+
 
 @pytest.fixture(scope="session")
 def data_root() -> Path:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 
@@ -85,6 +84,7 @@ def test_methods_lists_all_with_presets_and_citations(run):
 TINY = ("--set", "encoder.hidden=16", "--set", "predictor.hidden=16", "--set", "epochs=3", "--seed", "5")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["nodejepa", "patchjepa"])
 def test_pretrain_embed_and_probe_work_on_one_run(run, tmp_path, method):
     folder, z = str(tmp_path / "run"), tmp_path / "z.parquet"
@@ -110,6 +110,7 @@ def test_pretrain_embed_and_probe_work_on_one_run(run, tmp_path, method):
     assert json.loads(out)["method"] == method
 
 
+@pytest.mark.slow
 def test_pretrain_refuses_what_it_cannot_do(run, tmp_path):
     folder = str(tmp_path / "run")
     assert run("pretrain", "digits", "--out", folder, *TINY)[0] == 0
@@ -251,6 +252,7 @@ def test_interruption_ends_in_130(run, monkeypatch):
     assert run(*QUICK)[0] == 130
 
 
+@pytest.mark.slow
 def test_a_real_interrupt_ends_in_130():
     code = "import nodejepa.cli, nodejepa.study.run.scoring as s, time; "
     code += (
@@ -266,9 +268,8 @@ def test_a_real_interrupt_ends_in_130():
     with process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate()
     assert process.returncode == 130
     assert "Traceback" not in err
 
@@ -280,6 +281,7 @@ def test_module_and_script_are_the_same_command():
     assert done.stdout.strip() == nodejepa.__version__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "offers"),
     [

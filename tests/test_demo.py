@@ -17,6 +17,7 @@ from nodejepa.report import maps
 from nodejepa.study.run.scoring import embed_seeds, score_method
 
 
+@pytest.mark.slow
 def test_demo_scores_every_method_and_writes_its_files(tmp_path, monkeypatch):
     monkeypatch.setattr(maps, "MAX_NEIGHBOUR_POINTS", 50)
     demo = run_demo(tmp_path, methods=("raw", "sgc"), draws=1)

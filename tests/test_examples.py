@@ -39,6 +39,7 @@ def test_every_example_is_run_here():
     assert [path.name for path in sorted(FOLDER.glob("*.py"))] == sorted(SAYS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAYS)
 def test_example_runs_and_says_what_it_should(name, tmp_path):
     nowhere = {f"{way}_proxy": "http://127.0.0.1:9" for way in ("http", "https")}
@@ -49,7 +50,6 @@ def test_example_runs_and_says_what_it_should(name, tmp_path):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=500,
     )
     assert done.returncode == 0, done.stderr
     for pattern in SAYS[name]:

@@ -24,6 +24,7 @@ ORDER = [
     {"data", "io"},
     {"masking"},
     {"nn"},
+    {"training.group"},  # losses sum through it
     {"objectives"},
     {"training"},
     {"methods"},
@@ -102,6 +103,7 @@ def loaded_after(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "forbidden"),
     [

@@ -21,11 +21,11 @@ from nodejepa.io import to_pyg
 from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_method
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.estimator import Estimator
-from nodejepa.training.loop import Logging
+from nodejepa.training.journal import Logging
 from reference.matrices import dense
 
 # two epochs on a toy graph may well look like a collapse
-pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")
 
 EVERY = pytest.mark.parametrize("name", METHODS)
 TRAINED = pytest.mark.parametrize("name", [name for name, entry in METHODS.items() if entry.trained])

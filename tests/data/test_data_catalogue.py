@@ -15,10 +15,13 @@ from nodejepa.data.catalogue import check_counts, data_root
 from nodejepa.errors import ConfigError, DataError
 
 REAL = ["computers", "photo", "cs", "physics", "cora"]
+DEVELOPMENT = (
+    "acm actor blogcatalog chameleon_filtered citeseer dblp facebook_pagepage minesweeper pubmed tolokers"
+)
 
 
 def test_catalogue_names_every_promised_graph():
-    promised = "computers photo cs physics arxiv cora digits synthetic synthetic-arxiv"
+    promised = f"computers photo cs physics arxiv cora {DEVELOPMENT} digits synthetic synthetic-arxiv"
     assert list(CATALOGUE) == promised.split()
     for name, entry in CATALOGUE.items():
         assert entry.name == name
@@ -42,6 +45,22 @@ def test_real_graph_has_the_published_counts(data_root, name):
     assert entry.is_present(data_root)
 
 
+@pytest.mark.parametrize("name", DEVELOPMENT.split())
+def test_a_development_graph_has_its_counts(data_root, name):
+    dataset, entry = load_dataset(name, data_root), CATALOGUE[name]
+    assert dataset.graph.num_nodes == entry.nodes
+    assert (dataset.graph.adjacency != dataset.graph.adjacency.T).nnz == 0
+
+
+def test_a_development_graph_that_is_missing_or_broken_is_explained(tmp_path):
+    with pytest.raises(DataError, match=r"missing, and cannot be downloaded.*development"):
+        load_dataset("acm", tmp_path)
+    (tmp_path / "development").mkdir()
+    (tmp_path / "development" / "acm.npz").write_bytes(b"no archive")
+    with pytest.raises(DataError, match="cannot be read"):
+        load_dataset("acm", tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "isolated", "largest_degree", "words"),
     [("photo", 115, 1434, 1_979_909), ("computers", 281, 2992, 3_675_081)],
@@ -53,6 +72,7 @@ def test_amazon_graphs_have_their_known_peculiarities(data_root, name, isolated,
     assert graph.features.nnz == words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["photo", "cora"])
 def test_loads_agree_with_pytorch_geometric(data_root, name):
     """An independent reader of the same files."""
@@ -80,22 +100,20 @@ def _quietly(read, *arguments):
         return read(*arguments)
 
 
-def test_physics_loads_in_seconds_and_stays_below_500_mb(data_root):
+@pytest.mark.slow
+def test_loading_physics_stays_below_500_mb(data_root):
     script = """
-import sys, time
+import sys
 from nodejepa.data import load_dataset
-from nodejepa.training.loop import peak_memory_mb
+from nodejepa.training.journal import peak_memory_mb
 before = peak_memory_mb()
-began = time.perf_counter()
 load_dataset("physics", sys.argv[1])
-print(time.perf_counter() - began, peak_memory_mb() - before)
+print(peak_memory_mb() - before)
 """
     done = subprocess.run(
         [sys.executable, "-c", script, str(data_root)], capture_output=True, text=True, check=True
     )
-    seconds, megabytes = map(float, done.stdout.split())
-    assert seconds < 10
-    assert megabytes < 500
+    assert 0 < float(done.stdout) < 500
 
 
 def test_data_never_imports_torch():

@@ -28,6 +28,7 @@ def within_class_share(dataset):
 # ---------------------------------------------------------------- digits
 
 
+@pytest.mark.slow
 def test_digits_is_the_naive_nearest_neighbour_graph():
     dataset = load_dataset("digits")
     assert dataset.class_names == tuple("0123456789")

@@ -6,13 +6,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 EDGES = 400_000
 
 READ = """
 import sys
 from nodejepa.io import read_graph
-from nodejepa.training.loop import peak_memory_mb
+from nodejepa.training.journal import peak_memory_mb
 small, big = sys.argv[1:]
 read_graph(small, structural=False)
 before = peak_memory_mb()
@@ -21,6 +22,7 @@ print(graph.num_nodes, graph.num_edges, peak_memory_mb() - before)
 """
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_file_and_not_with_the_ids(tmp_path):
     (tmp_path / "small.csv").write_text("source,target\n1,2\n")
     ends = np.random.default_rng(0).integers(0, 2**62, size=EDGES).tolist()

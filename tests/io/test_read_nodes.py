@@ -96,7 +96,9 @@ def test_lists_become_columns():
     expected = standard(np.array([1.0, 2, 3, 5, 6]))
     for kind in (pa.list_(pa.float32()), pa.list_(pa.float64(), 2), pa.large_list(pa.float64())):
         result = features(table(z=pa.array(rows, kind)))
-        np.testing.assert_allclose(np.delete(result[:, 0], 3), expected, rtol=1e-6)
+        np.testing.assert_array_equal(result[:, 0], np.array([1, 2, 3, 3.4, 5, 6], dtype=np.float32))
+        scaled = features(table(z=pa.array(rows, kind)), scale="standardise")
+        np.testing.assert_allclose(np.delete(scaled[:, 0], 3), expected, rtol=1e-6)
         np.testing.assert_array_equal(result[:, 1], 0)
         np.testing.assert_array_equal(result[:, 2], [0, 0, 0, 1, 0, 0])
     with pytest.raises(GraphError, match="row 2 is a list of 1 numbers"):
@@ -137,7 +139,7 @@ def test_text_is_refused_hashed_or_ignored():
 
 def test_hashing_is_the_same_in_every_process():
     code = (
-        "from nodejepa.io.feature_columns import FeatureColumn, encode_column\n"
+        "from nodejepa.io.encode_columns import FeatureColumn, encode_column\n"
         "from nodejepa.io.column_content import interpret\n"
         "import pyarrow as pa\n"
         "cells = interpret(pa.chunked_array([['Ünïcode words, and more', 'x y', None]]), True, '')\n"

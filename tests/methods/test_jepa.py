@@ -14,7 +14,7 @@ from nodejepa.graph import Graph
 from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.nodejepa import NodeJEPA, NodeJEPAConfig, NodeJEPATask
 from nodejepa.methods.patchjepa import PatchJEPA, PatchJEPAConfig, PatchJEPATask
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.task import Moment
 from reference.encoders import encode
 from reference.gradients import assert_same_gradients
@@ -25,16 +25,22 @@ SMALL = {"encoder.hidden": 8, "predictor.hidden": 8}
 MOMENT = Moment(seed=0, epoch=60, step=0, progress=0.2)
 
 
-def node_task(graph, seed=0, **changes):
+def on_graph(graph, seed, kind, config):
+    """A task, and beside it the graph that its steps are handed here."""
     torch.manual_seed(seed)
-    return NodeJEPATask(GraphInputs(graph), override(NodeJEPAConfig(), SMALL | changes))
+    inputs = WholeGraph(graph)
+    task = kind(inputs, config)
+    task.inputs = inputs
+    return task
+
+
+def node_task(graph, seed=0, **changes):
+    return on_graph(graph, seed, NodeJEPATask, override(NodeJEPAConfig(), SMALL | changes))
 
 
 def patch_task(graph, seed=0, **changes):
-    torch.manual_seed(seed)
-    return PatchJEPATask(
-        GraphInputs(graph), override(PatchJEPAConfig(), SMALL | {"patches.count": 6} | changes)
-    )
+    config = override(PatchJEPAConfig(), SMALL | {"patches.count": 6} | changes)
+    return on_graph(graph, seed, PatchJEPATask, config)
 
 
 def predictions(task, monkeypatch, moment=MOMENT):
@@ -42,7 +48,7 @@ def predictions(task, monkeypatch, moment=MOMENT):
     seen = []
     original = type(task.predictor).forward
     monkeypatch.setattr(type(task.predictor), "forward", lambda *a: seen.append(original(*a)) or seen[-1])
-    task.losses(moment)
+    task.losses(task.inputs, moment)
     monkeypatch.undo()
     return seen[0].detach()
 
@@ -87,7 +93,7 @@ def test_a_step_of_nodejepa_equals_the_dense_algorithm_with_gradients(toy_graph)
     task = node_task(toy_graph)
     with torch.no_grad():
         task.token += 0.5
-    mine, naive = task.losses(MOMENT), naive_losses(task, MOMENT)
+    mine, naive = task.losses(task.inputs, MOMENT), naive_losses(task, MOMENT)
     assert mine.keys() == naive.keys()
     for name in mine:
         torch.testing.assert_close(mine[name], naive[name], atol=1e-5, rtol=1e-4)
@@ -113,7 +119,7 @@ def test_a_step_of_patchjepa_equals_the_dense_algorithm(toy_graph):
     pooled = nodes.mean(dim=0).expand(4, -1)
     guess = task.predictor.mlp(torch.cat([pooled, task.descriptors[targets]], dim=1))
     cosine = reference.cosine_distance(guess, wanted)
-    terms = task.losses(MOMENT)
+    terms = task.losses(task.inputs, MOMENT)
     torch.testing.assert_close(terms["prediction"], cosine, atol=1e-5, rtol=1e-4)
     a = [z.mean(dim=1) for z in (guess, wanted)]
     points = [torch.stack([torch.cosh(v), torch.sinh(v)]) for v in a]
@@ -127,7 +133,7 @@ def test_a_step_of_patchjepa_equals_the_dense_algorithm(toy_graph):
 @pytest.mark.parametrize("make", [node_task, patch_task])
 def test_the_target_never_receives_gradient_and_follows_the_context(toy_graph, make):
     task = make(toy_graph)
-    task.losses(MOMENT)["loss"].backward()
+    task.losses(task.inputs, MOMENT)["loss"].backward()
     assert all(p.grad is None for p in task.target_encoder.parameters())
     assert all(p.grad is not None for p in task.encoder.parameters())
     with torch.no_grad():
@@ -143,13 +149,13 @@ def test_the_target_never_receives_gradient_and_follows_the_context(toy_graph, m
 @pytest.mark.parametrize("make", [node_task, patch_task])
 def test_a_gradient_step_lowers_the_loss(toy_graph, make):
     task = make(toy_graph)
-    before = task.losses(MOMENT)["loss"]
+    before = task.losses(task.inputs, MOMENT)["loss"]
     before.backward()
     with torch.no_grad():
         for p in task.parameters():
             if p.grad is not None:
                 p -= 0.02 * p.grad
-    assert task.losses(MOMENT)["loss"].item() < before.item()
+    assert task.losses(task.inputs, MOMENT)["loss"].item() < before.item()
 
 
 @pytest.mark.parametrize(
@@ -193,7 +199,7 @@ def degenerate(kind):
 KINDS = ["isolated nodes", "two components", "two nodes", "star", "no edges", "clique"]
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")  # a clique has one embedding
+@pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")  # a clique has one embedding
 @pytest.mark.parametrize("kind", KINDS)
 def test_nodejepa_trains_on_odd_graphs(kind):
     graph = degenerate(kind)
@@ -201,7 +207,7 @@ def test_nodejepa_trains_on_odd_graphs(kind):
     assert np.isfinite(z).all()
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.loop.CollapseWarning")
+@pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != "two nodes"])
 def test_patchjepa_trains_on_odd_graphs_even_with_more_patches_than_nodes(kind):
     graph = degenerate(kind)

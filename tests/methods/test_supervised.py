@@ -16,8 +16,10 @@ from nodejepa.methods.bgrl import BGRL
 from nodejepa.methods.classifier import Classifier, ClassifierTask
 from nodejepa.methods.supervision import supervise
 from nodejepa.nn.gcn import GCN
-from nodejepa.nn.inputs import GraphInputs
-from nodejepa.training.loop import Logging, train
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.training.batches import Whole
+from nodejepa.training.journal import Logging
+from nodejepa.training.loop import train
 from nodejepa.training.run import Run
 from nodejepa.training.task import Moment, TrainingConfig
 from reference.encoders import encode_graph
@@ -46,7 +48,10 @@ def task_of(graph, *, hidden=8, layers=2, labels=LABELS, split=SPLIT, head=None,
     torch.manual_seed(0)
     encoder = encoder or GCN(graph.num_features, hidden=hidden, layers=layers, norm="none")
     classifier = Classifier(encoder, 2, **(head or {}))
-    return ClassifierTask(GraphInputs(graph), classifier, supervise(labels, split, 60, "test"), **settings)
+    inputs = WholeGraph(graph)
+    task = ClassifierTask(inputs, classifier, supervise(labels, split, 60, "test"), **settings)
+    task.inputs = inputs  # what its steps are handed here
+    return task
 
 
 # ------------------------------------------------------------------ the naive twin
@@ -66,7 +71,7 @@ def naive_loss(task, graph, *, propagate, l2):
 @pytest.mark.parametrize("l2", [0.0, 0.1])
 def test_loss_and_gradients_equal_the_dense_twin(toy_graph, propagate, l2):
     task = task_of(toy_graph, head={"propagate": propagate}, l2=l2)
-    loss = task.losses(Moment(0, 0, 0, 0.0))["loss"]
+    loss = task.losses(task.inputs, Moment(0, 0, 0, 0.0))["loss"]
     twin = naive_loss(task, toy_graph, propagate=propagate, l2=l2)
     torch.testing.assert_close(loss, twin)
     parameters = list(task.classifier.parameters())
@@ -79,7 +84,12 @@ def test_one_step_equals_a_hand_written_step_of_adam(toy_graph):
     grads = torch.autograd.grad(
         naive_loss(task, toy_graph, propagate=True, l2=0.1), list(task.classifier.parameters())
     )
-    train(task, TrainingConfig(epochs=1, lr=0.01, lr_end=0.01, weight_decay=0, clip=None), seed=0)
+    train(
+        task,
+        Whole(task.inputs),
+        TrainingConfig(epochs=1, lr=0.01, lr_end=0.01, weight_decay=0, clip=None),
+        seed=0,
+    )
     for (name, now), g in zip(task.classifier.named_parameters(), grads, strict=True):
         torch.testing.assert_close(now, before[name] - 0.01 * g / (g.abs() + 1e-8), atol=1e-5, rtol=1e-4)
 
@@ -92,7 +102,7 @@ def test_validation_equals_the_dense_twin(toy_graph, l2):
         penalty = l2 / 2 * task.classifier.encoder.first.weight.square().sum().item()
     wanted = torch.from_numpy(LABELS[VAL])
     loss = torch.nn.functional.cross_entropy(logits, wanted).item() + penalty
-    found = task.validate()
+    found = task.validate(task.inputs)
     assert found["val_loss"] == pytest.approx(loss, rel=1e-5)
     assert found["val_accuracy"] == 100 * (logits.argmax(1) == wanted).double().mean().item()
 
@@ -101,7 +111,7 @@ def test_validation_equals_the_dense_twin(toy_graph, l2):
 def test_feature_dropout_drops_entries_scales_the_others_and_leaves_the_graph(sparse):
     x = np.random.default_rng(0).random((40, 30)).astype(np.float32) * (np.arange(30) < 3)  # density 0.1
     graph = Graph.from_edges([0, 1], [1, 2], features=sp.csr_array(x) if sparse else x, num_nodes=40)
-    inputs = GraphInputs(graph)
+    inputs = WholeGraph(graph)
     torch.manual_seed(0)
     dropped = inputs.with_dropout(0.5)
     seen = dropped.transform_features(torch.eye(30)).numpy()
@@ -119,7 +129,7 @@ def test_rows_change_nothing_but_the_work(toy_graph, norm):
         net = Classifier(encoder, 2, propagate=propagate)
         rows = np.zeros(60, dtype=bool)
         rows[SPLIT.train] = True
-        inputs = GraphInputs(toy_graph)
+        inputs = WholeGraph(toy_graph)
         torch.testing.assert_close(net.logits(inputs, rows), net.logits(inputs)[rows])
 
 
@@ -129,12 +139,12 @@ def test_rows_change_nothing_but_the_work(toy_graph, norm):
 def test_one_step_lowers_the_loss(toy_graph):
     task = task_of(toy_graph)
     moment = Moment(0, 0, 0, 0.0)
-    before = task.losses(moment)["loss"]
+    before = task.losses(task.inputs, moment)["loss"]
     before.backward()
     with torch.no_grad():
         for p in task.classifier.parameters():
             p -= 0.01 * p.grad
-    assert task.losses(moment)["loss"] < before
+    assert task.losses(task.inputs, moment)["loss"] < before
 
 
 @pytest.mark.parametrize("preset", ["paper", "official"])
@@ -223,7 +233,7 @@ def test_the_weights_with_the_lowest_validation_loss_are_kept(toy_graph):
     losses = [record["val_loss"] for record in model.history_]
     best = int(np.argmin(losses))
     assert len(losses) == best + 1 + 10 < 100
-    inputs = GraphInputs(toy_graph)
+    inputs = WholeGraph(toy_graph)
     with torch.no_grad():
         logits = model.encoder_.eval().logits(inputs)[VAL]
     found = torch.nn.functional.cross_entropy(logits, torch.from_numpy(LABELS[SPLIT.val])).item()

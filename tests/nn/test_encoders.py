@@ -10,7 +10,7 @@ from nodejepa.graph import Graph
 from nodejepa.nn.attention import AttentionEdges, attend, attention_edges, edge_attention
 from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.gat import GAT
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from reference.encoders import encode_graph
 from reference.gradients import assert_same_gradients
 from reference.samples import COLUMNS, graph_with
@@ -40,7 +40,7 @@ def assert_same_values_and_gradients(mine, wanted, leaves):
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_the_dense_formula_with_gradients(kind, layers, layout, directed):
     graph = graph_with(layout, directed=directed)
-    model, inputs = encoder(kind, graph, layers=layers), GraphInputs(graph)
+    model, inputs = encoder(kind, graph, layers=layers), WholeGraph(graph)
     token = torch.randn(graph.num_features, requires_grad=True)
     hidden = torch.rand(graph.num_nodes) < 0.4
     rows = np.random.default_rng(1).random(graph.num_nodes) < 0.3
@@ -56,7 +56,7 @@ def test_equals_the_dense_formula_with_gradients(kind, layers, layout, directed)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_those_of_the_whole(kind, layers):
     graph = graph_with()
-    model, inputs = encoder(kind, graph, layers=layers), GraphInputs(graph)
+    model, inputs = encoder(kind, graph, layers=layers), WholeGraph(graph)
     whole = model(inputs)
     nothing = np.zeros(graph.num_nodes, dtype=bool)
     assert model(inputs, rows=nothing).shape == (0, 16)
@@ -70,7 +70,7 @@ def test_what_a_hidden_node_holds_is_not_seen(kind):
     hidden = torch.arange(graph.num_nodes) % 2 == 0
     other = graph.with_features(np.where(hidden.numpy()[:, None], 99, graph.features))
     model, token = encoder(kind, graph), torch.randn(graph.num_features)
-    assert model(GraphInputs(graph), hidden, token).equal(model(GraphInputs(other), hidden, token))
+    assert model(WholeGraph(graph), hidden, token).equal(model(WholeGraph(other), hidden, token))
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -85,7 +85,7 @@ def test_permuting_the_nodes_permutes_the_embeddings(kind, directed):
     )
     model = encoder(kind, graph)
     torch.testing.assert_close(
-        model(GraphInputs(shuffled)), model(GraphInputs(graph))[torch.from_numpy(order)], atol=2e-5, rtol=1e-4
+        model(WholeGraph(shuffled)), model(WholeGraph(graph))[torch.from_numpy(order)], atol=2e-5, rtol=1e-4
     )
 
 
@@ -95,7 +95,7 @@ def test_same_bits_every_time(kind):
 
     def values_and_gradients():
         model = encoder(kind, graph, seed=3)
-        out = model(GraphInputs(graph), rows=np.arange(graph.num_nodes) % 2 == 0)
+        out = model(WholeGraph(graph), rows=np.arange(graph.num_nodes) % 2 == 0)
         return [out, *torch.autograd.grad(out.square().sum(), [*model.parameters()])]
 
     for a, b in zip(values_and_gradients(), values_and_gradients(), strict=True):
@@ -105,7 +105,7 @@ def test_same_bits_every_time(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_dropout_works_in_training_only(kind):
     graph = graph_with()
-    model, inputs = encoder(kind, graph, dropout=0.5), GraphInputs(graph)
+    model, inputs = encoder(kind, graph, dropout=0.5), WholeGraph(graph)
     assert not model(inputs).equal(model(inputs))
     model.eval()
     assert model(inputs).equal(model(inputs))
@@ -114,7 +114,7 @@ def test_dropout_works_in_training_only(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_ends_follow_the_settings(kind):
     graph = graph_with()
-    inputs = GraphInputs(graph)
+    inputs = WholeGraph(graph)
     z = encoder(kind, graph, layers=2, out_dim=8, activate_last=True)(inputs)
     assert z.shape == (40, 8)
     assert z.min() == 0
@@ -163,7 +163,7 @@ def test_layer_equals_pyg(kind, directed):
     conv.load_state_dict({name: value.detach().clone() for name, value in weights.items()})
     source, target, _ = (torch.from_numpy(a) for a in graph.edge_arrays())
     theirs = conv(x, torch.stack([source, target]))
-    torch.testing.assert_close(model(GraphInputs(graph)), theirs, atol=2e-5, rtol=1e-4)
+    torch.testing.assert_close(model(WholeGraph(graph)), theirs, atol=2e-5, rtol=1e-4)
 
 
 # ------------------------------------------------------------------ attention
@@ -192,14 +192,14 @@ def test_attention_adds_up_to_one_however_large_the_scores():
 
 
 def test_edges_of_an_operator_are_made_once():
-    inputs = GraphInputs(graph_with())
+    inputs = WholeGraph(graph_with())
     assert attention_edges(inputs.propagation) is attention_edges(inputs.propagation)
 
 
 def test_edge_weights_do_not_count_in_gat():
     weighted, plain = graph_with(), graph_with(weighted=False)
     model = encoder("gat", plain)
-    assert model(GraphInputs(weighted)).equal(model(GraphInputs(plain)))
+    assert model(WholeGraph(weighted)).equal(model(WholeGraph(plain)))
 
 
 @pytest.mark.parametrize("settings", [{"heads_last": 1}, {"average_last": True}])
@@ -207,14 +207,14 @@ def test_the_last_layer_may_differ_in_heads(settings):
     graph = graph_with()
     torch.manual_seed(0)
     model = GAT(graph.num_features, hidden=16, layers=2, heads=4, out_dim=6, **{"heads_last": 3} | settings)
-    z = model(GraphInputs(graph))
+    z = model(WholeGraph(graph))
     assert z.shape == (40, 6)
     torch.testing.assert_close(z, encode_graph(model, graph), atol=2e-5, rtol=1e-4)
 
 
 def test_attention_dropout_works_in_training_only():
     graph = graph_with()
-    model, inputs = GAT(graph.num_features, hidden=16, attention_dropout=0.5), GraphInputs(graph)
+    model, inputs = GAT(graph.num_features, hidden=16, attention_dropout=0.5), WholeGraph(graph)
     assert not model(inputs).equal(model(inputs))
     model.eval()
     assert model(inputs).equal(model(inputs))

@@ -6,7 +6,7 @@ import torch
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.nn.gcn import GCN
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from reference.samples import graph_with
 
 
@@ -19,11 +19,11 @@ def test_layer_equals_pyg():
     conv.bias.data = model.biases[0].data.clone()
     source, target, weight = (torch.from_numpy(a) for a in graph.edge_arrays())
     theirs = conv(torch.from_numpy(graph.features.copy()), torch.stack([source, target]), weight)
-    torch.testing.assert_close(model(GraphInputs(graph)), theirs, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(model(WholeGraph(graph)), theirs, atol=1e-5, rtol=1e-4)
 
 
 def test_a_graph_without_features_and_an_unknown_activation_are_explained():
     with pytest.raises(GraphError, match="no node features"):
-        GraphInputs(Graph.from_edges([0], [1]))
+        WholeGraph(Graph.from_edges([0], [1]))
     with pytest.raises(ConfigError, match="activation 'tan' is unknown"):
         GCN(3, activation="tan")

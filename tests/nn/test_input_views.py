@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from nodejepa.graph import Graph
-from nodejepa.masking.views import drop_edges
+from nodejepa.masking.augment import drop_edges
 from nodejepa.nn.encoders import make_encoder
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.inputs.operators import normalised_operator
 from nodejepa.nn.sparse import SparseOperator
-from nodejepa.nn.views import normalised_operator
 from reference.gradients import assert_same_gradients
 from reference.matrices import dense, edge_index, features
 from reference.samples import COLUMNS, graph_with
@@ -24,7 +24,7 @@ def encoder(kind, graph, **settings):
 
 def same(model, inputs, graph, **arguments):
     """Embeddings and gradients of a view equal those of a graph of its own."""
-    mine, wanted = model(inputs, **arguments), model(GraphInputs(graph), **arguments)
+    mine, wanted = model(inputs, **arguments), model(WholeGraph(graph), **arguments)
     torch.testing.assert_close(mine, wanted, atol=1e-5, rtol=1e-4)
     leaves = [p for p in model.parameters() if p.requires_grad]
     weights = torch.randn(mine.shape, generator=torch.Generator().manual_seed(1))
@@ -38,7 +38,7 @@ def test_dropped_edges_and_columns(kind, layout, directed):
     graph = graph_with(layout, directed=directed)
     adjacency = drop_edges(graph.adjacency, 0.4, np.random.default_rng(3))
     keep = np.random.default_rng(4).random(graph.num_features) < 0.6
-    inputs = GraphInputs(graph)
+    inputs = WholeGraph(graph)
     by_hand = Graph(adjacency, dense(graph.features) * keep, directed=directed)
     model = encoder(kind, graph)
     same(model, inputs.view(adjacency=adjacency, keep_columns=keep), by_hand)
@@ -76,7 +76,7 @@ def test_it_is_gcnconv_on_the_dropped_edges():
 def test_shuffled_features_share_the_product(kind, layout, monkeypatch):
     graph = graph_with(layout)
     order = torch.randperm(40, generator=torch.Generator().manual_seed(2))
-    inputs, model = GraphInputs(graph), encoder(kind, graph)
+    inputs, model = WholeGraph(graph), encoder(kind, graph)
     same(model, inputs.shuffled(order)[0], graph)
     same(model, inputs.shuffled(order)[1], graph.with_features(graph.features[order.numpy()]))
     if layout == "sparse":
@@ -102,18 +102,18 @@ def test_row_normalised_inputs(kind, layout):
     x = dense(graph.features)
     total = np.abs(x).sum(axis=1, keepdims=True)
     by_hand = graph.with_features(x / np.where(total > 0, total, 1))
-    inputs, plain = GraphInputs(graph), encoder(kind, graph)
+    inputs, plain = WholeGraph(graph), encoder(kind, graph)
     normalising = encoder(kind, graph, row_normalise=True)
     same(plain, inputs.row_normalised, by_hand)
-    torch.testing.assert_close(normalising(inputs), plain(GraphInputs(by_hand)), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(normalising(inputs), plain(WholeGraph(by_hand)), atol=1e-5, rtol=1e-4)
     assert torch.equal(normalising(inputs), normalising(inputs.row_normalised))  # once is enough
     keep = np.random.default_rng(4).random(graph.num_features) < 0.6
     dropped = Graph(graph.adjacency, dense(by_hand.features) * keep)
     for view in (inputs.row_normalised.view(keep_columns=keep), inputs.view(keep_columns=keep)):
-        torch.testing.assert_close(normalising(view), plain(GraphInputs(dropped)), atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(normalising(view), plain(WholeGraph(dropped)), atol=1e-5, rtol=1e-4)
     nodes = [np.array([0, 3, 7], dtype=np.int32), np.array([1, 3], dtype=np.int32)]
     torch.testing.assert_close(
-        normalising(inputs.induced(nodes)), plain(GraphInputs(by_hand).induced(nodes)), atol=1e-5, rtol=1e-4
+        normalising(inputs.induced(nodes)), plain(WholeGraph(by_hand).induced(nodes)), atol=1e-5, rtol=1e-4
     )
     if layout == "sparse":
         assert isinstance(inputs.row_normalised.features, SparseOperator)

@@ -6,7 +6,7 @@ import torch
 
 import reference.predictors as reference
 from nodejepa.nn.ema import ema_update, frozen_copy
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor, PatchPredictor
 from reference.matrices import propagation_tensor
 
@@ -24,7 +24,7 @@ def test_message_passing_equals_the_dense_formula(toy_graph, descriptor_dim):
     context = torch.randn(int((~masked).sum()), 8)
     descriptors = torch.randn(toy_graph.num_nodes, descriptor_dim)
     s = propagation_tensor(toy_graph.adjacency)
-    out = model(context, GraphInputs(toy_graph).propagation, targets, descriptors)
+    out = model(context, WholeGraph(toy_graph).propagation, targets, descriptors)
     torch.testing.assert_close(
         out, reference.message_passing(model, context, s, masked, descriptors), atol=1e-5, rtol=1e-4
     )
@@ -36,7 +36,7 @@ def test_attention_equals_the_dense_formula(toy_graph):
     model = AttentionPredictor(8, 3, hidden=12, heads=2)
     context, descriptors = torch.randn(int((~masked).sum()), 8), torch.randn(toy_graph.num_nodes, 3)
     wanted = reference.attention(model, context, masked, descriptors, heads=2)
-    out = model(context, GraphInputs(toy_graph).propagation, targets, descriptors)
+    out = model(context, WholeGraph(toy_graph).propagation, targets, descriptors)
     torch.testing.assert_close(out, wanted, atol=1e-5, rtol=1e-4)
 
 

@@ -18,6 +18,12 @@ def files(tmp_path, request) -> Files:
     )
 
 
+@pytest.fixture(autouse=True)
+def _steady_speed(monkeypatch):
+    """A plan reckons with the same machine, however busy this one is."""
+    monkeypatch.setattr("nodejepa.owngraph.plan.measured_speed", lambda: 1e11)
+
+
 @pytest.fixture
 def run(capsys, monkeypatch):
     """Run a command in this process: exit code, stdout, stderr."""

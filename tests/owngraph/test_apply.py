@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from owngraph_files import people, write
 
-from nodejepa import apply_run, embed_graph
+from nodejepa import apply_run, embed_graph, read_embeddings
 from nodejepa.errors import CheckpointError
 from nodejepa.owngraph.run_schema import RunSchema
 
@@ -221,3 +222,38 @@ def test_every_flipped_digit_of_the_schema_is_found(trained, tmp_path):
         (tmp_path / "schema.json").write_text(damaged)
         with pytest.raises(CheckpointError, match="damaged"):
             RunSchema.load(tmp_path)
+
+
+def test_two_kinds_of_nodes_are_kept_apart_in_a_run_and_whatever_it_is_applied_to(run, tmp_path):
+    edges = write(pa.table({"user_id": [0, 0, 1, 2], "item_id": [0, 1, 1, 2]}), tmp_path / "e.csv")
+    quick = ("--set", "encoder.hidden=4", "--set", "predictor.hidden=4", "--epochs", "0", "--no-report")
+    command = ("embed-graph", "--edges", edges, "--out", tmp_path / "z.parquet", *quick)
+    code, _, err = run(*command)
+    assert code == 2
+    assert "apart with --bipartite, or say --one-id-space if both" in " ".join(err.split())
+    code, _, err = run(*command, "--bipartite")
+    assert code == 0, err
+    code, _, err = run("embed", tmp_path / "z.run", "--edges", edges, "--out", tmp_path / "again.parquet")
+    assert code == 0, err
+    for name in ("z.parquet", "again.parquet"):
+        table = pq.read_table(tmp_path / name)
+        assert table.column_names[:4] == ["id", "side", "side_id", "z0"]
+        assert table["side"].to_pylist() == ["user_id"] * 3 + ["item_id"] * 3
+        assert table["side_id"].to_pylist() == [0, 1, 2, 0, 1, 2]
+        assert read_embeddings(tmp_path / name).ids.tolist() == table["id"].to_pylist()
+    code, _, err = run(*command, "--one-id-space", "--force")
+    assert code == 0, err
+    assert pq.read_table(tmp_path / "z.parquet")["id"].to_pylist() == [0, 1, 2]
+
+
+def test_a_run_from_before_two_kinds_were_told_apart_reads_as_it_did(tmp_path):
+    edges = pa.table({"user_id": [0, 0, 1, 2], "item_id": [0, 1, 1, 2]})
+    settings = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 0}
+    made = embed_graph(edges, out=tmp_path / "z.npy", settings=settings, report=False, bipartite=False)
+    path = tmp_path / "z.run" / "schema.json"
+    content = json.loads(path.read_text())
+    del content["bipartite"]
+    body = {key: value for key, value in content.items() if key not in ("format", "version", "sha256")}
+    text = json.dumps(body, sort_keys=True, ensure_ascii=False)
+    path.write_text(json.dumps(content | {"sha256": hashlib.sha256(text.encode()).hexdigest()}))
+    np.testing.assert_array_equal(apply_run(tmp_path / "z.run", edges).embeddings, made.embeddings)

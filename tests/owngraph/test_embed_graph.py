@@ -68,6 +68,7 @@ def test_the_same_in_python(files):
     np.testing.assert_array_equal(load_method(files.folder / "z.run").transform(graph), z)
 
 
+@pytest.mark.slow
 def test_labels_give_probe_and_fine_tuning_a_page_and_never_other_embeddings(run, files):
     code, out, err = run(*files.quick("--labels", "team", "--report", "--finetune"))
     assert code == 0, err

@@ -19,7 +19,7 @@ from owngraph_files import people, write
 
 from nodejepa import embed_graph
 from nodejepa.training.checkpoint import load_tensors
-from nodejepa.training.loop import Logging
+from nodejepa.training.journal import Logging
 from nodejepa.training.run import Run
 
 SETTINGS = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 6}
@@ -115,6 +115,7 @@ def is_finished(folder):
     return json.loads((folder / "z.json").read_text())["embeddings"]["sha256"] == digest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "method"),
     [
@@ -149,7 +150,8 @@ def test_killed_and_resumed_ends_in_the_bits_of_an_undisturbed_run(run, folder, 
     assert not list(folder.glob(".*")), "what the killed process left is cleared away"
 
 
-@pytest.mark.filterwarnings("default::nodejepa.training.loop.CollapseWarning")
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default::nodejepa.training.watch.CollapseWarning")
 def test_a_kill_while_replacing_leaves_the_old_ones_or_says_unfinished(run, folder):
     assert run(*command(folder))[0] == 0
     before = (folder / "z.parquet").read_bytes()
@@ -257,6 +259,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_checkpoint_or_model_is_refused_and_never_executed(run, folder, monkeypatch, damage):
     monkeypatch.chdir(folder)

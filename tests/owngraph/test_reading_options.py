@@ -84,7 +84,7 @@ def test_notes_name_options_on_the_screen(run, tmp_path):
         (Setting("header", False), "header=False", "--no-header"),
         (Setting("force", True), "force=True", "--force"),
         (Setting("unknown_ids", "drop"), 'unknown_ids="drop"', "--unknown-ids drop"),
-        (Setting("ignore", ""), "ignore=", "--ignore COLUMN"),
+        (Setting("drop", ""), "drop=", "--drop COLUMN"),
         (Setting("id_column"), "id_column", "--id"),
         (Setting("settings", {"a.b": 1, "c": 2}), "settings={'a.b': 1, 'c': 2}", "--set a.b=1 --set c=2"),
     ],
@@ -120,7 +120,7 @@ def test_a_library_message_names_no_option():
 
 
 def test_unknown_options_of_reading_are_refused_by_name():
-    assert ReadingOptions().changed({"ignore": "a"}).ignore == ("a",)
+    assert ReadingOptions().changed({"ignore": "a"}).drop == ("a",)
     assert ReadingOptions(structural=True).structural == tuple(STRUCTURAL)
     with pytest.raises(ConfigError, match=r"'lables' is no option of reading.*labels"):
         read_graph("e.csv", lables="x")

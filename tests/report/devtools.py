@@ -27,7 +27,7 @@ _FLAGS = (
     "--disable-sync",
     "--remote-debugging-pipe",
 )
-_SECONDS = 60
+_SECONDS = 500
 
 
 class Page:

@@ -12,7 +12,7 @@ from nodejepa.errors import CheckpointError, ConfigError, NodeJEPAError, Trainin
 from nodejepa.files import atomic_path, parse_json
 from nodejepa.methods import load_method, make_estimator
 from nodejepa.training.checkpoint import load_tensors, save_tensors
-from nodejepa.training.loop import Logging
+from nodejepa.training.journal import Logging
 from nodejepa.training.run import Run
 
 SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 3}

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from nodejepa.cli.catalogue import MethodName, Settings, folder_path
 from nodejepa.cli.reading_options import (
+    Bipartite,
     Delimiter,
     Header,
     IdColumn,
@@ -71,9 +72,11 @@ def embed_graph(
         str | None,
         typer.Option(help="Column of classes: scored, never trained on.", metavar="COLUMN"),
     ] = None,
-    ignore: Annotated[
+    drop: Annotated[
         list[str] | None,
-        typer.Option(help="Column of the node table to leave out; repeatable.", metavar="COLUMN"),
+        typer.Option(
+            "--drop", "--ignore", help="Column of the node table to leave out; repeatable.", metavar="COLUMN"
+        ),
     ] = None,
     directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
     text: Annotated[
@@ -87,7 +90,15 @@ def embed_graph(
         Literal["refuse", "missing"],
         typer.Option(help="Infinite numbers: refuse, or take them for missing."),
     ] = "refuse",
+    scale: Annotated[
+        Literal["auto", "standardise", "none"],
+        typer.Option(
+            help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
+            "first but for columns of 0 and 1 and lists (auto)."
+        ),
+    ] = "auto",
     unknown_ids: UnknownIds = "add",
+    bipartite: Bipartite = None,
     structural: Structural = None,
     header: Header = None,
     delimiter: Delimiter = None,
@@ -112,7 +123,7 @@ def embed_graph(
     from nodejepa import owngraph
     from nodejepa.config import parse_assignments
     from nodejepa.io import ReadingOptions
-    from nodejepa.training.loop import Logging
+    from nodejepa.training.journal import Logging
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
     if epochs is not None:
@@ -130,12 +141,14 @@ def embed_graph(
         weight=weight_choice(weight, no_weight),
         id_column=id_column,
         labels=labels,
-        ignore=tuple(ignore or ()),
+        drop=tuple(drop or ()),
         directed=directed,
         text=text,
         missing=missing,
         infinite=infinite,
+        scale=scale,
         unknown_ids=unknown_ids,
+        bipartite=bipartite,
         structural=structural_choice(structural),
         header=header,
         delimiter=delimiter_choice(delimiter),
@@ -182,7 +195,7 @@ def _show_inspection(console: Console, found: Inspection) -> None:
     for name, value in found.facts().items():
         table.add_row(name, Text(value))
     console.print(table)
-    for note in found.loaded.notes:
+    for note in found.loaded.report.notes:
         console.print(Text(f"- {in_options(note)}"), soft_wrap=True)
     for warning in found.warnings():
         console.print(Text.assemble(("Note: ", "yellow"), in_options(warning)), soft_wrap=True)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings, dataset_names, folder_path
 from nodejepa.cli.reading_options import (
+    Bipartite,
     Delimiter,
     Header,
     IdColumn,
@@ -75,7 +76,7 @@ def pretrain(
     from nodejepa.diagnostics import diagnose
     from nodejepa.methods import find_method, make_estimator
     from nodejepa.owngraph.plan import make_plan
-    from nodejepa.training.loop import Logging
+    from nodejepa.training.journal import Logging
 
     if find_method(method).supervised:
         raise ConfigError(
@@ -137,6 +138,7 @@ def embed(
     no_weight: NoWeight = False,
     id_column: IdColumn = None,
     unknown_ids: UnknownIds = "add",
+    bipartite: Bipartite = None,
     header: Header = None,
     delimiter: Delimiter = None,
     force: Annotated[
@@ -154,7 +156,12 @@ def embed(
         )
     if edges is None:
         columns = {"nodes": nodes, "source": source, "target": target, "weight": weight, "id": id_column}
-        layout = {"no-weight": no_weight or None, "header": header, "delimiter": delimiter}
+        layout = {
+            "no-weight": no_weight or None,
+            "header": header,
+            "delimiter": delimiter,
+            "bipartite": bipartite,
+        }
         layout["unknown-ids"] = None if unknown_ids == "add" else unknown_ids
         for name, value in (columns | layout).items():
             if value is not None:
@@ -170,6 +177,7 @@ def embed(
         weight=weight_choice(weight, no_weight),
         id_column=id_column,
         unknown_ids=unknown_ids,
+        bipartite=bipartite,
         header=header,
         delimiter=delimiter_choice(delimiter),
     )

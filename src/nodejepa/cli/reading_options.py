@@ -20,6 +20,14 @@ NoWeight = Annotated[
 IdColumn = Annotated[
     str | None, typer.Option("--id", help="Column of the node table that edges refer to.", metavar="COLUMN")
 ]
+Bipartite = Annotated[
+    bool | None,
+    typer.Option(
+        "--bipartite/--one-id-space",
+        help="Whether the two columns of the edges have ids of their own, as users and items do (a node is "
+        "then called COLUMN:ID), or name the same nodes.",
+    ),
+]
 Header = Annotated[
     bool | None,
     typer.Option(

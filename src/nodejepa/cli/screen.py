@@ -26,6 +26,8 @@ def in_options(message: str) -> str:
 
 def _option(setting: Setting) -> str:
     name, value = _OPTIONS.get(setting.name, setting.name.replace("_", "-")), setting.value
+    if setting == Setting("bipartite", False):
+        return "--one-id-space"
     if isinstance(value, dict):
         return " ".join(f"--set {key}={changed}" for key, changed in value.items())
     if value is None or isinstance(value, bool):

@@ -19,8 +19,10 @@ from nodejepa.methods.arguments import check_columns, check_seed
 from nodejepa.methods.classifier import Classifier, ClassifierTask
 from nodejepa.methods.estimator import Estimator, pick_device
 from nodejepa.methods.supervision import Supervision, supervise
-from nodejepa.nn.inputs import GraphInputs
-from nodejepa.training.loop import Logging, train
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.training.batches import Whole
+from nodejepa.training.journal import Logging
+from nodejepa.training.loop import train
 from nodejepa.training.seeding import seeded
 from nodejepa.training.task import TrainingConfig
 
@@ -144,7 +146,7 @@ def _prepare(
             where=f"test part of split {split.name}",
             fix="Make the split from the labels of the same graph, and leave some nodes for testing.",
         )
-    inputs = GraphInputs(graph, pick_device(estimator.device))
+    inputs = WholeGraph(graph, pick_device(estimator.device))
     return _Tuning(inputs, supervision, np.asarray(labels), split, config or FinetuneConfig(), seed)
 
 
@@ -152,7 +154,7 @@ def _prepare(
 class _Tuning:
     """Everything but where training begins."""
 
-    inputs: GraphInputs
+    inputs: WholeGraph
     supervision: Supervision
     labels: npt.NDArray[Any]
     split: Split
@@ -167,7 +169,8 @@ class _Tuning:
         with seeded(self.seed, "init", 0):
             classifier = Classifier(encoder, len(classes), dropout=self.config.dropout)
         task = ClassifierTask(self.inputs, classifier, self.supervision).to(self.inputs.device)
-        history = train(task, self.config.training, seed=self.seed, logging=Logging(description=description))
+        source, logging = Whole(self.inputs), Logging(description=description)
+        history = train(task, source, self.config.training, seed=self.seed, logging=logging)
         with torch.no_grad():
             codes = task.best.logits(self.inputs).argmax(dim=1).cpu().numpy()
         right = classes[codes] == self.labels

@@ -22,6 +22,7 @@ from nodejepa.diagnostics import Embeddings
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation.basis import Matrix
 from nodejepa.evaluation.logistic import TrainingSet, fit_logistic
+from nodejepa.evaluation.metrics import accuracy, balanced_accuracy, macro_f1, roc_auc
 from nodejepa.evaluation.probe_checks import Task, check_task
 from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
 from nodejepa.evaluation.scaling import ScaledEmbeddings, Scaling, scale
@@ -67,7 +68,8 @@ def linear_probe(
     chosen = _fair(task) if mode == "fair" else _paper(task)
     scores, predictions = [], []
     for pick, split in zip(chosen, task.splits, strict=True):
-        guesses = pick.predict(split.test)  # the only place where test nodes are looked at
+        logits = pick.logits(split.test)  # the only place where test nodes are looked at
+        guesses, truth = logits.argmax(axis=1), task.codes[split.test]
         predictions.append(task.classes[guesses])
         scores.append(
             SplitScore(
@@ -75,10 +77,13 @@ def linear_probe(
                 seed=split.seed,
                 split_hash=split.hash,
                 val_accuracy=pick.val_accuracy,
-                test_accuracy=_percent(guesses, task.codes[split.test]),
+                test_accuracy=accuracy(guesses, truth),
                 scaling=pick.scaling,
                 C=pick.strength,
                 converged=pick.converged,
+                balanced_accuracy=balanced_accuracy(guesses, truth),
+                macro_f1=macro_f1(guesses, truth),
+                roc_auc=roc_auc(logits, truth),
             )
         )
     return ProbeResult(mode, tuple(scores), tuple(predictions) if return_predictions else None)
@@ -96,9 +101,8 @@ class _Chosen:
     val_accuracy: float | None
     converged: bool
 
-    def predict(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        classes = self.embeddings.predict(self.weights[None], self.intercepts[None], nodes)
-        return classes.ravel()
+    def logits(self, nodes: npt.NDArray[np.int64]) -> Matrix:
+        return self.embeddings.logits(self.weights[None], self.intercepts[None], nodes)[:, 0]
 
 
 def strength_grid(spread: float) -> list[float]:
@@ -127,12 +131,10 @@ def _fair(task: Task) -> Iterator[_Chosen]:
             view, fit = cases[first + order][1], fitted[first + order]
             guesses = view.predict(fit.weights, fit.intercepts, split.val)
             for c, strength in enumerate(strength_grid(view.spread)):
-                accuracy = _percent(guesses[c], task.codes[split.val])
+                found = accuracy(guesses[c], task.codes[split.val])
                 converged = bool(fit.converged[c])
-                pick = _Chosen(
-                    view, fit.weights[c], fit.intercepts[c], scaling, strength, accuracy, converged
-                )
-                candidates.append(((-accuracy, c, order), pick))
+                pick = _Chosen(view, fit.weights[c], fit.intercepts[c], scaling, strength, found, converged)
+                candidates.append(((-found, c, order), pick))
         # ties go to the stronger regularisation, then to the first scaling
         yield min(candidates, key=lambda candidate: candidate[0])[1]
 
@@ -150,7 +152,9 @@ def _paper(task: Task) -> Iterator[_Chosen]:
             view, weights, intercepts, "none", 1.0, None, int(model.n_iter_.max()) < model.max_iter
         )
         if split.val.size:
-            pick = replace(pick, val_accuracy=_percent(pick.predict(split.val), task.codes[split.val]))
+            pick = replace(
+                pick, val_accuracy=accuracy(pick.logits(split.val).argmax(axis=1), task.codes[split.val])
+            )
         yield pick
 
 
@@ -163,7 +167,3 @@ def _all_classes(model: LogisticRegression, num_classes: int) -> tuple[Matrix, M
     intercepts = np.full(num_classes, -np.inf)
     weights[model.classes_], intercepts[model.classes_] = coefficients, offsets
     return weights, intercepts
-
-
-def _percent(guesses: npt.NDArray[np.int64], truth: npt.NDArray[np.int64]) -> float:
-    return float(100 * np.mean(guesses == truth))

@@ -23,6 +23,9 @@ class SplitScore:
     scaling: str
     C: float
     converged: bool  # False: the optimiser gave up before its tolerance, the score may move a little
+    balanced_accuracy: float  # this and what follows: on the test nodes
+    macro_f1: float
+    roc_auc: float | None  # of two classes only
 
 
 @dataclass(frozen=True, eq=False)

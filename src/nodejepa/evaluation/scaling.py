@@ -45,7 +45,12 @@ class ScaledEmbeddings:
         return picked
 
     def predict(self, weights: Matrix, intercepts: Matrix, positions: Positions) -> Positions:
-        """Most likely class ``[c, len(positions)]`` by each of the classifiers ``[c, k, d]``, ``[c, k]``.
+        """Most likely class ``[c, len(positions)]`` by each of the classifiers ``[c, k, d]``, ``[c, k]``."""
+        chosen: Positions = self.logits(weights, intercepts, positions).argmax(axis=2).T
+        return chosen
+
+    def logits(self, weights: Matrix, intercepts: Matrix, positions: Positions) -> Matrix:
+        """``[len(positions), c, k]`` of each of the classifiers.
 
         The scales move into the weights, so that no scaled copy of the rows is made.
         """
@@ -53,8 +58,7 @@ class ScaledEmbeddings:
         folded = (weights * self.column_scale).reshape(settings * classes, width)
         raw = _product(self.embeddings, positions, folded) - folded @ self.shift
         logits = raw * self.row_scale[positions, None] + intercepts.ravel()
-        chosen: Positions = logits.reshape(len(positions), settings, classes).argmax(axis=2).T
-        return chosen
+        return logits.reshape(len(positions), settings, classes)
 
 
 def scale(embeddings: Embeddings, scaling: Scaling) -> ScaledEmbeddings:

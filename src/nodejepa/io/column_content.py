@@ -23,7 +23,7 @@ _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT
 _COMMA_NUMBER = r"^[+-]?\d+(,\d+)?([eE][+-]?\d+)?$"
 _THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})*$"
 _GROUPED = r"^[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?$"
-_IGNORE = Setting("ignore", "")
+_DROP = Setting("drop", "")
 _MOSTLY = 0.9  # from this share of numbers on, a cell that is none is taken for a mistake
 
 
@@ -67,7 +67,7 @@ def interpret(values: pa.ChunkedArray, typed: bool, where: str) -> ColumnContent
         f"{kind} values cannot become features",
         where=where,
         fix=Advice(
-            "Leave the column out with ", _IGNORE, ", or store numbers, words, dates or lists of numbers."
+            "Leave the column out with ", _DROP, ", or store numbers, words, dates or lists of numbers."
         ),
     )
 
@@ -125,7 +125,7 @@ def _interpret_text(words: pa.ChunkedArray, where: str) -> ColumnContent:
             where=where,
             fix=Advice(
                 "Correct or empty the cell, or leave the column out with ",
-                _IGNORE,
+                _DROP,
                 "; rows are counted from 1.",
             ),
         )
@@ -195,7 +195,7 @@ def _moments(values: pa.ChunkedArray, where: str) -> Numbers:
     raise GraphError(
         f"{kind} values cannot become numbers",
         where=where,
-        fix=Advice("Store seconds, or leave it out with ", _IGNORE, "."),
+        fix=Advice("Store seconds, or leave it out with ", _DROP, "."),
     )
 
 
@@ -203,7 +203,7 @@ def _vectors(values: pa.ChunkedArray, where: str) -> Numbers:
     """Lists of one length as rows; a missing list is a row of NaN."""
     inner: Any = values.type.value_type
     if not (pa.types.is_integer(inner) or pa.types.is_floating(inner) or pa.types.is_boolean(inner)):
-        fix = Advice("Leave the column out with ", _IGNORE, ".")
+        fix = Advice("Leave the column out with ", _DROP, ".")
         raise GraphError(f"lists of {inner} cannot become features", where=where, fix=fix)
     lengths = pc.list_value_length(values)
     width = pc.max(lengths).as_py() or 0

@@ -34,6 +34,7 @@ class TextTable:
     names: tuple[str, ...]
     delimiter: str
     skip_lines: int
+    doubtful: bool = False
     most: int | None = None  # bytes that it may unpack to
 
     def read(self, columns: Sequence[str], label: str) -> pa.Table:

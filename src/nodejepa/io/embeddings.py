@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +20,9 @@ from nodejepa.graph_checks import Features, FloatArray
 _ENDINGS = (".parquet", ".npy")
 
 
-def write_embeddings(path: str | Path, graph: Graph, embeddings: Features) -> None:
+def write_embeddings(
+    path: str | Path, graph: Graph, embeddings: Features, columns: Mapping[str, Sequence[Any]] | None = None
+) -> None:
     """Write the embeddings in the graph's order, atomically; the ending of ``path`` says how.
 
     Args:
@@ -26,6 +30,7 @@ def write_embeddings(path: str | Path, graph: Graph, embeddings: Features) -> No
             ``[nodes, D]`` without ids. The folder is made if needed.
         graph: whose ``node_ids`` (or positions, if it has none) become the column ``id``.
         embeddings: ``[nodes, D]``, dense or sparse.
+        columns: more columns of a parquet file, a value a node, such as ``LoadedGraph.sides``.
     """
     ending = check_ending(path)
     z = _dense(embeddings, graph, str(path))
@@ -34,9 +39,11 @@ def write_embeddings(path: str | Path, graph: Graph, embeddings: Features) -> No
             np.save(file, np.ascontiguousarray(z), allow_pickle=False)
         return
     ids = _ids(graph, str(path))
-    columns = np.asfortranarray(z)  # parquet stores columns; a view of each is free then
-    names = ["id", *(f"z{j}" for j in range(columns.shape[1]))]
-    table = pa.table([ids, *(pa.array(column) for column in columns.T)], names=names)
+    more = dict(columns or {})
+    by_column = np.asfortranarray(z)  # parquet stores columns; a view of each is free then
+    names = ["id", *more, *(f"z{j}" for j in range(by_column.shape[1]))]
+    arrays = [ids, *map(pa.array, more.values()), *(pa.array(column) for column in by_column.T)]
+    table = pa.table(arrays, names=names)
     with atomic_path(path) as temporary:
         # checksums: a flipped bit is found on reading; hardly a value repeats, so dictionaries only cost
         pq.write_table(table, temporary, write_page_checksum=True, use_dictionary=False)

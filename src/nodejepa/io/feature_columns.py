@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import scipy.sparse as sp
 
 from nodejepa.errors import Advice, DataError, GraphError, Setting
-from nodejepa.io.column_content import ColumnContent, Kind, Numbers
+from nodejepa.io.column_content import ColumnContent, Kind
+from nodejepa.io.read_report import first_names
+from nodejepa.io.reading_options import Scale, TextPolicy
 
-ColumnKind: TypeAlias = Literal["numeric", "boolean", "time", "vector", "category", "text"]
-KINDS: tuple[ColumnKind, ...] = ("numeric", "boolean", "time", "vector", "category", "text")
+ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "text"]
 MAX_CATEGORIES = 100
 TEXT_BUCKETS = 128
 _MOST_BUCKETS = 1 << 20
@@ -30,15 +27,17 @@ class FeatureColumn:
     ==========  ==================================================================================
     kind        encoding
     ==========  ==================================================================================
-    numeric     (x - mean) / scale; missing is 0, the mean
+    numeric     (x - mean) / scale; missing is ``fill``, else the mean
     time        as numeric, in seconds
     vector      as numeric, in every dimension
+    binary      a number that was 0 or 1 everywhere, as it is; missing is 0
     boolean     0 or 1; missing is 0
     category    a column of 0 and 1 for each of ``categories``; one not among them is all zeros
     text        words hashed into ``buckets`` columns, rows of length 1
     ==========  ==================================================================================
 
-    With ``indicator`` a last column is 1 where the value is missing.
+    Numbers that stay as they are have mean 0, scale 1 and a ``fill``. With ``indicator`` a last column is 1
+    where the value is missing.
     """
 
     name: str
@@ -48,6 +47,23 @@ class FeatureColumn:
     categories: tuple[str, ...] = ()
     buckets: int = 0
     indicator: bool = False
+    fill: tuple[float, ...] = ()
+
+    @property
+    def treatment(self) -> str:
+        """What was done with the values, in words that go for several columns."""
+        if self.kind == "category":
+            return "a column of 0 and 1 for each category"
+        if self.kind == "text":
+            return f"words hashed into {self.buckets} columns"
+        kept = self.fill or self.kind == "boolean" or self.kind == "binary"
+        return "as they are" if kept else "scaled to mean 0 and standard deviation 1"
+
+    @property
+    def missing_is(self) -> str:
+        """What a missing value counts as."""
+        words = {"category": "all zeros", "text": "all zeros", "boolean": "false", "binary": "0"}
+        return words.get(self.kind, "the mean")
 
     @property
     def width(self) -> int:
@@ -57,6 +73,8 @@ class FeatureColumn:
     @property
     def cell_kind(self) -> Kind:
         """What the cells must hold."""
+        if self.kind == "binary":
+            return "numeric"
         return "words" if self.kind == "category" or self.kind == "text" else self.kind
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,6 +93,7 @@ class FeatureColumn:
                 categories=tuple(str(x) for x in content.get("categories", ())),
                 buckets=int(content.get("buckets", 0)),
                 indicator=bool(content.get("indicator", False)),
+                fill=tuple(float(x) for x in content.get("fill", ())),
             )
             sound = column._is_sound()
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
@@ -86,7 +105,9 @@ class FeatureColumn:
     def _is_sound(self) -> bool:
         """Whether the fields are those of the kind."""
         parts = (len(self.mean), len(self.categories), self.buckets)
-        finite = bool(np.isfinite(self.mean).all() and np.isfinite(self.scale).all())
+        finite = bool(np.isfinite([*self.mean, *self.scale, *self.fill]).all())
+        if self.fill and len(self.fill) != len(self.mean):
+            return False
         scaled = finite and len(self.mean) == len(self.scale) and all(scale > 0 for scale in self.scale)
         if self.kind == "category":
             return parts == (0, len(set(self.categories)), 0) and self.width > 0
@@ -94,15 +115,37 @@ class FeatureColumn:
             return parts[:2] == (0, 0) and 0 < self.buckets <= _MOST_BUCKETS
         if self.kind == "vector":
             return scaled and parts == (max(1, len(self.mean)), 0, 0)
-        return scaled and self.kind in KINDS and parts == (1, 0, 0)
+        return scaled and self.kind in get_args(ColumnKind) and parts == (1, 0, 0)
+
+
+class ColumnGroup(NamedTuple):
+    """Columns of one kind that are treated alike; ``width`` columns of the feature matrix come from them."""
+
+    kind: str
+    treatment: str
+    names: tuple[str, ...]
+    width: int
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        count = "1 column" if len(self.names) == 1 else f"{len(self.names):,} columns"
+        return f"features from {count} ({self.kind}, {self.treatment}): {first_names(self.names, 20)}"
+
+
+class Useless(NamedTuple):
+    """Why a column is left out, said of it alone and of several."""
+
+    reason: str
+    several: str
 
 
 def fit_column(
-    name: str, content: ColumnContent, *, text: Literal["refuse", "hash", "ignore"], where: str
-) -> FeatureColumn | str:
+    name: str, content: ColumnContent, *, text: TextPolicy, scale: Scale, where: str
+) -> FeatureColumn | Useless:
     """How to encode a column, or the reason why it says nothing."""
     if content.kind == "empty":
-        return "all of its values are missing"
+        return Useless("all of its values are missing", "all of their values are missing")
     if content.words is not None:
         return _fit_words(name, content.words, text, where)
     kind: ColumnKind = content.kind  # type: ignore[assignment]
@@ -116,22 +159,28 @@ def fit_column(
     deviation = np.sqrt((centred**2).sum(axis=0) / np.maximum(counts, 1))
     varies = deviation > 1e-9 * np.abs(known).max(axis=0, initial=0.0)
     if not varies.any() and not (indicator and present.any()):
-        return f"it is {numbers.flat[0]:g} everywhere" if numbers.size == len(numbers) else "it never varies"
-    if kind == "boolean":
+        constant = (
+            f"it is {numbers.flat[0]:g} everywhere" if numbers.size == len(numbers) else "it never varies"
+        )
+        return Useless(constant, "they never vary")
+    if kind == "numeric" and scale == "auto" and np.isin(numbers[present], (0.0, 1.0)).all():
+        kind = "binary"
+    if kind == "boolean" or kind == "binary":
         return FeatureColumn(name, kind, (0.0,), (1.0,), indicator=indicator)
-    scale = np.where(varies, deviation, 1.0)
     mean = np.where(varies | (counts > 0), mean, 0.0)
-    return FeatureColumn(name, kind, tuple(mean.tolist()), tuple(scale.tolist()), indicator=indicator)
+    if scale == "none" or (scale == "auto" and kind == "vector"):
+        size = len(mean)
+        return FeatureColumn(name, kind, (0.0,) * size, (1.0,) * size, (), 0, indicator, tuple(mean.tolist()))
+    spread = np.where(varies, deviation, 1.0)
+    return FeatureColumn(name, kind, tuple(mean.tolist()), tuple(spread.tolist()), indicator=indicator)
 
 
-def _fit_words(
-    name: str, words: pa.ChunkedArray, text: Literal["refuse", "hash", "ignore"], where: str
-) -> FeatureColumn | str:
+def _fit_words(name: str, words: pa.ChunkedArray, text: TextPolicy, where: str) -> FeatureColumn | Useless:
     missing = words.null_count > 0
     distinct = words.drop_null().unique()
     rows = len(words) - words.null_count
     if len(distinct) <= 1 and not missing:
-        return "it is the same everywhere"
+        return Useless("it is the same everywhere", "they never vary")
     if len(distinct) <= min(MAX_CATEGORIES, max(10, rows // 2)):
         return FeatureColumn(
             name, "category", categories=tuple(sorted(distinct.to_pylist())), indicator=missing
@@ -139,13 +188,13 @@ def _fit_words(
     if text == "hash":
         return FeatureColumn(name, "text", buckets=TEXT_BUCKETS, indicator=missing)
     if text == "ignore":
-        return f"it is text with {len(distinct)} different values"
+        return Useless(f"it is text with {len(distinct)} different values", "they are text")
     raise GraphError(
         f"the column is text with {len(distinct)} different values, such as {distinct[0].as_py()[:40]!r}",
         where=where,
         fix=Advice(
             "Leave it out with ",
-            Setting("ignore", ""),
+            Setting("drop", ""),
             ", hash its words with ",
             Setting("text", "hash"),
             ", or replace it by a column of lists: embeddings from a language model.",
@@ -181,77 +230,3 @@ def count_missing(content: ColumnContent, rows: int) -> int:
     if content.words is not None:
         return int(content.words.null_count)
     return int(np.isnan(content.numbers).any(axis=1).sum())
-
-
-def encode_column(
-    column: FeatureColumn, content: ColumnContent, rows: int
-) -> tuple[Numbers | sp.csr_array, int]:
-    """The column's part of the feature matrix, ``[rows, width]``, and how many values it does not know."""
-    if content.kind == "empty":
-        block = np.zeros((rows, column.width))
-        if column.indicator:
-            block[:, -1] = 1
-        return block, 0
-    if column.kind == "category":
-        return _one_hot(column, content.words)
-    if column.kind == "text":
-        return _hashed(column, content.words), 0
-    numbers = content.numbers
-    if numbers.shape[1] != len(column.mean):
-        raise GraphError(
-            f"lists have {numbers.shape[1]} numbers where {len(column.mean)} are expected",
-            where=f"column {column.name!r}",
-            fix="Store it as in the table the features were fitted on.",
-        )
-    missing = np.isnan(numbers)
-    block = np.where(missing, 0.0, (numbers - column.mean) / np.array(column.scale))
-    if column.indicator:
-        block = np.column_stack([block, missing.any(axis=1)])
-    return block, 0
-
-
-def _one_hot(column: FeatureColumn, words: pa.ChunkedArray) -> tuple[sp.csr_array, int]:
-    known = pa.array(column.categories, type=pa.large_string())
-    codes = np.asarray(
-        pc.fill_null(pc.index_in(words, value_set=known, skip_nulls=True), -1).to_numpy(), dtype=np.int64
-    )
-    missing = np.asarray(pc.is_null(words).to_numpy(), dtype=bool)
-    unknown = int(((codes < 0) & ~missing).sum())
-    if column.indicator:
-        codes[missing] = len(column.categories)
-    rows = np.flatnonzero(codes >= 0)
-    ones = np.ones(rows.size)
-    return sp.csr_array((ones, (rows, codes[rows])), shape=(len(words), column.width)), unknown
-
-
-def _hashed(column: FeatureColumn, words: pa.ChunkedArray) -> sp.csr_array:
-    """Counts of hashed words with a hashed sign, each row scaled to length 1.
-
-    The hash is BLAKE2, not Python's own, which differs from process to process.
-    """
-    lists = pc.split_pattern_regex(pc.fill_null(pc.utf8_lower(words), ""), r"[^\pL\pN]+")
-    lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
-    rows = pc.list_parent_indices(lists).to_numpy()
-    tokens = pc.list_flatten(lists).dictionary_encode()
-    digests = [_token_hash(token) for token in tokens.dictionary.to_pylist()]
-    hashes: npt.NDArray[np.uint64] = np.array(digests, dtype=np.uint64)[tokens.indices.to_numpy()]
-    spoken = hashes > 0
-    buckets = (hashes[spoken] >> np.uint64(1)) % np.uint64(column.buckets)
-    signs = np.where(hashes[spoken] & np.uint64(1), 1.0, -1.0)
-    shape = (len(words), column.width)
-    counts = sp.csr_array((signs, (rows[spoken], buckets.astype(np.int64))), shape=shape)
-    counts.sum_duplicates()
-    length = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
-    counts = sp.diags_array(1 / np.where(length > 0, length, 1.0)) @ counts
-    if column.indicator:
-        missing = np.flatnonzero(np.asarray(pc.is_null(words).to_numpy(), dtype=bool))
-        marks = (np.ones(missing.size), (missing, np.full(missing.size, column.width - 1)))
-        counts = counts + sp.csr_array(marks, shape=shape)
-    return sp.csr_array(counts)
-
-
-def _token_hash(token: str) -> int:
-    """63 stable bits and a sign; 0 for the empty token, which is no word."""
-    if not token:
-        return 0
-    return int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little") | 2

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
 import pyarrow as pa
-import scipy.sparse as sp
 
 from nodejepa.errors import Advice, DataError, GraphError, Setting
 from nodejepa.files import parse_json, write_json
 from nodejepa.graph_checks import Features
 from nodejepa.io.column_content import expect, interpret
+from nodejepa.io.encode_columns import encode_column, join_blocks
 from nodejepa.io.feature_columns import (
+    ColumnGroup,
     FeatureColumn,
+    Useless,
     count_missing,
-    encode_column,
     fit_column,
     refuse_infinite,
 )
@@ -30,11 +30,11 @@ from nodejepa.io.reading_options import (
     ReadingOptions,
     structural_width,
 )
+from nodejepa.io.target_columns import looks_like_target, warn_of_targets
 from nodejepa.progress import progress_bar
 
 _FORMAT = "nodejepa feature schema"
 _VERSION = 1
-_SPARSE_BELOW = 0.2  # share of non-zeros from which on a dense matrix is the smaller one
 
 
 @dataclass(frozen=True)
@@ -76,16 +76,17 @@ class FeatureSchema:
     ) -> tuple[FeatureSchema, Features]:
         """How to encode the columns of a table, and the table encoded so."""
         columns: list[FeatureColumn] = []
-        blocks = []
+        blocks, targets = [], []
         with progress_bar("Encoding columns", total=table.num_columns) as advance:
             for name in table.column_names:
                 place = f"{where}, column {name!r}"
                 content = interpret(table[name], typed, place)
-                report.note_guess(name, content.guess)
+                if content.guess:
+                    report.note_column(name, f": {content.guess}")
                 content = refuse_infinite(content, place, as_missing=reading.infinite == "missing")
-                fitted = fit_column(name, content, text=reading.text, where=place)
-                if isinstance(fitted, str):
-                    report.drop(name, fitted)
+                fitted = fit_column(name, content, text=reading.text, scale=reading.scale, where=place)
+                if isinstance(fitted, Useless):
+                    report.drop(name, *fitted)
                 else:
                     _say_missing(
                         fitted, count_missing(content, table.num_rows), reading.missing, place, report
@@ -93,9 +94,14 @@ class FeatureSchema:
                     columns.append(fitted)
                     blocks.append(encode_column(fitted, content, table.num_rows)[0])
                     report.feature_columns[name] = fitted.kind
+                    if reading.columns is None and looks_like_target(fitted, content):
+                        targets.append(name)
                 advance()
+        warn_of_targets(targets, report)
         schema = cls(tuple(columns), missing=reading.missing, infinite=reading.infinite)
-        return schema, _joined(blocks, table.num_rows)
+        for group in schema.groups():
+            report.note(f"{group.words}.")
+        return schema, join_blocks(blocks, table.num_rows)
 
     def apply(self, table: pa.Table, *, typed: bool, where: str, report: ReadReport) -> Features:
         """Encode another table exactly as the one this was fitted on."""
@@ -115,19 +121,19 @@ class FeatureSchema:
             for column in self.columns:
                 place = f"{where}, column {column.name!r}"
                 content = expect(column.cell_kind, table[column.name], typed, place)
-                report.note_guess(column.name, content.guess)
+                if content.guess:
+                    report.note_column(column.name, f": {content.guess}")
                 content = refuse_infinite(content, place, as_missing=self.infinite == "missing")
                 _say_missing(column, count_missing(content, table.num_rows), self.missing, place, report)
                 block, unknown = encode_column(column, content, table.num_rows)
                 if unknown:
-                    report.note(
-                        f"column {column.name!r}: {unknown} values are of categories not seen before; "
-                        "they are encoded as zeros."
-                    )
+                    rest = "of categories not seen before; they are encoded as zeros"
+                    several = f": {{count}} values each are {rest}"
+                    report.note_column(column.name, f": {unknown} values are {rest}", several, unknown)
                 blocks.append(block)
                 report.feature_columns[column.name] = column.kind
                 advance()
-        return _joined(blocks, table.num_rows)
+        return join_blocks(blocks, table.num_rows)
 
     def check_matrix(self, matrix: Features, where: str) -> None:
         """Refuse a matrix of another width than the one this was fitted on."""
@@ -144,6 +150,16 @@ class FeatureSchema:
                 where=where,
                 fix="Give the same features, in the same order, as the ones the model was trained on.",
             )
+
+    def groups(self) -> list[ColumnGroup]:
+        """The columns of the table by what was done with them."""
+        found: dict[tuple[str, str], list[FeatureColumn]] = {}
+        for column in self.columns:
+            found.setdefault((column.kind, column.treatment), []).append(column)
+        return [
+            ColumnGroup(kind, treatment, tuple(c.name for c in columns), sum(c.width for c in columns))
+            for (kind, treatment), columns in found.items()
+        ]
 
     # ---------------------------------------------------------------- JSON
 
@@ -213,27 +229,10 @@ def _say_missing(
         fix = Advice("Fill them in, or say ", Setting("missing", "fill"), ".")
         raise GraphError(f"{count} values are missing", where=where, fix=fix)
     report.missing_values[column.name] = count
-    filled = {"category": "all zeros", "text": "all zeros", "boolean": "false"}.get(column.kind, "the mean")
     mark = "a column marks them" if column.indicator else "nothing marks them: there were none when fitted"
-    report.note(f"column {column.name!r}: {count} missing values count as {filled}, {mark}.")
-
-
-def _joined(blocks: list[Any], rows: int) -> Features:
-    """The blocks side by side: sparse if most of it is zero."""
-    if not blocks:
-        return np.zeros((rows, 0), dtype=np.float32)
-    with np.errstate(over="ignore"):  # what float32 cannot hold is refused by the graph, by row and column
-        size = rows * sum(block.shape[1] for block in blocks)
-        filled = sum(block.nnz if sp.issparse(block) else np.count_nonzero(block) for block in blocks)
-        if any(map(sp.issparse, blocks)) and filled < _SPARSE_BELOW * size:
-            return sp.csr_array(sp.hstack(blocks, format="csr"), dtype=np.float32)
-        dense = np.empty((rows, size // rows if rows else 0), dtype=np.float32)
-        start = 0
-        for block in blocks:
-            part = block.toarray() if sp.issparse(block) else block
-            dense[:, start : start + part.shape[1]] = part
-            start += part.shape[1]
-        return dense
+    rest = f"count as {column.missing_is}, {mark}"
+    several = f": {{count}} missing values each {rest}"
+    report.note_column(column.name, f": {count} missing values {rest}", several, count)
 
 
 def _listed(names: Sequence[str]) -> str:

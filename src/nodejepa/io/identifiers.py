@@ -21,6 +21,8 @@ from nodejepa.io.column_content import undecorated
 from nodejepa.io.read_report import ReadReport
 
 _WHOLE = r"^(0|-?[1-9][0-9]{0,19})$"
+_WHOLE_FLOAT = r"^(0|-?[1-9][0-9]{0,19})(\.0+)?$"
+_ZEROS = r"\.0+$"
 _EXACT_FLOAT = 2.0**53
 _HEX = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), dtype=np.uint8).reshape(256, 2)
 _DASHES = (8, 13, 18, 23)
@@ -28,29 +30,32 @@ _DASHES = (8, 13, 18, 23)
 
 @dataclass(frozen=True)
 class IdColumn:
-    """One column of ids; ``typed`` if the file gave it a type."""
+    """One column of ids; ``typed`` if the file gave it a type; ``prefix`` keeps them apart from others."""
 
     values: pa.ChunkedArray
     typed: bool
     where: str
+    prefix: str = ""
 
 
 def number_ids(
     columns: Sequence[IdColumn], report: ReadReport
 ) -> tuple[npt.NDArray[Any], list[npt.NDArray[np.int32]]]:
     """Distinct ids in order of first appearance, and each column as positions among them."""
-    plain = [_plain(column) for column in columns]
+    plain = [_prefixed(_plain(column), column) for column in columns]
     kinds = [values.type for values in plain]
     if all(kind == pa.int64() for kind in kinds) or all(kind == pa.uint64() for kind in kinds):
         distinct, codes = _encode(plain)
         report.id_kind = "integer"
         return distinct.to_numpy(zero_copy_only=False).copy(), _split(codes, plain)
-    declared_text = any(c.typed and kind == pa.string() for c, kind in zip(columns, kinds, strict=True))
+    declared_text = any(
+        c.typed and not c.prefix and kind == pa.string() for c, kind in zip(columns, kinds, strict=True)
+    )
     if declared_text and not all(kind == pa.string() for kind in kinds):
         report.note("ids are text in one file and numbers in another: numbers are compared as text.")
     distinct, codes = _encode([_as_text(v) for v in plain])
     if not all(column.typed for column in columns):
-        distinct, codes = _trim(distinct, codes, report)
+        distinct, codes = _merged(*_trim(distinct, codes, report), report)
     numbers = None if declared_text else _as_whole_numbers(distinct)
     report.id_kind = "text" if numbers is None else "integer"
     ids = id_array(distinct.to_pylist()) if numbers is None else numbers
@@ -81,6 +86,15 @@ def _plain(column: IdColumn) -> pa.ChunkedArray:
     raise GraphError(
         f"{kind} values cannot be ids", where=column.where, fix="Use text, whole numbers or UUIDs."
     )
+
+
+def _prefixed(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
+    if not column.prefix:
+        return values
+    text = _as_text(values) if column.typed else pc.utf8_trim(_as_text(values), " \t")
+    if pc.all(pc.match_substring_regex(text, _WHOLE_FLOAT)).as_py():
+        text = pc.replace_substring_regex(text, _ZEROS, "")
+    return pc.binary_join_element_wise(column.prefix, text, "")
 
 
 def _text(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
@@ -165,6 +179,18 @@ def _trim(
         return distinct, codes
     report.note(f"spaces around {changed} ids were removed.")
     merged = trimmed.dictionary_encode()
+    return merged.dictionary, merged.indices.to_numpy()[codes]
+
+
+def _merged(
+    distinct: pa.Array, codes: npt.NDArray[np.int32], report: ReadReport
+) -> tuple[pa.Array, npt.NDArray[np.int32]]:
+    """``5.0`` is ``5`` where both are there: data frames write ids so where one is missing."""
+    dotted = pc.sum(pc.match_substring(distinct, ".")).as_py() or 0
+    if dotted in (0, len(distinct)) or not pc.all(pc.match_substring_regex(distinct, _WHOLE_FLOAT)).as_py():
+        return distinct, codes
+    report.note(f"{dotted} ids are written as 5.0 is: they are taken for whole numbers.")
+    merged = pc.replace_substring_regex(distinct, _ZEROS, "").dictionary_encode()
     return merged.dictionary, merged.indices.to_numpy()[codes]
 
 

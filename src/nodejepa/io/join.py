@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.io.id_spaces import is_one_of, refuse_mixed_spaces
 from nodejepa.io.identifiers import IdColumn, number_ids
 from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import UnknownIds
+from nodejepa.io.reading_options import ReadingOptions
 from nodejepa.io.rows import Edges, Nodes, Positions
 from nodejepa.progress import progress_bar
 
@@ -31,7 +32,7 @@ class Joined:
     nodes: Nodes
 
 
-def join(edges: Edges, nodes: Nodes | None, unknown: UnknownIds, report: ReadReport) -> Joined:
+def join(edges: Edges, nodes: Nodes | None, reading: ReadingOptions, report: ReadReport) -> Joined:
     """Number the nodes: those of the node table first, in its order, then others as the edges name them."""
     if edges.positions is not None:
         return _by_position(edges, edges.positions, nodes, report)
@@ -43,6 +44,9 @@ def join(edges: Edges, nodes: Nodes | None, unknown: UnknownIds, report: ReadRep
     with progress_bar("Matching ids"):
         ids, codes = number_ids(columns, report)
     source, target = codes[-2:]
+    if reading.bipartite is None:
+        described = len(codes) == 3 and ids.size == len(codes[0]) and not is_one_of(report.id_column, report)
+        refuse_mixed_spaces(source, target, ids, described, report)
     if nodes is None or nodes.ids is None:
         if not ids.size:
             raise GraphError(
@@ -65,6 +69,7 @@ def join(edges: Edges, nodes: Nodes | None, unknown: UnknownIds, report: ReadRep
             fix="Name the right id column, and write ids the same way in both files.",
         )
     said = f"{strange} ids of the edges are not in the node table, such as {name}"
+    unknown = reading.unknown_ids
     if unknown == "refuse" or (unknown == "add" and nodes.matrix is not None):
         fix = Advice("Add them, or say ", _DROP, ".")
         raise GraphError(f"{said} (row {row + 1})", where=nodes.ids.where, fix=fix)

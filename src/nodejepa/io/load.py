@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -10,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nodejepa.errors import GraphError
+from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.graph import Graph
 from nodejepa.io.assemble import apply_schema, build_graph, fit_nodes
 from nodejepa.io.convert import as_graph
 from nodejepa.io.feature_schema import FeatureSchema
 from nodejepa.io.files_in import existing_file, file_format
+from nodejepa.io.first_row import data_in_header
+from nodejepa.io.id_spaces import sides_of
 from nodejepa.io.join import join
 from nodejepa.io.labels import read_labels
 from nodejepa.io.matrices import MATRIX_FORMATS, MatrixFile, open_matrix
@@ -45,18 +48,28 @@ class LoadedGraph:
     @property
     def notes(self) -> list[str]:
         """What a person should hear: every guess, everything left out."""
-        return self.report.notes
+        return [*self.report.notes, *self.report.warnings]
+
+    @property
+    def sides(self) -> dict[str, list[Any]]:
+        """Where two kinds of nodes were kept apart: ``side`` and ``side_id`` of each; else nothing."""
+        ids = self.graph.node_ids
+        return sides_of(ids, self.report) if self.report.kept_apart and ids is not None else {}
 
 
 def load_graph(edges: Source, nodes: Source | None = None, **options: Any) -> Graph:
     """The graph in a user's files: ``load_graph("edges.parquet", nodes="nodes.parquet")``.
 
     Also takes what :func:`nodejepa.as_graph` takes: a PyG ``Data``, a NetworkX graph, a SciPy matrix. The
-    options are those of :func:`read_graph`, which returns the labels and an account of the reading as well.
+    options are those of :func:`read_graph`, which returns the labels and an account of the reading as well;
+    here only a column that may give the answer away is warned of.
     """
     if nodes is None and not options and not _is_readable(edges):
         return as_graph(edges)
-    return read_graph(edges, nodes, **options).graph
+    loaded = read_graph(edges, nodes, **options)
+    for warning in loaded.report.warnings:
+        warnings.warn(warning, stacklevel=2)
+    return loaded.graph
 
 
 def read_graph(
@@ -85,31 +98,9 @@ def read_graph(
     """
     reading = (reading or ReadingOptions()).changed(options)
     labels, report, room = reading.labels, ReadReport(), Room.of(memory_limit)
-    with report.timed("reading"):
-        edge_source = _open(edges, "edges", report, reading, room)
-        report.edge_file = edge_source.where
-        # an archive of edges may describe its nodes as well
-        own = edge_source if isinstance(edge_source, MatrixFile) else None
-        node_source = own if nodes is None else _open(nodes, "nodes", report, reading, room)
-        read = _read_edges(edge_source, reading, report)
-        rows: Nodes | None = None
-        if isinstance(node_source, InputTable):
-            rows = read_node_table(node_source, reading, report, positional=read.ids is None)
-        elif (
-            reading.id_column is not None
-            or reading.columns
-            or reading.ignore
-            or (labels is not None and node_source is None)
-        ):
-            raise GraphError(
-                "id, label and feature columns are those of a node table, but there is none",
-                fix="Pass a table as nodes.",
-            )
-        elif node_source is not None:
-            rows = read_node_matrix(node_source, report, features=nodes is not None)
-        report.node_file = None if nodes is None or node_source is None else node_source.where
+    node_source, read, rows = _read_rows(edges, nodes, reading, report, room, {})
     with report.timed("ids"):
-        joined = join(read, rows, reading.unknown_ids, report)
+        joined = join(read, rows, reading, report)
         del read, rows  # the text of the ids may be larger than the graph
     with report.timed("building"):
         bare = build_graph(joined, reading.directed, report)
@@ -126,15 +117,66 @@ def read_graph(
             graph, schema = fit_nodes(bare, content, report, reading)
         else:
             graph = apply_schema(bare, content, schema, report)
+    report.kept_apart = bool(reading.bipartite)
     return LoadedGraph(graph, schema, report, classes, names)
+
+
+def _read_rows(
+    edges: Source,
+    nodes: Source | None,
+    reading: ReadingOptions,
+    report: ReadReport,
+    room: Room,
+    headers: dict[str, bool],
+) -> tuple[InputTable | MatrixFile | None, Edges, Nodes | None]:
+    """Where the nodes came from, the rows of edges and those of nodes; ``headers`` are known by role."""
+    said = len(report.notes)
+    with report.timed("reading"):
+        edge_source = _open(edges, "edges", report, reading, room, headers)
+        report.edge_file = edge_source.where
+        # an archive of edges may describe its nodes as well
+        own = edge_source if isinstance(edge_source, MatrixFile) else None
+        node_source = own if nodes is None else _open(nodes, "nodes", report, reading, room, headers)
+        read = _read_edges(edge_source, reading, report)
+        rows: Nodes | None = None
+        if isinstance(node_source, InputTable):
+            rows = read_node_table(node_source, reading, report, positional=read.ids is None)
+        elif (
+            reading.id_column is not None
+            or reading.columns
+            or reading.drop
+            or (reading.labels is not None and node_source is None)
+        ):
+            raise GraphError(
+                "id, label and feature columns are those of a node table, but there is none",
+                fix="Pass a table as nodes.",
+            )
+        elif node_source is not None:
+            rows = read_node_matrix(node_source, report, features=nodes is not None)
+        report.node_file = None if nodes is None or node_source is None else node_source.where
+        wrong = data_in_header(edge_source, node_source, read, rows, reading, report)
+    if wrong is None:
+        return node_source, read, rows
+    del report.notes[said:]
+    where = report.edge_file if wrong == "edges" else report.node_file
+    report.note(
+        Advice(
+            f"{where}: the first row holds ids that occur elsewhere too, so it is data and no header; say ",
+            Setting("header", True),
+            " if it is one.",
+        )
+    )
+    return _read_rows(edges, nodes, reading, report, room, {**headers, wrong: False})
 
 
 def _read_edges(opened: InputTable | MatrixFile, reading: ReadingOptions, report: ReadReport) -> Edges:
     if isinstance(opened, InputTable):
         return read_edge_table(opened, reading, report)
-    if reading.source or reading.target or reading.weight:
+    if reading.source or reading.target or reading.weight or reading.bipartite:
         raise GraphError(
-            "a matrix has no columns to name", where=opened.where, fix="Leave out source, target and weight."
+            "a matrix has no columns to name",
+            where=opened.where,
+            fix="Leave out source, target, weight and bipartite.",
         )
     found = opened.adjacency()
     report.edge_rows = len(found.source)
@@ -143,7 +185,12 @@ def _read_edges(opened: InputTable | MatrixFile, reading: ReadingOptions, report
 
 
 def _open(
-    value: Source, role: str, report: ReadReport, reading: ReadingOptions, room: Room
+    value: Source,
+    role: str,
+    report: ReadReport,
+    reading: ReadingOptions,
+    room: Room,
+    headers: dict[str, bool],
 ) -> InputTable | MatrixFile:
     if is_frame(value):
         return frame_table(value, role)
@@ -156,7 +203,8 @@ def _open(
     most = unpacked_limit(path, kind, compression, room)
     if kind in MATRIX_FORMATS:
         return open_matrix(path, kind, compression, most)
-    return open_file_table(path, report, delimiter=reading.delimiter, header=reading.header, most=most)
+    header = headers.get(role, reading.header)
+    return open_file_table(path, report, delimiter=reading.delimiter, header=header, most=most)
 
 
 def _is_readable(value: object) -> bool:

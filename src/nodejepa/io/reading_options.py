@@ -11,6 +11,7 @@ from nodejepa.errors import Advice, ConfigError, Setting
 TextPolicy: TypeAlias = Literal["refuse", "hash", "ignore"]
 MissingPolicy: TypeAlias = Literal["fill", "refuse"]
 InfinitePolicy: TypeAlias = Literal["refuse", "missing"]
+Scale: TypeAlias = Literal["auto", "standardise", "none"]
 UnknownIds: TypeAlias = Literal["add", "drop", "refuse"]
 
 # columns of each structural descriptor, in their order; named here because the package that computes them
@@ -21,6 +22,7 @@ _CHOICES = {
     "missing": MissingPolicy,
     "infinite": InfinitePolicy,
     "unknown_ids": UnknownIds,
+    "scale": Scale,
 }
 
 
@@ -34,13 +36,18 @@ class ReadingOptions:
         weight: column of edge weights; a column named ``weight`` if not told, none if False.
         id_column: column of the node table that the edges refer to; guessed from the names, else the first.
         columns: columns of the node table to use as features; all others are ignored.
-        ignore: columns of the node table to leave out.
+        drop: columns of the node table to leave out; ``ignore`` is another name for it.
         labels: column of the node table with the classes: no feature, returned beside the graph.
         text: free text is an error (``"refuse"``), hashed (``"hash"``) or left out (``"ignore"``).
         missing: missing numbers become the mean and a column marks them (``"fill"``), or are an error.
+        scale: numbers get mean 0 and standard deviation 1 (``"standardise"``), stay as they are
+            (``"none"``), or get it but for columns of 0 and 1 and lists, which stay (``"auto"``).
         infinite: infinite numbers are an error, or count as ``"missing"``.
         unknown_ids: nodes that only the edges name are added without features (``"add"``), their edges are
             left out (``"drop"``), or they are an error (``"refuse"``).
+        bipartite: the two columns of the edges are of two kinds of nodes, each with ids of its own: a node is
+            called ``column:id`` (True), or both are of the same nodes (False). If not told, columns that are
+            named after two kinds and share numbers are refused.
         structural: add structural descriptors to the features, all or those named (``"pagerank"``,
             ``"degree"``, ``"clustering"``, ``"spectral"``); by default only where there are no others.
         directed: keep the direction of edges; by default an edge joins both ways.
@@ -53,12 +60,14 @@ class ReadingOptions:
     weight: str | Literal[False] | None = None
     id_column: str | None = None
     columns: tuple[str, ...] | None = None
-    ignore: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
     labels: str | None = None
     text: TextPolicy = "refuse"
     missing: MissingPolicy = "fill"
     infinite: InfinitePolicy = "refuse"
+    scale: Scale = "auto"
     unknown_ids: UnknownIds = "add"
+    bipartite: bool | None = None
     structural: tuple[str, ...] | None = None
     directed: bool = False
     delimiter: str | None = None
@@ -73,17 +82,18 @@ class ReadingOptions:
                     where=name,
                     fix=f"Use one of {', '.join(map(repr, get_args(choices)))}.",
                 )
-        for name in ("columns", "ignore"):
+        for name in ("columns", "drop"):
             object.__setattr__(self, name, _names(getattr(self, name), name))
         object.__setattr__(self, "structural", _descriptors(self.structural))
 
     def changed(self, changes: Mapping[str, Any]) -> ReadingOptions:
         """The same but for the options named, as keyword arguments give them."""
         known = [field.name for field in fields(self)]
-        for name in changes:
+        asked = {"drop" if name == "ignore" else name: value for name, value in changes.items()}
+        for name in asked:
             if name not in known:
                 raise ConfigError(f"{name!r} is no option of reading", fix=f"There are: {', '.join(known)}.")
-        return replace(self, **changes)
+        return replace(self, **asked)
 
 
 def structural_width(names: Iterable[str]) -> int:

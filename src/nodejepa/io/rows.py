@@ -59,7 +59,10 @@ def read_edge_table(table: InputTable, reading: ReadingOptions, report: ReadRepo
     rows = table.read([first, second, *([heavy] if heavy else [])], "Reading edges")
     report.edge_rows = rows.num_rows
     weights = _weights(rows[heavy], table, heavy, report) if heavy else None
-    start, end = (IdColumn(rows[c], table.typed, f"{table.where}, column {c!r}") for c in (first, second))
+    start, end = (
+        IdColumn(rows[c], table.typed, f"{table.where}, column {c!r}", f"{c}:" if reading.bipartite else "")
+        for c in (first, second)
+    )
     return Edges((start, end), None, weights)
 
 
@@ -75,7 +78,8 @@ def _weights(
     content = interpret(values, table.typed, where)
     if content.kind not in ("numeric", "boolean"):
         raise GraphError("edge weights are not numbers", where=where, fix=advice)
-    report.note_guess(name, content.guess)
+    if content.guess:
+        report.note(f"column {name!r}: {content.guess}.")
     numbers = content.numbers[:, 0]
     bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
     if bad.size:
@@ -90,9 +94,9 @@ def read_node_table(
     table: InputTable, reading: ReadingOptions, report: ReadReport, *, positional: bool
 ) -> Nodes:
     """Ids, features and labels of a node table; the label column comes last in it."""
-    id_column, labels, ignore = reading.id_column, reading.labels, reading.ignore
-    for name in ignore:
-        table.find(name, "ignore")
+    id_column, labels = reading.id_column, reading.labels
+    for name in reading.drop:
+        table.find(name, "drop")
     if id_column is not None:
         table.find(id_column, "id_column")
     else:
@@ -102,18 +106,20 @@ def read_node_table(
     if reading.columns is not None:
         wanted = [table.find(name, "columns") for name in reading.columns]
     else:
-        wanted = [name for name in table.names if name not in (id_column, labels, *ignore)]
+        wanted = [name for name in table.names if name not in (id_column, labels, *reading.drop)]
         index = frame_index(table.names)
         if index in wanted:  # row numbers: where rows are sorted by class they would give the class away
             wanted.remove(index)
-            report.drop(index, "it is the unnamed index of a data frame")
+            report.drop(index, said := "it is the unnamed index of a data frame", said)
     wanted = [name for name in dict.fromkeys(wanted) if name != labels]
     named = [name for name in (id_column, labels) if name is not None]
     rows = table.read(list(dict.fromkeys([*wanted, *named])), "Reading nodes")
     report.node_rows, report.id_column = rows.num_rows, id_column
     ids = None
     if id_column is not None:
-        ids = IdColumn(rows[id_column], table.typed, f"{table.where}, column {id_column!r}")
+        apart = reading.bipartite and id_column in report.edge_columns.values()
+        place = f"{table.where}, column {id_column!r}"
+        ids = IdColumn(rows[id_column], table.typed, place, f"{id_column}:" if apart else "")
     kept = rows.select([*wanted, *([labels] if labels else [])])
     return Nodes(table.where, table.typed, kept, None, ids)
 

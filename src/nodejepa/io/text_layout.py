@@ -29,11 +29,15 @@ _FEWEST_NUMBERED = 3  # columns called 0, 1, 2 are numbered, two of them may be 
 
 
 class Layout(NamedTuple):
-    """Names of the columns, what separates them, and how many lines stand above the first row."""
+    """Names of the columns, what separates them, and how many lines stand above the first row.
+
+    ``doubtful`` if the first row was taken for the names and nothing but its look speaks for that.
+    """
 
     names: tuple[str, ...]
     delimiter: str
     skip_lines: int
+    doubtful: bool = False
 
 
 def find_layout(
@@ -67,15 +71,17 @@ def find_layout(
             where=str(path),
             fix="Separate them by one tab or one comma.",
         )
+    doubtful = False
     if header is None:
         above = _names_in_comment(lines[skipped - 1], delimiter, rows[0]) if skipped else None
         if above is not None:
             report.note(f"{path.name}: the columns are named in the comment above: {', '.join(above[:4])}.")
             return Layout(above, delimiter, skipped)
-        header = _guess_header(rows, path, report)
+        header = doubtful = _guess_header(rows, path, report)
+        doubtful = doubtful and not speaks_of_a_graph(rows[0])
     names = tuple(rows[0]) if header else ("",) * len(rows[0])
     names = tuple(name.strip() or unnamed(i) for i, name in enumerate(names, start=1))
-    return Layout(names, delimiter, skipped + (lines_of_first if header else 0))
+    return Layout(names, delimiter, skipped + (lines_of_first if header else 0), doubtful)
 
 
 def _is_plain(delimiter: str) -> bool:

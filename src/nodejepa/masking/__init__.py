@@ -1,9 +1,9 @@
 """What is hidden from the context encoder, and augmented views: functions of a graph and a generator."""
 
+from nodejepa.masking.augment import drop_edges, drop_feature_columns, shuffle_rows
 from nodejepa.masking.curriculum import Curriculum
 from nodejepa.masking.khop import khop_mask
 from nodejepa.masking.patches import Patches, patch_descriptors
-from nodejepa.masking.views import drop_edges, drop_feature_columns, shuffle_rows
 
 __all__ = [
     "Curriculum",

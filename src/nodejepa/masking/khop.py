@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
 from nodejepa.compiled import compiled
 from nodejepa.errors import ConfigError
-from nodejepa.graph import Graph
+from nodejepa.graph_checks import SparseMatrix
 
 IntArray = npt.NDArray[np.integer]
 BoolArray = npt.NDArray[np.bool_]
@@ -16,7 +18,19 @@ WHOLE_ORDER_UP_TO = 50_000  # nodes; up to here a random order of all of them co
 _FIRST_SEEDS = 1024
 
 
-def khop_mask(graph: Graph, ratio: float, hops: int, generator: np.random.Generator) -> BoolArray:
+class Edges(Protocol):
+    """What a mask is drawn on: a graph, or the part of it that a step is handed."""
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+
+    @property
+    def adjacency(self) -> SparseMatrix:
+        """CSR ``[N, N]``."""
+
+
+def khop_mask(graph: Edges, ratio: float, hops: int, generator: np.random.Generator) -> BoolArray:
     """Which nodes to hide, ``[N]``: exactly round(ratio N) of them.
 
     All nodes are put in random order and serve as seeds one after the other. A seed adds every node at most

@@ -63,6 +63,16 @@ class Patches:
         """The patch's nodes and their neighbours."""
         return self.nodes[self.starts[patch] : self.starts[patch + 1]]
 
+    def with_core_in(self, nodes: IntArray) -> npt.NDArray[np.int64]:
+        """The patches that have some of ``nodes`` for their own, ascending."""
+        return np.flatnonzero(np.bincount(self._patch_of[nodes], minlength=len(self)))
+
+    @cached_property
+    def _patch_of(self) -> Int32Array:
+        patch = np.empty(self.num_nodes, dtype=np.int32)
+        patch[self.core_nodes] = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.core_starts))
+        return patch
+
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
         """Nodes of every expanded patch, ``[P]``."""
@@ -76,27 +86,33 @@ class Patches:
         return sp.csr_array((weight, self.nodes, starts), shape=(len(self), self.num_nodes))
 
     def sample(
-        self, generator: np.random.Generator, contexts: int = 1, targets: int = 4
+        self,
+        generator: np.random.Generator,
+        contexts: int = 1,
+        targets: int = 4,
+        *,
+        among: npt.NDArray[np.int64] | None = None,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Distinct random patches: the ids of the contexts and those of the targets.
 
         Where there are too few patches, targets are given up first and contexts after them; at least
-        one of each is left.
+        one of each is left. ``among`` names the patches to choose from, if not all.
         """
+        among = np.arange(len(self)) if among is None else among
         if contexts < 1 or targets < 1:
             raise ConfigError(
                 f"{contexts} contexts and {targets} targets were asked for",
                 where="patches",
                 fix="Use at least one of each.",
             )
-        if len(self) < 2:
+        if len(among) < 2:
             raise GraphError(
                 "the graph has a single patch, so nothing is left to predict",
                 where="patches",
                 fix="Ask for more patches, or use NodeJEPA on graphs this small.",
             )
-        contexts = min(contexts, len(self) - 1)
-        drawn = generator.permutation(len(self))[: contexts + targets]
+        contexts = min(contexts, len(among) - 1)
+        drawn = generator.permutation(among)[: contexts + targets]
         return drawn[:contexts], drawn[contexts:]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,15 +14,17 @@ from nodejepa.graph_checks import Features
 from nodejepa.methods.arguments import check_folder, dataset_key
 from nodejepa.methods.baseline_blocks import PRESETS
 from nodejepa.methods.bgrl import BGRL
+from nodejepa.methods.budget import ClosedFormCost, Cost, GradientCost
 from nodejepa.methods.ccassg import CCASSG
 from nodejepa.methods.dgi import DGI
 from nodejepa.methods.estimator import Estimator
-from nodejepa.methods.floors import SGC, RandomGCN, RawFeatures
+from nodejepa.methods.floors import SGC, EqualHops, RandomGCN, RawFeatures
 from nodejepa.methods.graphmae import GraphMAE
 from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.patchjepa import PatchJEPA
 from nodejepa.methods.supervised import SupervisedGCN
+from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.training.checkpoint import load_tensors
 from nodejepa.training.run import Run
 
@@ -40,6 +42,7 @@ __all__ = [
     "NodeJEPA",
     "PatchJEPA",
     "SupervisedGCN",
+    "TrainedEstimator",
     "find_method",
     "load_method",
     "make_estimator",
@@ -61,71 +64,118 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """One row of the table of methods."""
+    """One row of the table of methods: all that is known of one."""
 
     name: str
+    title: str  # what tables call it
     summary: str
     citation: str
     method: Any
     seeded: bool = True
     trained: bool = True
+    by_gradient: bool = True  # or solved in closed form
     supervised: bool = False  # whether fit needs labels and a split
     presets: tuple[str, ...] = ("default",)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # changes against the class's own defaults
+    cost: Cost = field(default_factory=GradientCost)  # measured: peak memory of two epochs
+
+    @property
+    def paper(self) -> bool:
+        """Whether the paper presents it."""
+        return self.citation == _PAPER
+
+
+def _floor(
+    name: str, title: str, summary: str, citation: str, method: Any, *, seeded: bool = False, **settings: Any
+) -> MethodEntry:
+    return MethodEntry(
+        name, title, summary, citation, method, seeded=seeded, trained=False, settings=settings
+    )
 
 
 METHODS: dict[str, MethodEntry] = {
     entry.name: entry
     for entry in (
-        MethodEntry("raw", "the node features themselves", "-", RawFeatures, seeded=False, trained=False),
-        MethodEntry(
-            "sgc", "features propagated twice, S^2 X", "Wu et al. 2019", SGC, seeded=False, trained=False
+        _floor("raw", "Raw features", "the node features themselves", "-", RawFeatures),
+        _floor("sgc", "Propagated (S^2 X)", "features propagated twice, S^2 X", "Wu et al. 2019", SGC),
+        _floor(
+            "random-gcn",
+            "Random GCN",
+            "untrained 3 x 256 GCN encoder",
+            "Kipf & Welling 2017",
+            RandomGCN,
+            seeded=True,
         ),
-        MethodEntry(
-            "random-gcn", "untrained 3 x 256 GCN encoder", "Kipf & Welling 2017", RandomGCN, trained=False
-        ),
+        _floor("sgc-1", "Propagated (S X)", "features propagated once, S X", "Wu et al. 2019", SGC, hops=1),
+        _floor("sgc-3", "Propagated (S^3 X)", "propagated three times, S^3 X", "Wu et al. 2019", SGC, hops=3),
+        _floor("equal-hops", "X with equal hops", "X, S X and S^2 X, equally loud", "-", EqualHops),
         MethodEntry(
             "linear-jepa",
+            "LinearJEPA (closed form)",
             "linear latent prediction in closed form, no gradient descent",
             "this package",
             LinearJEPA,
             seeded=False,
+            by_gradient=False,
+            cost=ClosedFormCost(),
         ),
         MethodEntry(
             "nodejepa",
+            "NodeJEPA",
             "predicts embeddings of hidden k-hop neighbourhoods",
             _PAPER,
             NodeJEPA,
             presets=("default", "paper"),
+            cost=GradientCost(6.0, 6.0, 6.0),
         ),
         MethodEntry(
             "patchjepa",
+            "PatchJEPA",
             "predicts pooled embeddings of METIS patches",
             _PAPER,
             PatchJEPA,
             presets=("default", "paper"),
+            cost=GradientCost(6.0, 6.0, 5.0),
         ),
         MethodEntry(
             "dgi",
+            "DGI",
             "tells nodes from nodes with shuffled features",
             "Velickovic et al. 2019",
             DGI,
             presets=PRESETS,
+            cost=GradientCost(6.0, 4.0, 7.0),
         ),
         MethodEntry(
-            "graphmae", "reconstructs features of masked nodes", "Hou et al. 2022", GraphMAE, presets=PRESETS
+            "graphmae",
+            "GraphMAE",
+            "reconstructs features of masked nodes",
+            "Hou et al. 2022",
+            GraphMAE,
+            presets=PRESETS,
+            cost=GradientCost(3.0, 3.0, 5.0),
         ),
         MethodEntry(
             "bgrl",
+            "BGRL",
             "predicts a moving average's embedding of another view",
             "Thakoor et al. 2022",
             BGRL,
             presets=PRESETS,
+            cost=GradientCost(9.0, 6.0, 10.0),
         ),
         MethodEntry(
-            "cca-ssg", "two views agree, dimensions do not", "Zhang et al. 2021", CCASSG, presets=PRESETS
+            "cca-ssg",
+            "CCA-SSG",
+            "two views agree, dimensions do not",
+            "Zhang et al. 2021",
+            CCASSG,
+            presets=PRESETS,
+            cost=GradientCost(6.0, 2.0, 7.0),
         ),
         MethodEntry(
             "supervised-gcn",
+            "Supervised GCN",
             "learns from the split's training labels",
             "Kipf & Welling 2017, Shchur et al. 2018",
             SupervisedGCN,
@@ -172,6 +222,7 @@ def make_method(
         )
     make_config = getattr(entry.method, "preset", None)
     config = make_config(preset, dataset_key(dataset)) if make_config else entry.method.config_class()
+    config = override(config, entry.settings)
     method: Method = entry.method(override(config, overrides or {}), seed=seed, device=device)
     return method
 

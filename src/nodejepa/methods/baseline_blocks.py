@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from torch import nn
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
-from nodejepa.masking.views import drop_edges, drop_feature_columns
+from nodejepa.masking.augment import drop_edges, drop_feature_columns
 from nodejepa.methods.blocks import EncoderConfig
-from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.inputs import GraphInputs
 
 PRESETS = ("default", "paper", "official")
@@ -55,25 +53,6 @@ class ViewConfig:
             require(0 <= getattr(self, name) <= 1, f"view {name}", getattr(self, name), "between 0 and 1")
 
 
-def build_baseline_encoder(config: BaselineEncoderConfig, in_dim: int) -> nn.Module:
-    """A fresh encoder for features of ``in_dim`` columns."""
-    return make_encoder(
-        config.kind,
-        in_dim,
-        hidden=config.hidden,
-        layers=config.layers,
-        activation=config.activation,
-        norm=config.norm,
-        heads=config.heads,
-        out_dim=config.out_dim,
-        norm_last=config.norm_last,
-        activate_last=config.activate_last,
-        dropout=config.dropout,
-        attention_dropout=config.attention_dropout,
-        row_normalise=config.row_normalise,
-    )
-
-
 def encoder_inputs(inputs: GraphInputs, config: BaselineEncoderConfig) -> GraphInputs:
     """What the encoder will make of the inputs, done once and not in every view."""
     return inputs.row_normalised if config.row_normalise else inputs
@@ -81,8 +60,8 @@ def encoder_inputs(inputs: GraphInputs, config: BaselineEncoderConfig) -> GraphI
 
 def draw_view(inputs: GraphInputs, config: ViewConfig, generator: np.random.Generator) -> GraphInputs:
     """A random view: edges and feature columns dropped."""
-    adjacency = drop_edges(inputs.graph.adjacency, config.edges, generator) if config.edges else None
-    columns = drop_feature_columns(inputs.graph.num_features, config.features, generator)
+    adjacency = drop_edges(inputs.adjacency, config.edges, generator) if config.edges else None
+    columns = drop_feature_columns(inputs.num_features, config.features, generator)
     return inputs.view(adjacency=adjacency, keep_columns=columns if config.features else None)
 
 

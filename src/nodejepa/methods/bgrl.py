@@ -11,15 +11,14 @@ from nodejepa.config import require
 from nodejepa.methods.baseline_blocks import (
     BaselineEncoderConfig,
     ViewConfig,
-    build_baseline_encoder,
     check_preset,
     draw_view,
     encoder_inputs,
 )
-from nodejepa.methods.blocks import EMAConfig, matched_training
-from nodejepa.methods.estimator import Estimator
+from nodejepa.methods.blocks import EMAConfig, build_encoder, matched_training
+from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.ema import ema_update, frozen_copy
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.stack import make_activation
 from nodejepa.objectives.bootstrap import bootstrap_loss
 from nodejepa.training.schedules import cosine_rate
@@ -58,25 +57,25 @@ _OFFICIAL = {
 
 
 class BGRLTask(Task):
-    """Online network, predictor and target network on one graph."""
+    """Online network, predictor and target network."""
 
     collapse_advice = "Raise ema.start, or lower training.lr."
 
-    def __init__(self, inputs: GraphInputs, config: BGRLConfig) -> None:
+    def __init__(self, inputs: WholeGraph, config: BGRLConfig) -> None:
         super().__init__()
-        self.inputs, self.config = encoder_inputs(inputs, config.encoder), config
-        self.encoder = build_baseline_encoder(config.encoder, inputs.graph.num_features)
+        self.config = config
+        self.encoder = build_encoder(config.encoder, inputs.num_features)
         self.target_encoder = frozen_copy(self.encoder)
         width, hidden = config.encoder.width, config.predictor.hidden
         self.predictor = nn.Sequential(
             nn.Linear(width, hidden), make_activation(config.encoder.activation), nn.Linear(hidden, width)
         )
 
-    def losses(self, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """Each view's prediction against the target's embedding of the other."""
-        generator = moment.numpy("mask")
-        one = draw_view(self.inputs, self.config.view_1, generator)
-        two = draw_view(self.inputs, self.config.view_2, generator)
+        inputs, generator = encoder_inputs(inputs, self.config.encoder), moment.numpy("mask")
+        one = draw_view(inputs, self.config.view_1, generator)
+        two = draw_view(inputs, self.config.view_2, generator)
         guesses = self.predictor(self.encoder(one)), self.predictor(self.encoder(two))
         with torch.no_grad():
             targets = self.target_encoder(one), self.target_encoder(two)
@@ -87,13 +86,8 @@ class BGRLTask(Task):
         momentum = cosine_rate(progress, self.config.ema.start, self.config.ema.end)
         ema_update(self.target_encoder, self.encoder, momentum)
 
-    def embed(self) -> Tensor:
-        """Online embeddings of the graph as it is."""
-        z: Tensor = self.encoder(self.inputs)
-        return z
 
-
-class BGRL(Estimator):
+class BGRL(TrainedEstimator):
     """Bootstrapped graph latents: two views, no negative examples.
 
     >>> from nodejepa.data import load_dataset
@@ -134,14 +128,6 @@ class BGRL(Estimator):
             ),
         )
 
-    def make_encoder(self, in_dim: int) -> nn.Module:
-        """What the settings say."""
-        return build_baseline_encoder(self.config.encoder, in_dim)
-
-    def make_task(self, inputs: GraphInputs) -> Task:
+    def make_task(self, inputs: WholeGraph) -> Task:
         """Two views, one prediction each."""
         return BGRLTask(inputs, self.config)
-
-    def trained_encoder(self, task: BGRLTask) -> nn.Module:
-        """The online encoder, as its authors do."""
-        return task.encoder

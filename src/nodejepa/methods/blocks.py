@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
-
-from torch import nn
 
 from nodejepa.config import require
 from nodejepa.nn.encoders import EncoderKind, make_encoder
-from nodejepa.nn.stack import ACTIVATIONS
+from nodejepa.nn.stack import ACTIVATIONS, Encoder
 from nodejepa.training.task import TrainingConfig
 
 
@@ -33,17 +31,9 @@ class EncoderConfig:
         )
 
 
-def build_encoder(config: EncoderConfig, in_dim: int) -> nn.Module:
-    """A fresh encoder for features of ``in_dim`` columns."""
-    return make_encoder(
-        config.kind,
-        in_dim,
-        hidden=config.hidden,
-        layers=config.layers,
-        activation=config.activation,
-        norm=config.norm,
-        heads=config.heads,
-    )
+def build_encoder(config: EncoderConfig, in_dim: int) -> Encoder:
+    """A fresh encoder for features of ``in_dim`` columns: every setting is an argument of its maker."""
+    return make_encoder(in_dim=in_dim, **asdict(config))
 
 
 @dataclass(frozen=True)

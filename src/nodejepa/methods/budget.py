@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,26 +22,6 @@ _FLOAT = 4
 _FIXED_BYTES = 200_000_000  # compiled code, work space of the libraries
 _SPARSE_COST = 12.0  # an operation of a sparse product takes as long as so many of a dense one
 _ELEMENTWISE_COST = 200.0  # operations' worth of norms and activations, for each value of a layer
-
-
-@dataclass(frozen=True)
-class _Profile:
-    """What a method does in a step, in forward passes of the encoder and arrays ``[nodes, hidden]``."""
-
-    arrays_per_layer: float  # kept at the peak for each layer
-    arrays: float  # beside them
-    passes: float  # forward passes that an epoch's work is worth
-
-
-_PROFILES = {
-    "nodejepa": _Profile(6.0, 6.0, 6.0),
-    "patchjepa": _Profile(6.0, 6.0, 5.0),
-    "dgi": _Profile(6.0, 4.0, 7.0),
-    "graphmae": _Profile(3.0, 3.0, 5.0),
-    "bgrl": _Profile(9.0, 6.0, 10.0),
-    "cca-ssg": _Profile(6.0, 2.0, 7.0),
-}
-_UNKNOWN = _Profile(9.0, 6.0, 10.0)  # a method that nobody has measured is taken for a heavy one
 
 
 @dataclass(frozen=True)
@@ -77,23 +57,62 @@ class Budget:
         return max(self.training_bytes, self.embedding_bytes)
 
 
-def estimate(method: str, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
-    """Memory and time of training ``method`` with ``config`` on a graph of these sizes and embedding it."""
-    settings = flatten(config)
-    profile = _PROFILES.get(method, _UNKNOWN)
-    hidden, layers = int(settings["encoder.hidden"]), int(settings["encoder.layers"])
-    out = int(settings.get("encoder.out_dim") or hidden)
-    seen = _share_seen(settings, work)
-    array = _FLOAT * work.nodes * max(hidden, out)
-    graph = _graph_bytes(work, hidden) + _attention_bytes(settings, work)
-    training = graph + int(seen * array * (profile.arrays_per_layer * layers + profile.arrays))
-    embedding = graph + 5 * array  # two layers at a time, then the rows once more, by column, to be written
-    flops = seen * profile.passes * _forward_flops(work, hidden, layers, settings)
-    epochs = int(settings["training.epochs"])
-    steps = int(settings.get("patches.steps_per_epoch", 1))
-    return Budget(
-        _FIXED_BYTES + training, _FIXED_BYTES + embedding, epochs * steps * flops / operations_per_second
-    )
+class Cost(Protocol):
+    """How much a method takes: a cost model stands in its entry of the table of methods."""
+
+    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
+        """Memory and time of learning with ``config`` on a graph of these sizes and of embedding it."""
+
+
+@dataclass(frozen=True)
+class GradientCost:
+    """Of training, in forward passes of the encoder and arrays ``[nodes, hidden]``.
+
+    A method that nobody has measured is taken for a heavy one.
+    """
+
+    arrays_per_layer: float = 9.0  # kept at the peak for each layer
+    arrays: float = 6.0  # beside them
+    passes: float = 10.0  # forward passes that an epoch's work is worth
+
+    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
+        """As :meth:`Cost.budget`."""
+        settings = flatten(config)
+        hidden, layers = (
+            int(settings.get(f"encoder.{name}", settings.get(name, usual)))
+            for name, usual in (("hidden", 256), ("layers", 3))
+        )
+        out = int(settings.get("encoder.out_dim") or hidden)
+        seen = _share_seen(settings, work)
+        array = _FLOAT * work.nodes * max(hidden, out)
+        graph = _graph_bytes(work, hidden) + _attention_bytes(settings, work)
+        training = graph + int(seen * array * (self.arrays_per_layer * layers + self.arrays))
+        embedding = (
+            graph + 5 * array
+        )  # two layers at a time, then the rows once more, by column, to be written
+        flops = seen * self.passes * _forward_flops(work, hidden, layers, settings)
+        if settings.get("predictor.kind") == "attention":  # every target looks at every context node
+            flops += 6.0 * work.nodes**2 * int(settings["predictor.hidden"]) / 4
+        epochs = int(settings.get("training.epochs", 1))
+        steps = int(settings.get("patches.steps_per_epoch", 1))
+        seconds = epochs * steps * flops / operations_per_second
+        return Budget(_FIXED_BYTES + training, _FIXED_BYTES + embedding, seconds)
+
+
+@dataclass(frozen=True)
+class ClosedFormCost:
+    """Of LinearJEPA: products of the features with a basis, a few times, and one small eigenproblem."""
+
+    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
+        """As :meth:`Cost.budget`."""
+        basis = min(config.basis, work.columns)
+        graph = _graph_bytes(work, config.dim)
+        fit = graph + _FLOAT * (4 * 256 * work.nodes + 8 * basis * (work.columns + basis))
+        embedding = graph + _FLOAT * 6 * config.dim * work.nodes
+        product = 2.0 * work.feature_entries * (1.0 if work.dense else _SPARSE_COST)
+        hop = 2.0 * (work.entries + work.nodes) * _SPARSE_COST
+        flops = basis * (14 * product + 2 * hop) + config.hops * config.dim * hop + 200.0 * basis**3
+        return Budget(_FIXED_BYTES + fit, _FIXED_BYTES + embedding, flops / operations_per_second)
 
 
 def _share_seen(settings: Mapping[str, Any], work: Workload) -> float:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
-from torch import Tensor, nn
+from torch import Tensor
 
 from nodejepa.config import require
 from nodejepa.methods.baseline_blocks import (
     BaselineEncoderConfig,
     ViewConfig,
-    build_baseline_encoder,
     check_preset,
     draw_view,
     encoder_inputs,
 )
-from nodejepa.methods.blocks import matched_training
-from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.methods.blocks import build_encoder, matched_training
+from nodejepa.methods.trained import TrainedEstimator
+from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.restrict import Rows
 from nodejepa.objectives.cca import cca_terms
 from nodejepa.training.task import Moment, Task, TrainingConfig
 
@@ -61,40 +60,36 @@ _OFFICIAL = {
 
 
 class CCASSGTask(Task):
-    """One encoder on two views of one graph."""
+    """One encoder on two views."""
 
     collapse_advice = "Raise loss.decorrelation, or lower training.lr."
 
-    def __init__(self, inputs: GraphInputs, config: CCASSGConfig) -> None:
+    def __init__(self, inputs: WholeGraph, config: CCASSGConfig) -> None:
         super().__init__()
-        self.inputs, self.config = encoder_inputs(inputs, config.encoder), config
-        self.encoder = build_baseline_encoder(config.encoder, inputs.graph.num_features)
+        self.config = config
+        self.encoder = build_encoder(config.encoder, inputs.num_features)
 
-    def losses(self, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """Draw two views, standardise their embeddings, compare."""
-        generator = moment.numpy("mask")
-        one, two = (draw_view(self.inputs, self.config.view, generator) for _ in range(2))
-        rows = self._sample(generator)
-        invariance, decorrelation = cca_terms(self.encoder(one, rows=rows), self.encoder(two, rows=rows))
+        inputs, generator = encoder_inputs(inputs, self.config.encoder), moment.numpy("mask")
+        views = [draw_view(inputs, self.config.view, generator) for _ in range(2)]
+        rows = self._sample(inputs.num_nodes, generator)
+        one, two = (self.encoder(view, rows=rows) for view in views)
+        invariance, decorrelation = cca_terms(one, two, moment.group)
         loss = invariance + self.config.loss.decorrelation * decorrelation
         return {"loss": loss, "invariance": invariance, "decorrelation": decorrelation}
 
-    def _sample(self, generator: np.random.Generator) -> npt.NDArray[np.bool_] | None:
+    def _sample(self, size: int, generator: np.random.Generator) -> Rows:
         """Which nodes the loss is computed on: the last layer is spared for all others."""
-        size, subsample = self.inputs.graph.num_nodes, self.config.loss.subsample
+        subsample = self.config.loss.subsample
         if subsample is None or subsample >= size:
             return None
         rows = np.zeros(size, dtype=bool)
         rows[generator.choice(size, subsample, replace=False)] = True
         return rows
 
-    def embed(self) -> Tensor:
-        """Embeddings of the graph as it is."""
-        z: Tensor = self.encoder(self.inputs)
-        return z
 
-
-class CCASSG(Estimator):
+class CCASSG(TrainedEstimator):
     """Canonical correlation analysis between two views, by gradient descent.
 
     >>> from nodejepa.data import load_dataset
@@ -127,14 +122,6 @@ class CCASSG(Estimator):
             TrainingConfig(epochs=epochs, lr_end=1e-3, weight_decay=0.0, clip=None),
         )
 
-    def make_encoder(self, in_dim: int) -> nn.Module:
-        """What the settings say."""
-        return build_baseline_encoder(self.config.encoder, in_dim)
-
-    def make_task(self, inputs: GraphInputs) -> Task:
+    def make_task(self, inputs: WholeGraph) -> Task:
         """Two views, one encoder."""
         return CCASSGTask(inputs, self.config)
-
-    def trained_encoder(self, task: CCASSGTask) -> nn.Module:
-        """The encoder."""
-        return task.encoder

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from nodejepa.methods.supervision import Supervision
 from nodejepa.nn.ema import frozen_copy
 from nodejepa.nn.hidden import HiddenFeatures
-from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import operator_to, rows_of
+from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.restrict import Rows
+from nodejepa.nn.stack import operator_to, pick_rows
 from nodejepa.training.task import Moment, Task
 
 
@@ -36,12 +37,12 @@ class Classifier(nn.Module):
         # statistics of a batch are those of the whole graph, also where few rows are asked for
         self._mixes_rows = any(isinstance(module, nn.BatchNorm1d) for module in encoder.modules())
 
-    def forward(self, inputs: GraphInputs) -> Tensor:
-        """Embeddings ``[N, out_dim]``: what the head reads."""
-        z: Tensor = self.encoder(inputs)
+    def embed(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
+        """What the head reads: the embeddings, as :meth:`nodejepa.nn.stack.Encoder.embed`."""
+        z: Tensor = self.encoder.embed(inputs, rows)
         return z
 
-    def logits(self, inputs: GraphInputs, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
+    def logits(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
         """``[N, classes]``, or only those of ``rows`` (bool ``[N]``), in order."""
         whole = rows is None or self.propagate or self._mixes_rows
         h: Tensor = self.encoder(inputs) if whole else self.encoder(inputs, rows=rows)
@@ -49,7 +50,7 @@ class Classifier(nn.Module):
         if self.propagate:
             h = operator_to(inputs.propagation, rows)(h)
         elif whole:
-            h = rows_of(h, rows)
+            h = pick_rows(h, rows)
         return torch.addmm(self.bias, h, self.weight)
 
 
@@ -60,10 +61,11 @@ class ClassifierTask(Task):
         + \frac{\lambda}{2} \|W_1\|^2
 
     Args:
-        inputs: of the one graph.
+        inputs: the whole graph.
         classifier: what is trained.
         supervision: labels of training and validation nodes; there are no others here.
         feature_dropout: on single features, in training.
+        row_normalise: divide rows of X by their sums before that, as the encoder would after it.
         l2: lambda, on the encoder's first weight only (Kipf & Welling).
     """
 
@@ -72,39 +74,59 @@ class ClassifierTask(Task):
 
     def __init__(
         self,
-        inputs: GraphInputs,
+        inputs: WholeGraph,
         classifier: Classifier,
         supervision: Supervision,
         *,
         feature_dropout: float = 0.0,
+        row_normalise: bool = False,
         l2: float = 0.0,
     ) -> None:
         super().__init__()
-        self.inputs, self.feature_dropout, self.l2 = inputs, feature_dropout, l2
+        self.feature_dropout, self.row_normalise, self.l2 = feature_dropout, row_normalise, l2
         self.classifier, self.best = classifier, frozen_copy(classifier)
-        size, device = inputs.graph.num_nodes, inputs.device
-        self.train_rows, self.val_rows = (_rows(part, size) for part in (supervision.train, supervision.val))
-        self.train_codes = torch.from_numpy(supervision.train_codes).to(device)
-        self.val_codes = torch.from_numpy(supervision.val_codes).to(device)
+        self.train_codes, self.val_codes = (
+            _codes(nodes, codes, inputs)
+            for nodes, codes in (
+                (supervision.train, supervision.train_codes),
+                (supervision.val, supervision.val_codes),
+            )
+        )
 
-    def losses(self, moment: Moment) -> dict[str, Tensor]:  # noqa: ARG002 - dropout is seeded by the loop
+    def losses(
+        self,
+        inputs: GraphInputs,
+        moment: Moment,  # noqa: ARG002 - dropout is seeded by the loop
+    ) -> dict[str, Tensor]:
         """Drop out, classify the training nodes, compare."""
-        seen = self.inputs.with_dropout(self.feature_dropout) if self.feature_dropout else self.inputs
-        error = nn.functional.cross_entropy(self.classifier.logits(seen, self.train_rows), self.train_codes)
+        inputs = inputs.row_normalised if self.row_normalise else inputs
+        seen = inputs.with_dropout(self.feature_dropout) if self.feature_dropout else inputs
+        error = nn.functional.cross_entropy(*self._classified(seen, self.train_codes))
         return {"loss": error + self._penalty(), "cross_entropy": error} if self.l2 else {"loss": error}
+
+    @property
+    def kept_encoder(self) -> Classifier:
+        """The classifier as it is now, not at its best."""
+        return self.classifier
+
+    def _classified(self, inputs: GraphInputs, codes: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits and codes of the nodes that have a code."""
+        codes = inputs.take(codes)
+        known = codes >= 0
+        return self.classifier.logits(inputs, known.cpu().numpy()), codes[known]
 
     def _penalty(self) -> Tensor:
         first = [m.weight for m in self.classifier.encoder.modules() if isinstance(m, HiddenFeatures)]
         return self.l2 / 2 * torch.stack([weight.square().sum() for weight in first]).sum()
 
     @torch.no_grad()
-    def validate(self) -> dict[str, float]:
+    def validate(self, inputs: GraphInputs) -> dict[str, float]:
         """Loss, penalty included (as by Shchur et al.), and accuracy (percent) on the validation nodes."""
         self.classifier.eval()
-        logits = self.classifier.logits(self.inputs, self.val_rows)
+        logits, codes = self._classified(inputs, self.val_codes)
         self.classifier.train()
-        right = (logits.argmax(dim=1) == self.val_codes).double().mean().item()
-        loss = nn.functional.cross_entropy(logits, self.val_codes)
+        right = (logits.argmax(dim=1) == codes).double().mean().item()
+        loss = nn.functional.cross_entropy(logits, codes)
         loss = loss + self._penalty() if self.l2 else loss
         return {"val_loss": loss.item(), "val_accuracy": 100 * right}
 
@@ -116,13 +138,9 @@ class ClassifierTask(Task):
         ):
             mine.copy_(now)  # the values of a state dict share memory with the module
 
-    def embed(self) -> Tensor:
-        """What the head reads at the moment."""
-        z: Tensor = self.classifier(self.inputs)
-        return z
 
-
-def _rows(nodes: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.bool_]:
-    rows = np.zeros(size, dtype=bool)
-    rows[nodes] = True
-    return rows
+def _codes(nodes: npt.NDArray[np.int64], known: npt.NDArray[np.int64], inputs: WholeGraph) -> Tensor:
+    """The class of every node ``[N]``, -1 where it is not shown."""
+    codes = np.full(inputs.num_nodes, -1, dtype=np.int64)
+    codes[nodes] = known
+    return torch.from_numpy(codes).to(inputs.device)

@@ -140,7 +140,7 @@ class Spectrum:
 
     def rho(self, eps: float, count: int) -> Tensor:
         """The ``count`` loudest rho, loudest first."""
-        values = torch.linalg.eigvalsh(self._whitened(eps)[1])
+        values: Tensor = torch.linalg.eigvalsh(self._whitened(eps)[1])
         return values[torch.argsort(values.abs(), descending=True, stable=True)[:count]]
 
     def solve(self, eps: float, count: int) -> tuple[Tensor, Tensor]:
@@ -167,11 +167,11 @@ class Spectrum:
 
         low, high = 0, 20
         if at(low) >= predictability:
-            return 1.0
-        if at(high) <= predictability:
-            return 2.0 ** (-high / 2)
+            high = low
+        elif at(high) <= predictability:
+            low = high
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if at(middle) < predictability else (low, middle)
-        nearer = math.log(predictability / at(low)) < math.log(at(high) / predictability)
-        return 2.0 ** (-(low if nearer else high) / 2)
+        below = low == high or predictability / at(low) < at(high) / predictability
+        return math.pow(2, -(low if below else high) / 2)

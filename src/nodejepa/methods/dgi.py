@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from nodejepa.masking.views import shuffle_rows
+from nodejepa.masking.augment import shuffle_rows
 from nodejepa.methods.baseline_blocks import (
     BaselineEncoderConfig,
-    build_baseline_encoder,
     check_preset,
     encoder_inputs,
 )
-from nodejepa.methods.blocks import matched_training
-from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.methods.blocks import build_encoder, matched_training
+from nodejepa.methods.trained import TrainedEstimator
+from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.objectives.infomax import infomax_loss
 from nodejepa.training.task import Moment, Task, TrainingConfig
 
@@ -39,28 +38,24 @@ _OFFICIAL = DGIConfig(
 
 
 class DGITask(Task):
-    """Encoder and bilinear discriminator on one graph."""
+    """Encoder and bilinear discriminator."""
 
-    def __init__(self, inputs: GraphInputs, config: DGIConfig) -> None:
+    def __init__(self, inputs: WholeGraph, config: DGIConfig) -> None:
         super().__init__()
-        self.inputs = encoder_inputs(inputs, config.encoder)
-        self.encoder = build_baseline_encoder(config.encoder, inputs.graph.num_features)
+        self.config = config
+        self.encoder = build_encoder(config.encoder, inputs.num_features)
         width = config.encoder.width
         self.discriminator = nn.Parameter(nn.init.xavier_uniform_(torch.empty(width, width)))
 
-    def losses(self, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """Shuffle the features, embed both, tell them apart."""
-        order = torch.from_numpy(shuffle_rows(self.inputs.graph.num_nodes, moment.numpy("mask")))
-        real, corrupted = self.inputs.shuffled(order)
-        return {"loss": infomax_loss(self.encoder(real), self.encoder(corrupted), self.discriminator)}
-
-    def embed(self) -> Tensor:
-        """Embeddings of the real graph."""
-        z: Tensor = self.encoder(self.inputs)
-        return z
+        order = torch.from_numpy(shuffle_rows(inputs.num_nodes, moment.numpy("mask")))
+        both = encoder_inputs(inputs, self.config.encoder).shuffled(order)
+        real, corrupted = (self.encoder(shown) for shown in both)
+        return {"loss": infomax_loss(real, corrupted, self.discriminator, moment.group)}
 
 
-class DGI(Estimator):
+class DGI(TrainedEstimator):
     """Deep Graph Infomax: node embeddings that share information with a summary of the graph.
 
     >>> from nodejepa.data import load_dataset
@@ -78,14 +73,6 @@ class DGI(Estimator):
         check_preset(cls.name, name)
         return _OFFICIAL if name == "official" else DGIConfig(training=matched_training(dataset))
 
-    def make_encoder(self, in_dim: int) -> nn.Module:
-        """What the settings say."""
-        return build_baseline_encoder(self.config.encoder, in_dim)
-
-    def make_task(self, inputs: GraphInputs) -> Task:
+    def make_task(self, inputs: WholeGraph) -> Task:
         """Real against shuffled."""
         return DGITask(inputs, self.config)
-
-    def trained_encoder(self, task: DGITask) -> nn.Module:
-        """The encoder."""
-        return task.encoder

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
 
 from nodejepa.config import override, to_dict
 from nodejepa.errors import CheckpointError, ConfigError
@@ -27,12 +26,10 @@ from nodejepa.methods.arguments import (
     dataset_key,
 )
 from nodejepa.methods.migrations import config_of_today
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
-from nodejepa.training.loop import Logging, train
+from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run, check_history
-from nodejepa.training.seeding import seeded
-from nodejepa.training.task import Task
 
 
 class Estimator(ABC):
@@ -50,7 +47,7 @@ class Estimator(ABC):
 
     name: ClassVar[str]
     config_class: ClassVar[type[Any]]
-    encoder_: nn.Module
+    encoder_: Any
     in_dim_: int
     history_: History
 
@@ -76,16 +73,15 @@ class Estimator(ABC):
         """The settings called ``name`` for a data set."""
 
     @abstractmethod
-    def make_encoder(self, in_dim: int) -> nn.Module:
+    def make_encoder(self, in_dim: int) -> Any:
         """The network that ``transform`` runs, with fresh weights."""
 
     @abstractmethod
-    def make_task(self, inputs: GraphInputs) -> Task:
-        """Network and loss on a graph; trained by the one loop."""
+    def learn(self, inputs: WholeGraph, run: Run | None, logging: Logging) -> tuple[Any, History]:
+        """The encoder, learned from a graph, and the history of learning it: one record an epoch."""
 
-    @abstractmethod
-    def trained_encoder(self, task: Any) -> nn.Module:
-        """The encoder to keep of a trained task."""
+    def prepare(self, graph: Graph) -> None:  # noqa: B027 - most need nothing
+        """Compute what the method needs of a graph's structure; ``fit`` finds it in the cache."""
 
     def fit(
         self,
@@ -109,14 +105,14 @@ class Estimator(ABC):
             for asked, what in ((resume, "resume=True"), (logging.tensorboard, "tensorboard=True")):
                 if asked:
                     raise ConfigError(f"{what} needs a run folder", fix="Name one with out=...")
-            self._train(graph, None, logging)
+            self._learn(graph, None, logging)
             return self
         run = Run(check_folder(out))
         with run.owned():
             run.start(self._facts(graph), resume=resume, config_of_today=self._settings_of_today)
             if run.model.exists():
                 return self._restore(run.folder)
-            self._train(graph, run, logging)
+            self._learn(graph, run, logging)
             run.require_there()
             self.save(run.folder)
             run.checkpoint.unlink(missing_ok=True)  # the finished model has taken its place
@@ -126,10 +122,10 @@ class Estimator(ABC):
         """Embeddings ``[N, D]`` of a graph's nodes, rows in the graph's order; the graph may be a new one."""
         inputs = self.inputs_to_encode(graph)
         with torch.no_grad():
-            z: npt.NDArray[np.float32] = self.encoder_(inputs).cpu().numpy()
+            z: npt.NDArray[np.float32] = self.encoder_.embed(inputs).cpu().numpy()
         return z
 
-    def inputs_to_encode(self, graph: Any) -> GraphInputs:
+    def inputs_to_encode(self, graph: Any) -> WholeGraph:
         """The graph as the fitted encoder takes it, checked; both are on the device afterwards."""
         if not hasattr(self, "encoder_"):
             raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
@@ -137,7 +133,7 @@ class Estimator(ABC):
         check_columns(graph, self.in_dim_)
         device = pick_device(self.device)
         self.encoder_.eval().to(device)
-        return GraphInputs(graph, device)
+        return WholeGraph(graph, device)
 
     def save(self, folder: str | Path) -> None:
         """Write the trained encoder and its settings: safetensors and JSON, no pickle."""
@@ -178,12 +174,9 @@ class Estimator(ABC):
         load_into(self.encoder_, tensors, str(path))
         return self
 
-    def _train(self, graph: Graph, run: Run | None, logging: Logging) -> None:
-        device = pick_device(self.device)
-        with seeded(self.seed, "init"):
-            task = self.make_task(GraphInputs(graph, device)).to(device)
-        self.history_ = train(task, self.config.training, seed=self.seed, run=run, logging=logging)
-        self.encoder_ = self.trained_encoder(task)
+    def _learn(self, graph: Graph, run: Run | None, logging: Logging) -> None:
+        inputs = WholeGraph(graph, pick_device(self.device))
+        self.encoder_, self.history_ = self.learn(inputs, run, logging)
         self.in_dim_ = graph.num_features
 
     def own_facts(self) -> dict[str, Any]:

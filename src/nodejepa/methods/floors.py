@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
@@ -17,7 +16,7 @@ from nodejepa.io import as_graph
 from nodejepa.methods.arguments import check_columns, check_config, check_seed
 from nodejepa.methods.estimator import pick_device
 from nodejepa.nn.gcn import GCN
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.sparse import density, to_dense
 from nodejepa.training.seeding import seeded
 
@@ -168,7 +167,6 @@ class RandomGCN:
             )
         return self
 
-    @torch.no_grad()
     def transform(self, graph: Any) -> Features:
         """Embeddings ``[N, hidden]``."""
         if not hasattr(self, "encoder_"):
@@ -176,5 +174,5 @@ class RandomGCN:
         graph = as_graph(graph)
         check_columns(graph, self.in_dim_)
         device = pick_device(self.device)
-        z: Features = self.encoder_.to(device)(GraphInputs(graph, device)).cpu().numpy()
+        z: Features = self.encoder_.eval().to(device).embed(WholeGraph(graph, device)).cpu().numpy()
         return z

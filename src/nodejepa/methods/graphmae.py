@@ -15,15 +15,14 @@ from nodejepa.errors import GraphError
 from nodejepa.methods.baseline_blocks import (
     BaselineEncoderConfig,
     ViewConfig,
-    build_baseline_encoder,
     check_preset,
     draw_view,
     encoder_inputs,
 )
-from nodejepa.methods.blocks import matched_training
-from nodejepa.methods.estimator import Estimator
+from nodejepa.methods.blocks import build_encoder, matched_training
+from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.decoders import FeatureDecoder
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.sparse import SparseOperator
 from nodejepa.objectives.scaled_cosine import linear_scaled_cosine_error, scaled_cosine_error
 from nodejepa.training.task import Moment, Task, TrainingConfig
@@ -56,53 +55,47 @@ class GraphMAEConfig:
 
 
 class GraphMAETask(Task):
-    """Encoder, mask token and decoder on one graph."""
+    """Encoder, mask token and decoder."""
 
-    def __init__(self, inputs: GraphInputs, config: GraphMAEConfig) -> None:
+    def __init__(self, inputs: WholeGraph, config: GraphMAEConfig) -> None:
         super().__init__()
-        if inputs.graph.num_nodes < 2:
+        if inputs.num_nodes < 2:
             raise GraphError(
                 "the graph has one node", fix="At least two are needed: one to see, one to reconstruct."
             )
-        self.inputs, self.config = encoder_inputs(inputs, config.encoder), config
-        features = inputs.graph.num_features
-        self.encoder = build_baseline_encoder(config.encoder, features)
+        self.config, features = config, inputs.num_features
+        self.encoder = build_encoder(config.encoder, features)
         self.token = nn.Parameter(torch.zeros(features))
         self.decoder = FeatureDecoder(config.encoder.width, features, kind=config.decoder)
-        self.feature_squares = _row_squares(self.inputs.features)
+        self.feature_squares = _row_squares(encoder_inputs(inputs, config.encoder).features)
 
-    def losses(self, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """Mask, encode, mask again, decode, compare."""
-        generator = moment.numpy("mask")
-        masked = self._mask(generator)
-        hidden = torch.from_numpy(masked).to(self.inputs.device)
-        seen = draw_view(self.inputs, ViewConfig(self.config.masking.edges, 0.0), generator)
-        visible = self.encoder(
-            seen, hidden, self.token, rows=~masked
-        )  # masked again: nobody reads the others
-        codes = self.decoder(visible, self.inputs.propagation, masked)
-        return {"loss": self._error(codes, masked, hidden)}
+        inputs, generator = encoder_inputs(inputs, self.config.encoder), moment.numpy("mask")
+        masked = self._mask(inputs.num_nodes, generator)
+        hidden = torch.from_numpy(masked).to(inputs.device)
+        seen = draw_view(inputs, ViewConfig(self.config.masking.edges, 0.0), generator)
+        # masked again: nobody reads the others
+        visible = self.encoder(seen, hidden, self.token, rows=~masked)
+        codes = self.decoder(visible, inputs.propagation, masked)
+        return {"loss": self._error(inputs, codes, masked, hidden)}
 
-    def _mask(self, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
-        size = self.inputs.graph.num_nodes
+    def _mask(self, size: int, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
         count = min(max(round(self.config.masking.ratio * size), 1), size - 1)
         masked = np.zeros(size, dtype=bool)
         masked[generator.choice(size, count, replace=False)] = True
         return masked
 
-    def _error(self, codes: Tensor, masked: npt.NDArray[np.bool_], hidden: Tensor) -> Tensor:
+    def _error(
+        self, inputs: GraphInputs, codes: Tensor, masked: npt.NDArray[np.bool_], hidden: Tensor
+    ) -> Tensor:
         """The error of the guesses ``codes @ weight``, which are written out only if they are narrow."""
         weight, alpha = self.decoder.weight, self.config.alpha
-        features = self.inputs.features
+        features = inputs.features
         if isinstance(features, Tensor) and features.shape[1] <= codes.shape[1]:
             return scaled_cosine_error(features[hidden], codes @ weight, alpha)
-        wanted = self.inputs.transform_features(weight.T, masked)
-        return linear_scaled_cosine_error(wanted, self.feature_squares[hidden], codes, weight, alpha)
-
-    def embed(self) -> Tensor:
-        """Embeddings of the graph, nothing masked."""
-        z: Tensor = self.encoder(self.inputs)
-        return z
+        wanted, squares = inputs.transform_features(weight.T, masked), inputs.take(self.feature_squares)
+        return linear_scaled_cosine_error(wanted, squares[hidden], codes, weight, alpha)
 
 
 def _row_squares(features: Tensor | SparseOperator) -> Tensor:
@@ -113,7 +106,7 @@ def _row_squares(features: Tensor | SparseOperator) -> Tensor:
     return torch.from_numpy(squares).to(features.device)
 
 
-class GraphMAE(Estimator):
+class GraphMAE(TrainedEstimator):
     """The masked graph autoencoder.
 
     >>> from nodejepa.data import load_dataset
@@ -152,14 +145,6 @@ class GraphMAE(Estimator):
             training=TrainingConfig(epochs=1000, lr_end=0.0, weight_decay=0.0 if large else 2e-4, clip=None),
         )
 
-    def make_encoder(self, in_dim: int) -> nn.Module:
-        """What the settings say."""
-        return build_baseline_encoder(self.config.encoder, in_dim)
-
-    def make_task(self, inputs: GraphInputs) -> Task:
+    def make_task(self, inputs: WholeGraph) -> Task:
         """Masked reconstruction."""
         return GraphMAETask(inputs, self.config)
-
-    def trained_encoder(self, task: GraphMAETask) -> nn.Module:
-        """The encoder; the decoder has done its work."""
-        return task.encoder

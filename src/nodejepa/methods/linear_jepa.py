@@ -13,18 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
-from nodejepa.graph import Graph
 from nodejepa.methods.closed_form import Moments, Spectrum, moments_of
-from nodejepa.methods.estimator import Estimator, pick_device
+from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.hop_encoder import HopEncoder
-from nodejepa.nn.inputs import GraphInputs
-from nodejepa.training.loop import Logging, peak_memory_mb
-from nodejepa.training.run import Run
-from nodejepa.training.task import Task
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.progress import progress_bar
+from nodejepa.training.journal import Logging, peak_memory_mb
+from nodejepa.training.run import History, Run
 
 
 @dataclass(frozen=True)
@@ -108,27 +107,26 @@ class LinearJEPA(Estimator):
             raise ConfigError(f"{cls.name} has no preset {name!r}", fix="Use default.")
         return LinearJEPAConfig()
 
-    def make_encoder(self, in_dim: int) -> nn.Module:
+    def make_encoder(self, in_dim: int) -> HopEncoder:
         """A linear map and a mixture of hops, all zero."""
         found = self.findings_
         hops = 3 if found.blocks == 4 else self.config.hops
         return HopEncoder(in_dim, len(found.rho), found.blocks, hops)
 
-    def make_task(self, inputs: GraphInputs) -> Task:
-        raise NotImplementedError
-
-    def trained_encoder(self, task: Any) -> nn.Module:
-        raise NotImplementedError
-
-    def _train(self, graph: Graph, run: Run | None, logging: Logging) -> None:  # noqa: ARG002
+    def learn(
+        self,
+        inputs: WholeGraph,
+        run: Run | None,  # noqa: ARG002 - solved in seconds: nothing to go on with
+        logging: Logging,
+    ) -> tuple[HopEncoder, History]:
+        """Solve the eigenproblem; the history is one record, for all of it."""
         started = time.perf_counter()
-        inputs = GraphInputs(graph, pick_device(self.device))
-        self.encoder_ = self._solve(inputs, moments_of(inputs, basis=self.config.basis))
-        self.in_dim_ = graph.num_features
+        with progress_bar(logging.description):
+            encoder = self._solve(inputs, moments_of(inputs, basis=self.config.basis))
         seconds = time.perf_counter() - started
-        self.history_ = [{"epoch": 1, "seconds": seconds, "peak_memory_mb": peak_memory_mb()}]
+        return encoder, [{"epoch": 1, "seconds": seconds, "peak_memory_mb": peak_memory_mb()}]
 
-    def _solve(self, inputs: GraphInputs, moments: Moments) -> HopEncoder:
+    def _solve(self, inputs: WholeGraph, moments: Moments) -> HopEncoder:
         config, directions = self.config, len(moments.second)
         apart = directions <= config.side_by_side
         latents = min(config.dim // (4 if apart else 2 if config.high else 1), directions)
@@ -146,7 +144,7 @@ class LinearJEPA(Estimator):
         blocks = 4 if apart else 2 if config.high else 1
         self.findings_ = Findings(tuple(rho.tolist()), shrinkage, agreement, kept, directions, blocks)
         weight = v * rho.abs() ** config.power
-        encoder: Any = self.make_encoder(inputs.graph.num_features).to(inputs.device)
+        encoder = self.make_encoder(inputs.num_features).to(inputs.device)
         encoder.weight.copy_(weight)
         if not apart:
             mean = moments.to_features(moments.mean[:, None])[:, 0]

@@ -10,11 +10,12 @@ from torch import Tensor, nn
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError, GraphError
+from nodejepa.graph import Graph
 from nodejepa.masking.curriculum import Curriculum
 from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherEstimator, TeacherTask
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
 from nodejepa.objectives.laplacian import laplacian_energy
 from nodejepa.objectives.prediction import cosine_distance, l2_distance
@@ -108,18 +109,18 @@ class NodeJEPAConfig:
 
 
 class NodeJEPATask(TeacherTask):
-    """Algorithm 1 on one graph."""
+    """Algorithm 1."""
 
     collapse_advice = "Raise loss.variance or loss.sigreg, or lower training.lr."
 
-    def __init__(self, inputs: GraphInputs, config: NodeJEPAConfig) -> None:
+    def __init__(self, inputs: WholeGraph, config: NodeJEPAConfig) -> None:
         super().__init__(inputs, config)
-        if inputs.graph.num_nodes < 2:
+        if inputs.num_nodes < 2:
             raise GraphError(
                 "the graph has one node", fix="At least two are needed: one to see, one to predict."
             )
         self.config, self.curriculum = config, config.masking.schedule()
-        self.token = nn.Parameter(torch.zeros(inputs.graph.num_features))
+        self.token = nn.Parameter(torch.zeros(inputs.num_features))
         structure = descriptors(inputs.graph, config.predictor.descriptors, config.predictor.spectral_dim)
         self.descriptors = torch.from_numpy(structure).to(inputs.device)
         self.predictor = self._make_predictor(structure.shape[1])
@@ -142,36 +143,37 @@ class NodeJEPATask(TeacherTask):
             activation=encoder.activation,
         )
 
-    def losses(self, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """One step of Algorithm 1 (the paper, appendix)."""
         ratio, hops = self.curriculum.at(moment.epoch)
-        least = 1 / self.inputs.graph.num_nodes  # one node to predict, one to predict it from
+        least = 1 / inputs.num_nodes  # one node to predict, one to predict it from
         ratio = min(max(ratio, least), 1 - least)
-        targets = khop_mask(self.inputs.graph, ratio, hops, moment.numpy("mask"))  # line 1
-        hidden = torch.from_numpy(targets).to(self.inputs.device) if self.config.masking.isolation else None
-        h = self.encoder(self.inputs, hidden, self.token)  # lines 2-3
+        targets = khop_mask(inputs, ratio, hops, moment.numpy("mask"))  # line 1
+        hidden = torch.from_numpy(targets).to(inputs.device) if self.config.masking.isolation else None
+        h = self.encoder(inputs, hidden, self.token)  # lines 2-3
         with torch.no_grad():
-            wanted = self.target_encoder(self.inputs, rows=targets)  # line 3
+            wanted = self.target_encoder(inputs, rows=targets)  # line 3
         context = h[torch.from_numpy(~targets).to(h.device)]
-        guess = self.predictor(context, self.inputs.propagation, targets, self.descriptors)  # line 4
+        structure = inputs.take(self.descriptors)
+        guess = self.predictor(context, inputs.propagation, targets, structure)  # line 4
         distance = cosine_distance if self.config.loss.prediction == "cosine" else l2_distance
-        terms = {"prediction": distance(guess, wanted)} | self._regularise(h, moment)  # lines 5-6
+        terms = {"prediction": distance(guess, wanted)} | self._regularise(inputs, h, moment)  # lines 5-6
         weights = {"prediction": 1.0} | {
             name: getattr(self.config.loss, name) for name in terms if name != "prediction"
         }
         return {"loss": sum((weights[name] * term for name, term in terms.items()), torch.zeros(()))} | terms
 
-    def _regularise(self, h: Tensor, moment: Moment) -> dict[str, Tensor]:
+    def _regularise(self, inputs: GraphInputs, h: Tensor, moment: Moment) -> dict[str, Tensor]:
         """The guards against collapse, on H^ctx: the embeddings of all nodes, hidden ones included."""
         loss, terms = self.config.loss, {}
         if loss.variance or loss.covariance:
-            covariance = covariance_matrix(h)
+            covariance = covariance_matrix(h, moment.group)
             terms["variance"] = variance_loss(covariance)
             terms["covariance"] = covariance_loss(covariance)
         if loss.sigreg:
             terms["sigreg"] = loss.sigreg_term(h, moment)
         if loss.laplacian:
-            terms["laplacian"] = laplacian_energy(h, self.inputs.propagation)
+            terms["laplacian"] = laplacian_energy(h, inputs.propagation)
         return terms
 
 
@@ -192,6 +194,10 @@ class NodeJEPA(TeacherEstimator):
         """``paper``: the paper's settings (200 epochs on arxiv, else 300); ``default``: the same for now."""
         return NodeJEPAConfig(training=cls.paper_training(name, dataset))
 
-    def make_task(self, inputs: GraphInputs) -> NodeJEPATask:
+    def prepare(self, graph: Graph) -> None:
+        """The descriptors that the predictor asks for."""
+        descriptors(graph, self.config.predictor.descriptors, self.config.predictor.spectral_dim)
+
+    def make_task(self, inputs: WholeGraph) -> NodeJEPATask:
         """Algorithm 1."""
         return NodeJEPATask(inputs, self.config)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from nodejepa.config import require
+from nodejepa.graph import Graph
 from nodejepa.masking.patches import Patches, patch_descriptors
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherEstimator, TeacherTask
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.predictors import PatchPredictor
+from nodejepa.nn.stack import Encoder
 from nodejepa.objectives.hyperbola import hyperbola_distance
 from nodejepa.objectives.prediction import cosine_distance
+from nodejepa.progress import progress_bar
 from nodejepa.structure.partition import partition, recommended_parts
 from nodejepa.training.task import Moment, TrainingConfig
 
@@ -88,14 +92,17 @@ class PatchJEPAConfig:
 
 
 class PatchJEPATask(TeacherTask):
-    """Algorithm 2 on one graph."""
+    """Algorithm 2. Patches are those of the whole graph; of each, a step sees the nodes it is handed.
+
+    On a part of the graph the step draws among the patches that have nodes of their own there.
+    """
 
     collapse_advice = "Raise loss.sigreg, or lower training.lr."
 
-    def __init__(self, inputs: GraphInputs, config: PatchJEPAConfig) -> None:
+    def __init__(self, inputs: WholeGraph, config: PatchJEPAConfig) -> None:
         super().__init__(inputs, config)
         self.config = config
-        count = config.patches.count or recommended_parts(inputs.graph.num_nodes)
+        count = config.patches.count or recommended_parts(inputs.num_nodes)
         self.patches = Patches.from_partition(
             inputs.graph, partition(inputs.graph, count), hops=config.patches.hops
         )
@@ -109,13 +116,16 @@ class PatchJEPATask(TeacherTask):
             activation=config.encoder.activation,
         )
 
-    def losses(self, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """One step of Algorithm 2 (the paper, appendix)."""
         loss, asked = self.config.loss, self.config.patches
-        contexts, targets = self.patches.sample(moment.numpy("mask"), asked.contexts, asked.targets)  # line 1
-        nodes, context = self._encode(self.encoder, contexts)  # line 2
+        here = self.patches.with_core_in(inputs.nodes)
+        contexts, targets = self.patches.sample(
+            moment.numpy("mask"), asked.contexts, asked.targets, among=here
+        )  # line 1
+        nodes, context = self._encode(self.encoder, inputs, contexts)  # line 2
         with torch.no_grad():
-            _, wanted = self._encode(self.target_encoder, targets)  # line 2
+            _, wanted = self._encode(self.target_encoder, inputs, targets)  # line 2
         # line 3: every context predicts every target
         guess = self.predictor(
             context.repeat_interleave(len(targets), dim=0), self.descriptors[targets].repeat(len(contexts), 1)
@@ -132,11 +142,14 @@ class PatchJEPATask(TeacherTask):
         return {"loss": total} | terms
 
     def _encode(
-        self, encoder: nn.Module, patches: np.ndarray[tuple[int], np.dtype[np.int64]]
+        self, encoder: Encoder, inputs: GraphInputs, patches: npt.NDArray[np.int64]
     ) -> tuple[Tensor, Tensor]:
         """Node embeddings of expanded patches, one after another, and their means ``[patches, D]``."""
-        lists = [self.patches.expanded(int(p)) for p in patches]
-        h = encoder(self.inputs.induced(lists))
+        lists = [
+            np.flatnonzero(np.isin(inputs.nodes, self.patches.expanded(int(p)))).astype(np.int32)
+            for p in patches
+        ]
+        h = encoder(inputs.induced(lists))
         parts = torch.split(h, [len(part) for part in lists])
         return h, torch.stack([part.mean(dim=0) for part in parts])
 
@@ -161,6 +174,11 @@ class PatchJEPA(TeacherEstimator):
             training=cls.paper_training(name, dataset),
         )
 
-    def make_task(self, inputs: GraphInputs) -> PatchJEPATask:
+    def prepare(self, graph: Graph) -> None:
+        """The partition."""
+        with progress_bar("Partitioning the graph"):
+            partition(graph, self.config.patches.count or recommended_parts(graph.num_nodes))
+
+    def make_task(self, inputs: WholeGraph) -> PatchJEPATask:
         """Algorithm 2."""
         return PatchJEPATask(inputs, self.config)

@@ -10,23 +10,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
 
 from nodejepa.config import require
 from nodejepa.graph import Graph
 from nodejepa.io import as_graph
-from nodejepa.methods.baseline_blocks import (
-    BaselineEncoderConfig,
-    build_baseline_encoder,
-    check_preset,
-    encoder_inputs,
-)
-from nodejepa.methods.blocks import matched_training
+from nodejepa.methods.baseline_blocks import BaselineEncoderConfig, check_preset
+from nodejepa.methods.blocks import build_encoder, matched_training
 from nodejepa.methods.classifier import Classifier, ClassifierTask
-from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.supervision import Supervision, supervise
-from nodejepa.nn.inputs import GraphInputs
-from nodejepa.training.loop import Logging
+from nodejepa.methods.trained import TrainedEstimator
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.training.journal import Logging
 from nodejepa.training.task import TrainingConfig
 
 
@@ -69,7 +63,7 @@ _OFFICIAL = SupervisedGCNConfig(
 )
 
 
-class SupervisedGCN(Estimator):
+class SupervisedGCN(TrainedEstimator):
     """A GCN trained on the labels of a split; the only method that is shown labels.
 
     ``transform`` gives what its head reads, so that the same probe can be applied; ``predict`` asks the head.
@@ -108,7 +102,7 @@ class SupervisedGCN(Estimator):
         """Train on a graph and the labels of a split.
 
         Args:
-            graph: as in :meth:`Estimator.fit`.
+            graph: as in :meth:`TrainedEstimator.fit`.
             labels: one a node; only those of the split's training and validation nodes are read.
             split: training nodes to learn from, validation nodes to stop by; its test nodes play no part.
             out: run folder.
@@ -132,29 +126,28 @@ class SupervisedGCN(Estimator):
         predicted: npt.NDArray[np.int64] = self.classes_[codes]
         return predicted
 
-    def make_encoder(self, in_dim: int) -> nn.Module:
+    def make_encoder(self, in_dim: int) -> Classifier:
         """The encoder with its head, which embeds like an encoder."""
         head = self.config.head
         return Classifier(
-            build_baseline_encoder(self.config.encoder, in_dim),
+            build_encoder(self.config.encoder, in_dim),
             len(self.classes_),
             dropout=head.dropout,
             propagate=head.propagate,
         )
 
-    def make_task(self, inputs: GraphInputs) -> ClassifierTask:
+    def make_task(self, inputs: WholeGraph) -> ClassifierTask:
         """Cross-entropy on the training nodes."""
-        classifier = self.make_encoder(inputs.graph.num_features)
-        assert isinstance(classifier, Classifier)
         return ClassifierTask(
-            encoder_inputs(inputs, self.config.encoder),
-            classifier,
+            inputs,
+            self.make_encoder(inputs.num_features),
             self._supervision,
             feature_dropout=self.config.head.feature_dropout,
+            row_normalise=self.config.encoder.row_normalise,
             l2=self.config.head.l2,
         )
 
-    def trained_encoder(self, task: ClassifierTask) -> nn.Module:
+    def trained_encoder(self, task: ClassifierTask) -> Classifier:
         """The weights that were best on validation."""
         return task.best
 

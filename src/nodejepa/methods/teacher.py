@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from abc import ABC
 from dataclasses import dataclass
-from typing import Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig, build_encoder, matched_training
-from nodejepa.methods.estimator import Estimator
+from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.ema import ema_update, frozen_copy
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.training.schedules import linear
 from nodejepa.training.task import Moment, Task, TrainingConfig
@@ -50,6 +50,7 @@ class SIGRegConfig:
             slices=self.sigreg_slices,
             max_nodes=self.sigreg_nodes,
             times_n=self.sigreg_times_n,
+            group=moment.group,
         )
 
 
@@ -72,16 +73,15 @@ class TeacherConfig(Protocol):
 class TeacherTask(Task, ABC):
     """Context encoder f_theta, and target encoder f_xi that no gradient reaches."""
 
-    def __init__(self, inputs: GraphInputs, config: TeacherConfig) -> None:
+    def __init__(self, inputs: WholeGraph, config: TeacherConfig) -> None:
         super().__init__()
-        self.inputs = inputs
         self.ema, self.keep = config.ema, config.keep
-        self.encoder = build_encoder(config.encoder, inputs.graph.num_features)
+        self.encoder = build_encoder(config.encoder, inputs.num_features)
         self.target_encoder = frozen_copy(self.encoder)
 
     @property
-    def kept_encoder(self) -> nn.Module:
-        """The encoder whose embeddings are kept."""
+    def kept_encoder(self) -> Any:
+        """The target or the context encoder, as ``keep`` says."""
         return self.target_encoder if self.keep == "target" else self.encoder
 
     def train(self, mode: bool = True) -> Self:
@@ -94,22 +94,9 @@ class TeacherTask(Task, ABC):
         """Move the target encoder (the last line of both algorithms)."""
         ema_update(self.target_encoder, self.encoder, linear(progress, self.ema.start, self.ema.end))
 
-    def embed(self) -> Tensor:
-        """Embeddings of the whole graph, nothing hidden."""
-        z: Tensor = self.kept_encoder(self.inputs)
-        return z
 
-
-class TeacherEstimator(Estimator, ABC):
+class TeacherEstimator(TrainedEstimator, ABC):
     """A method whose task is a :class:`TeacherTask`."""
-
-    def make_encoder(self, in_dim: int) -> nn.Module:
-        """The paper's GCN, or what the settings say."""
-        return build_encoder(self.config.encoder, in_dim)
-
-    def trained_encoder(self, task: TeacherTask) -> nn.Module:
-        """The target or the context encoder, as ``keep`` says."""
-        return task.kept_encoder
 
     @classmethod
     def paper_training(cls, preset: str, dataset: str | None) -> TrainingConfig:

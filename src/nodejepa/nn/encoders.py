@@ -5,15 +5,13 @@ from __future__ import annotations
 import difflib
 from typing import Literal, Unpack, get_args
 
-from torch import nn
-
 from nodejepa.errors import ConfigError
 from nodejepa.nn.gat import GAT
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.gin import GIN
 from nodejepa.nn.mlp import MLP
 from nodejepa.nn.sage import GraphSAGE
-from nodejepa.nn.stack import StackSettings
+from nodejepa.nn.stack import Encoder, StackSettings
 
 EncoderKind = Literal["gcn", "sage", "gin", "gat", "mlp"]
 
@@ -25,7 +23,7 @@ def make_encoder(
     heads: int = 4,
     attention_dropout: float = 0.0,
     **settings: Unpack[StackSettings],
-) -> nn.Module:
+) -> Encoder:
     """A fresh encoder.
 
     Args:

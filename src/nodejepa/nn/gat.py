@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Unpack
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -13,7 +11,8 @@ from nodejepa.errors import ConfigError
 from nodejepa.nn.attention import AttentionEdges, attend, attention_edges, edge_attention
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import Encoder, StackSettings, operator_to, rows_of
+from nodejepa.nn.restrict import Rows
+from nodejepa.nn.stack import Encoder, StackSettings, operator_to, pick_rows
 
 
 class GraphAttention(nn.Module):
@@ -36,10 +35,10 @@ class GraphAttention(nn.Module):
         self.source = nn.Parameter(nn.init.xavier_uniform_(torch.empty(heads, width)))
         self.bias = nn.Parameter(torch.zeros(width if average else heads * width))
 
-    def forward(self, z: Tensor, edges: AttentionEdges, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
+    def forward(self, z: Tensor, edges: AttentionEdges, rows: Rows = None) -> Tensor:
         """``[targets, out]`` from ``z`` ``[N, heads * width]``; ``rows`` (bool ``[N]``) are the targets."""
         source = z @ _block_diagonal(self.source)
-        target = rows_of(z @ _block_diagonal(self.target), rows)
+        target = pick_rows(z @ _block_diagonal(self.target), rows)
         attention = edge_attention(source.T.contiguous(), target.T.contiguous(), edges)
         attention = nn.functional.dropout(attention, self.dropout, self.training)
         h = attend(attention, z, edges)
@@ -99,24 +98,21 @@ class GAT(Encoder):
         self.weights = nn.ParameterList(nn.init.xavier_uniform_(weight) for weight in weights[1:])
 
     def first_layer(
-        self,
-        inputs: GraphInputs,
-        hidden: Tensor | None,
-        token: Tensor | None,
-        rows: npt.NDArray[np.bool_] | None,
+        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
     ) -> Tensor:
         """Attention on the features, transformed first: sparse ones stay sparse."""
         return self._attend(0, inputs, self.first(inputs, hidden, token), rows)
 
-    def later_layer(
-        self, layer: int, inputs: GraphInputs, h: Tensor, rows: npt.NDArray[np.bool_] | None
-    ) -> Tensor:
+    def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
         """Attention on embeddings."""
-        return self._attend(layer, inputs, h @ self.weights[layer - 1], rows)
+        return self._attend(layer, inputs, h, rows)
 
-    def _attend(
-        self, layer: int, inputs: GraphInputs, z: Tensor, rows: npt.NDArray[np.bool_] | None
-    ) -> Tensor:
+    def shared(self, layer: int, h: Tensor) -> Tensor:
+        """``H W``: a row attends to others' transformed embeddings."""
+        out: Tensor = h @ self.weights[layer - 1]
+        return out
+
+    def _attend(self, layer: int, inputs: GraphInputs, z: Tensor, rows: Rows) -> Tensor:
         # the pattern of S is what is needed: in-neighbours and the node itself
         edges = attention_edges(operator_to(inputs.propagation, rows))
         out: Tensor = self.attentions[layer](z, edges, rows)

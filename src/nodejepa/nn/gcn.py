@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Unpack
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import Encoder, StackSettings, operator_to, rows_of
+from nodejepa.nn.restrict import Rows
+from nodejepa.nn.stack import Encoder, StackSettings, operator_to, pick_rows
 
 
 class GCN(Encoder):
@@ -36,19 +35,13 @@ class GCN(Encoder):
         self.biases = nn.ParameterList(torch.zeros(width) for width in self.widths[1:])
 
     def first_layer(
-        self,
-        inputs: GraphInputs,
-        hidden: Tensor | None,
-        token: Tensor | None,
-        rows: npt.NDArray[np.bool_] | None,
+        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
     ) -> Tensor:
         r"""``S \tilde X W + b``."""
-        out: Tensor = rows_of(self.first.propagated(inputs, hidden, token), rows) + self.biases[0]
+        out: Tensor = pick_rows(self.first.propagated(inputs, hidden, token), rows) + self.biases[0]
         return out
 
-    def later_layer(
-        self, layer: int, inputs: GraphInputs, h: Tensor, rows: npt.NDArray[np.bool_] | None
-    ) -> Tensor:
+    def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
         """``S H W + b``."""
         gathered = operator_to(inputs.propagation, rows)(h)
         return torch.addmm(self.biases[layer], gathered, self.weights[layer - 1])

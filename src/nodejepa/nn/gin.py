@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Unpack
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import Encoder, StackSettings, make_activation, make_norm, operator_to, rows_of
+from nodejepa.nn.restrict import Rows
+from nodejepa.nn.stack import Encoder, StackSettings, make_activation, make_norm, operator_to, pick_rows
 
 
 class GIN(Encoder):
@@ -46,11 +45,7 @@ class GIN(Encoder):
         )
 
     def first_layer(
-        self,
-        inputs: GraphInputs,
-        hidden: Tensor | None,
-        token: Tensor | None,
-        rows: npt.NDArray[np.bool_] | None,
+        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
     ) -> Tensor:
         """The layer on features, W pulled through the sum."""
         total = operator_to(inputs.neighbour_sum, rows)
@@ -59,14 +54,12 @@ class GIN(Encoder):
             gathered = self.first.gathered(total, inputs, hidden, token)
         else:
             gathered = total(own)
-        return self._finish(0, (1 + self.eps[0]) * rows_of(own, rows) + gathered)
+        return self._finish(0, (1 + self.eps[0]) * pick_rows(own, rows) + gathered)
 
-    def later_layer(
-        self, layer: int, inputs: GraphInputs, h: Tensor, rows: npt.NDArray[np.bool_] | None
-    ) -> Tensor:
+    def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
         """The layer on embeddings."""
         total = operator_to(inputs.neighbour_sum, rows)(h)
-        summed = torch.addcmul(total, 1 + self.eps[layer], rows_of(h, rows))
+        summed = torch.addcmul(total, 1 + self.eps[layer], pick_rows(h, rows))
         return self._finish(layer, summed @ self.weights[layer - 1])
 
     def _finish(self, layer: int, mapped: Tensor) -> Tensor:

@@ -38,6 +38,10 @@ class HopEncoder(nn.Module):
             found.append(inputs.propagation(found[-1]))
         return found
 
+    def embed(self, inputs: GraphInputs) -> Tensor:
+        """Embeddings ``[N, blocks * L]``."""
+        return self.forward(inputs)
+
     def forward(self, inputs: GraphInputs, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
         """Embeddings ``[N, blocks * L]``, or only those of ``rows`` (bool ``[N]``), in order."""
         hop = inputs.transform_features(self.weight) - self.shift

@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Unpack
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import Encoder, StackSettings, rows_of
+from nodejepa.nn.restrict import Rows
+from nodejepa.nn.stack import Encoder, StackSettings, pick_rows
 
 
 class MLP(Encoder):
@@ -32,14 +31,10 @@ class MLP(Encoder):
         self.biases = nn.ParameterList(torch.zeros(width) for width in self.widths[1:])
 
     def first_layer(
-        self,
-        inputs: GraphInputs,
-        hidden: Tensor | None,
-        token: Tensor | None,
-        rows: npt.NDArray[np.bool_] | None,
+        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
     ) -> Tensor:
         r"""``\tilde X W + b``."""
-        out: Tensor = rows_of(self.first(inputs, hidden, token), rows) + self.biases[0]
+        out: Tensor = pick_rows(self.first(inputs, hidden, token), rows) + self.biases[0]
         return out
 
     def later_layer(
@@ -47,7 +42,7 @@ class MLP(Encoder):
         layer: int,
         inputs: GraphInputs,  # noqa: ARG002 - all encoders are called alike
         h: Tensor,
-        rows: npt.NDArray[np.bool_] | None,
+        rows: Rows,
     ) -> Tensor:
         """``H W + b``."""
-        return torch.addmm(self.biases[layer], rows_of(h, rows), self.weights[layer - 1])
+        return torch.addmm(self.biases[layer], pick_rows(h, rows), self.weights[layer - 1])

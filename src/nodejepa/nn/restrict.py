@@ -11,10 +11,10 @@ from nodejepa.compiled import compiled
 from nodejepa.graph_checks import SparseMatrix, compact_csr
 from nodejepa.nn.sparse import SparseOperator
 
+Rows = npt.NDArray[np.bool_] | None  # bool [N]: which ones are asked for; none: all of them
 
-def restrict(
-    operator: SparseOperator, rows: npt.NDArray[np.bool_] | None, columns: npt.NDArray[np.bool_] | None
-) -> SparseOperator:
+
+def restrict(operator: SparseOperator, rows: Rows, columns: Rows) -> SparseOperator:
     """``M[rows][:, columns]`` with rows and columns renumbered; ``None`` keeps all of them.
 
     The transposed block, needed only by a backward pass, is cut from the transpose when first used.
@@ -33,25 +33,26 @@ def restrict(
 
 
 def diagonal_blocks(operator: SparseOperator, node_lists: list[npt.NDArray[np.int32]]) -> SparseOperator:
-    """The blocks ``M[nodes][:, nodes]`` of several ascending node lists along the diagonal of one matrix."""
-
-    def blocks(matrix: SparseMatrix) -> SparseMatrix:
-        nodes = np.concatenate(node_lists)
-        starts = np.concatenate([[0], np.cumsum([len(part) for part in node_lists])])
-        data, indices, indptr = _cut_blocks(matrix.indptr, matrix.indices, matrix.data, nodes, starts)
-        return compact_csr(data, indices, indptr, len(nodes))
-
+    """:func:`block_diagonal` of an operator."""
     return SparseOperator(
-        blocks(operator.matrix),
+        block_diagonal(operator.matrix, node_lists),
         symmetric=operator.symmetric,
-        transposed=None if operator.symmetric else lambda: blocks(operator.transposed_matrix),
+        transposed=None
+        if operator.symmetric
+        else lambda: block_diagonal(operator.transposed_matrix, node_lists),
         device=operator.device,
     )
 
 
-def _block(
-    matrix: SparseMatrix, rows: npt.NDArray[np.bool_] | None, columns: npt.NDArray[np.bool_] | None
-) -> SparseMatrix:
+def block_diagonal(matrix: SparseMatrix, node_lists: list[npt.NDArray[np.int32]]) -> SparseMatrix:
+    """The blocks ``M[nodes][:, nodes]`` of several ascending node lists along the diagonal of one matrix."""
+    nodes = np.concatenate(node_lists)
+    starts = np.concatenate([[0], np.cumsum([len(part) for part in node_lists])])
+    data, indices, indptr = _cut_blocks(matrix.indptr, matrix.indices, matrix.data, nodes, starts)
+    return compact_csr(data, indices, indptr, len(nodes))
+
+
+def _block(matrix: SparseMatrix, rows: Rows, columns: Rows) -> SparseMatrix:
     height, width = matrix.shape
     kept = np.arange(height, dtype=np.int32) if rows is None else np.flatnonzero(rows).astype(np.int32)
     if columns is None:

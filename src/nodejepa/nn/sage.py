@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Unpack
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import Encoder, StackSettings, operator_to, rows_of
+from nodejepa.nn.restrict import Rows
+from nodejepa.nn.stack import Encoder, StackSettings, operator_to, pick_rows
 
 
 class GraphSAGE(Encoder):
@@ -38,23 +37,17 @@ class GraphSAGE(Encoder):
         self.biases = nn.ParameterList(torch.zeros(width) for width in self.widths[1:])
 
     def first_layer(
-        self,
-        inputs: GraphInputs,
-        hidden: Tensor | None,
-        token: Tensor | None,
-        rows: npt.NDArray[np.bool_] | None,
+        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
     ) -> Tensor:
         r"""``\tilde X W_self + M \tilde X W_neigh + b``."""
-        own = rows_of(self.first_own(inputs, hidden, token), rows)
+        own = pick_rows(self.first_own(inputs, hidden, token), rows)
         mean = operator_to(inputs.neighbour_mean, rows)
         neighbours = self.first_neighbours.gathered(mean, inputs, hidden, token)
         total: Tensor = own + neighbours + self.biases[0]
         return total
 
-    def later_layer(
-        self, layer: int, inputs: GraphInputs, h: Tensor, rows: npt.NDArray[np.bool_] | None
-    ) -> Tensor:
+    def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
         """``H W_self + M H W_neigh + b``."""
         mean = operator_to(inputs.neighbour_mean, rows)(h)
-        own = torch.addmm(self.biases[layer], rows_of(h, rows), self.own[layer - 1])
+        own = torch.addmm(self.biases[layer], pick_rows(h, rows), self.own[layer - 1])
         return torch.addmm(own, mean, self.neighbours[layer - 1])

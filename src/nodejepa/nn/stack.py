@@ -6,14 +6,18 @@ from abc import ABC, abstractmethod
 from typing import TypedDict
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.restrict import restrict
+from nodejepa.nn.restrict import Rows, restrict
 from nodejepa.nn.sparse import SparseOperator
+
+BLOCK_ROWS = 2**16  # of :meth:`Encoder.embed`: 64 MiB at width 256
+# MKL sums a row of a product in one order, however many rows there are, if there are some and their width
+# fills its registers.
+_EXACT_WIDTHS, _EXACT_ROWS = 16, 64
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "prelu": nn.PReLU, "elu": nn.ELU, "gelu": nn.GELU}
 
@@ -97,26 +101,24 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def first_layer(
-        self,
-        inputs: GraphInputs,
-        hidden: Tensor | None,
-        token: Tensor | None,
-        rows: npt.NDArray[np.bool_] | None,
+        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
     ) -> Tensor:
         """Layer 0 on the graph's features, before norm and activation."""
 
     @abstractmethod
-    def later_layer(
-        self, layer: int, inputs: GraphInputs, h: Tensor, rows: npt.NDArray[np.bool_] | None
-    ) -> Tensor:
-        """Layer 1, 2, ... on the rows ``h`` ``[N, width]`` of the one before, before norm and activation."""
+    def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
+        """Layer 1, 2, ... on what :meth:`shared` made of the one before, before norm and activation."""
+
+    def shared(self, layer: int, h: Tensor) -> Tensor:  # noqa: ARG002 - most layers read h as it is
+        """What every row of a layer reads of ``h`` ``[N, width]``, the layer before."""
+        return h
 
     def forward(
         self,
         inputs: GraphInputs,
         hidden: Tensor | None = None,
         token: Tensor | None = None,
-        rows: npt.NDArray[np.bool_] | None = None,
+        rows: Rows = None,
     ) -> Tensor:
         """Embeddings ``[N, out_dim]``, or only those of ``rows`` (bool ``[N]``), in order.
 
@@ -129,16 +131,58 @@ class Encoder(nn.Module, ABC):
         h = self.activations[0](self.norms[0](h))
         for i in range(1, last + 1):
             h = nn.functional.dropout(h, self.dropout, self.training)
-            h = self.later_layer(i, inputs, h, rows if i == last else None)
+            h = self.later_layer(i, inputs, self.shared(i, h), rows if i == last else None)
             h = self.activations[i](self.norms[i](h))
         return h
 
+    @torch.no_grad()
+    def embed(
+        self,
+        inputs: GraphInputs,
+        rows: Rows = None,
+        *,
+        block_rows: int = BLOCK_ROWS,
+    ) -> Tensor:
+        """The bits of ``forward(inputs)``, or of its ``rows``, without gradients and in less memory.
 
-def rows_of(h: Tensor, rows: npt.NDArray[np.bool_] | None) -> Tensor:
+        Layers after the first are computed ``block_rows`` rows at a time, so that two layers and one block
+        are all that is held. All blocks are of one size, the last one overlaps the one before. Widths for
+        which a dense product's bits depend on its number of rows are not cut, nor is a training network,
+        whose batch statistics and dropout are of all rows.
+        """
+        if self.training or any(width % _EXACT_WIDTHS for width in self.widths[1:]):
+            return pick_rows(self(inputs), rows)
+        inputs = inputs.row_normalised if self.row_normalise else inputs
+        h: Tensor = self.activations[0](self.norms[0](self.first_layer(inputs, None, None, None)))
+        for i in range(1, len(self.norms)):
+            asked = rows if i == len(self.norms) - 1 else None
+            h = self._in_blocks(i, inputs, self.shared(i, h), asked, max(block_rows, _EXACT_ROWS))
+        return pick_rows(h, rows) if len(self.norms) == 1 else h
+
+    def _in_blocks(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows, block_rows: int) -> Tensor:
+        def finished(part: Rows) -> Tensor:
+            out: Tensor = self.activations[layer](self.norms[layer](self.later_layer(layer, inputs, h, part)))
+            return out
+
+        places = np.arange(len(h)) if rows is None else np.flatnonzero(rows)
+        if len(places) < _EXACT_ROWS:
+            return pick_rows(finished(None), rows)
+        if len(places) <= block_rows:
+            return finished(rows)
+        out = h.new_empty(len(places), self.widths[layer + 1])
+        for start in range(0, len(places), block_rows):
+            first = min(start, len(places) - block_rows)
+            part = np.zeros(len(h), dtype=bool)
+            part[places[first : first + block_rows]] = True
+            out[first : first + block_rows] = finished(part)
+        return out
+
+
+def pick_rows(h: Tensor, rows: Rows) -> Tensor:
     """The rows asked for; all of them if none were named."""
     return h if rows is None else h[torch.from_numpy(rows).to(h.device)]
 
 
-def operator_to(operator: SparseOperator, rows: npt.NDArray[np.bool_] | None) -> SparseOperator:
+def operator_to(operator: SparseOperator, rows: Rows) -> SparseOperator:
     """The operator that computes only the rows asked for."""
     return operator if rows is None else restrict(operator, rows, None)

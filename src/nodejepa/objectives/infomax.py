@@ -6,8 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from nodejepa.training.group import ALONE, Group
 
-def infomax_loss(real: Tensor, corrupted: Tensor, weight: Tensor) -> Tensor:
+
+def infomax_loss(real: Tensor, corrupted: Tensor, weight: Tensor, group: Group = ALONE) -> Tensor:
     r"""Binary cross-entropy of a bilinear discriminator, embeddings ``[n, D]``, weight ``[D, D]``.
 
     .. math:: s = \sigma\Big(\tfrac1n \textstyle\sum_i h_i\Big), \quad
@@ -16,6 +18,6 @@ def infomax_loss(real: Tensor, corrupted: Tensor, weight: Tensor) -> Tensor:
 
     Scores are kept as logits, so that a discriminator that is sure of itself gives no infinity.
     """
-    summary = torch.sigmoid(real.mean(dim=0))
+    summary = torch.sigmoid(group.mean(real))
     direction = weight @ summary  # one vector: no [n, D] product with W
     return (softplus(-(real @ direction)).mean() + softplus(corrupted @ direction).mean()) / 2

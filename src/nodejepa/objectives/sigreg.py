@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nodejepa.training.group import ALONE, Group
+
 _LIMIT, _KNOTS = 3.0, 17
 _STEP = _LIMIT / (_KNOTS - 1)  # t_k = 3k/16, k = 0..16
 _CHUNK_ELEMENTS = 1 << 16  # 256 KiB a buffer: the recurrence below stays in the CPU's second-level cache
@@ -19,6 +21,7 @@ def sigreg(
     slices: int = 256,
     max_nodes: int | None = 4096,
     times_n: bool = False,
+    group: Group = ALONE,
 ) -> Tensor:
     r"""Sketched Gaussianity of embeddings ``[n, D]``.
 
@@ -31,7 +34,8 @@ def sigreg(
 
     with trapezoid weights :math:`w_k` of the integral over [-3, 3] (the integrand is even, so the knots
     of one half count twice). M is a uniformly random subset of ``m = min(n, max_nodes)`` nodes, redrawn
-    at every call; ``max_nodes=None`` takes all. ``times_n`` multiplies by m, as LeJEPA does.
+    at every call; ``max_nodes=None`` takes all. ``times_n`` multiplies by m, as LeJEPA does. In a ``group``
+    each process draws its own M, and sums and m are those of all.
     """
     nodes, width = z.shape
     if max_nodes is not None and nodes > max_nodes:
@@ -39,8 +43,8 @@ def sigreg(
         z = z[chosen.to(z.device)]
     directions = torch.randn(width, slices, generator=generator, dtype=z.dtype).to(z.device)
     directions = directions / directions.norm(dim=0, keepdim=True)
-    statistic: Tensor = _GaussianDistance.apply(z @ directions)  # type: ignore[no-untyped-call]
-    return statistic * z.shape[0] if times_n else statistic
+    statistic: Tensor = _GaussianDistance.apply(z @ directions, group)  # type: ignore[no-untyped-call]
+    return statistic * group.rows(z) if times_n else statistic
 
 
 def knots(dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor, Tensor]:
@@ -61,26 +65,27 @@ class _GaussianDistance(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, u: Tensor) -> Tensor:
+    def forward(ctx: Any, u: Tensor, group: Group) -> Tensor:
         t, phi, weight = (k.to(u) for k in knots(u.dtype))
         cos_sum, sin_sum = u.new_zeros(_KNOTS, u.shape[1]), u.new_zeros(_KNOTS, u.shape[1])
         for rows in torch.split(u, _chunk_rows(u)):
             for k, (cosine, sine) in enumerate(_harmonics(rows)):
                 cos_sum[k] += cosine.sum(dim=0)
                 sin_sum[k] += sine.sum(dim=0)
-        real = cos_sum / u.shape[0] - phi[:, None]
-        imaginary = sin_sum / u.shape[0]
+        size = group.rows(u)
+        real = group.sum(cos_sum) / size - phi[:, None]
+        imaginary = group.sum(sin_sum) / size
         scale = (weight * phi)[:, None] / u.shape[1]
         # d T / d u = sum_k  2 scale_k t_k (imaginary_k cos(t_k u) - real_k sin(t_k u)) / m
         ctx.save_for_backward(
             u,
-            2 * scale * t[:, None] * imaginary / u.shape[0],
-            -2 * scale * t[:, None] * real / u.shape[0],
+            2 * scale * t[:, None] * imaginary / size,
+            -2 * scale * t[:, None] * real / size,
         )
         return (scale * (real.square() + imaginary.square())).sum()
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         u, cos_factor, sin_factor = ctx.saved_tensors
         gradient = torch.zeros_like(u)
         size = _chunk_rows(u)
@@ -88,7 +93,7 @@ class _GaussianDistance(torch.autograd.Function):
             for k, (cosine, sine) in enumerate(_harmonics(rows)):
                 if k:  # t_0 = 0
                     out.addcmul_(cos_factor[k], cosine).addcmul_(sin_factor[k], sine)
-        return gradient.mul_(grads[0])
+        return gradient.mul_(grads[0]), None
 
 
 def _harmonics(x: Tensor) -> Any:

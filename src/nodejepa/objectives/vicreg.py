@@ -7,13 +7,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nodejepa.training.group import ALONE, Group
 
-def covariance_matrix(z: Tensor) -> Tensor:
-    r"""Sample covariance ``[D, D]`` of embeddings ``[n, D]``.
+
+def covariance_matrix(z: Tensor, group: Group = ALONE) -> Tensor:
+    r"""Sample covariance ``[D, D]`` of embeddings ``[n, D]``, those of all processes of the group.
 
     .. math:: C = \frac{1}{n-1} \sum_i (z_i - \bar z)(z_i - \bar z)^\top
     """
-    covariance: Tensor = _Covariance.apply(z)  # type: ignore[no-untyped-call]
+    covariance: Tensor = _Covariance.apply(z, group)  # type: ignore[no-untyped-call]
     return covariance
 
 
@@ -21,17 +23,17 @@ class _Covariance(torch.autograd.Function):
     """C is symmetric in its two factors, so its gradient is one product where autograd would take two."""
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor) -> Tensor:
-        centred = z - z.mean(dim=0)
+    def forward(ctx: Any, z: Tensor, group: Group) -> Tensor:
+        centred, freedom = z - group.mean(z), max(group.rows(z) - 1, 1)
         ctx.save_for_backward(centred)
-        return centred.T @ centred / max(z.shape[0] - 1, 1)
+        ctx.freedom = freedom
+        return group.sum(centred.T @ centred) / freedom
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (centred,) = ctx.saved_tensors
         # columns of `centred` sum to zero, and so do those of its product: centring adds nothing
-        gradient: Tensor = centred @ ((grads[0] + grads[0].T) / max(centred.shape[0] - 1, 1))
-        return gradient
+        return centred @ ((grads[0] + grads[0].T) / ctx.freedom), None
 
 
 def variance_loss(covariance: Tensor, eps: float = 1e-4) -> Tensor:

@@ -89,7 +89,7 @@ def apply_run(
         with output_owned(Path(out)), progress_bar("Writing embeddings"):
             refuse_losing(Path(out), force=force)  # again: the work took its time
             drop_manifest(Path(out))
-            write_embeddings(Path(out), loaded.graph, embeddings)
+            write_embeddings(Path(out), loaded.graph, embeddings, loaded.sides)
     return AppliedRun(embeddings, loaded, diagnose(embeddings), notes)
 
 

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import Advice, ConfigError, EvaluationError, Setting
 from nodejepa.files import write_json
-from nodejepa.graph import Graph
 from nodejepa.io import ReadingOptions, write_embeddings
 from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.estimator import Estimator, pick_device
@@ -28,8 +27,7 @@ from nodejepa.owngraph.scores import Scores, score_embeddings
 from nodejepa.owngraph.timing import Timings
 from nodejepa.progress import progress_bar
 from nodejepa.report import write_report
-from nodejepa.structure import descriptors, partition, recommended_parts
-from nodejepa.training.loop import Logging
+from nodejepa.training.journal import Logging
 
 _BYTES_PER_VALUE = 4
 
@@ -146,7 +144,7 @@ def embed_graph(
         places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * width)
         places.begin(force=force)
         with timings.phase("structure"):
-            prepare_structure(estimator, graph)
+            estimator.prepare(graph)
         if places.trained:
             schema.require_same(places.run)  # beside graph and settings, it is what makes two runs the same
         else:
@@ -169,7 +167,7 @@ def embed_graph(
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
             places.page.unlink(missing_ok=True)
             with progress_bar("Writing embeddings"):
-                write_embeddings(places.embeddings, graph, embeddings)
+                write_embeddings(places.embeddings, graph, embeddings, inspection.loaded.sides)
             if report:
                 with progress_bar("Writing the report"):
                     page = graph_report(
@@ -195,17 +193,6 @@ def embed_graph(
         )
         write_json(places.manifest, manifest)
     return EmbeddedGraph(embeddings, inspection, scores, manifest, places)
-
-
-def prepare_structure(estimator: Estimator, graph: Graph) -> None:
-    """Compute what the method needs of the graph's structure; training finds it in the cache."""
-    predictor = getattr(estimator.config, "predictor", None)
-    patches = getattr(estimator.config, "patches", None)
-    if patches is not None:
-        with progress_bar("Partitioning the graph"):
-            partition(graph, patches.count or recommended_parts(graph.num_nodes))
-    elif predictor is not None and getattr(predictor, "descriptors", None):
-        descriptors(graph, predictor.descriptors, predictor.spectral_dim)  # draws a bar of its own
 
 
 def _score(

@@ -80,7 +80,7 @@ class Inspection:
     def warnings(self) -> list[str]:
         """What a person should think about before going on."""
         graph, plan = self.summary, self.plan
-        said = []
+        said = list(self.loaded.report.warnings)
         if graph.nodes < 2:
             said.append("The graph has one node: there is nothing to learn from it.")
         elif graph.edges == 0:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from nodejepa.config import flatten
 from nodejepa.diagnostics import Diagnostics
+from nodejepa.io.read_report import first_names
 from nodejepa.methods import FLOORS, METHODS
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.inspect import Inspection
@@ -65,8 +66,8 @@ def graph_report(
     if scores is not None and loaded.labels is not None:
         sections += error_sections(loaded.labels, scores.predicted, loaded.class_names)
     sections.append(Facts("The graph", inspection.facts()))
-    if loaded.notes:
-        sections.append(Text(("While reading:", *loaded.notes)))
+    if loaded.report.notes:
+        sections.append(Text(("While reading:", *loaded.report.notes)))
     sections.append(_columns_table(inspection))
     sections += training_curves(estimator.history_)
     settings = {name: str(value) for name, value in flatten(estimator.config).items()}
@@ -101,7 +102,10 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
 def floor_words(scores: Scores, method: str) -> str:
     """One honest sentence: are the embeddings better than what costs nothing?"""
     ours = scores.rows[method].test_accuracy_mean
-    best = max(FLOORS, key=lambda name: scores.rows[name].test_accuracy_mean)
+    best = max(
+        (name for name in FLOORS if name in scores.rows),
+        key=lambda name: scores.rows[name].test_accuracy_mean,
+    )
     floor = scores.rows[best].test_accuracy_mean
     compared = f"{ours:.1f} % of the test nodes are right, the best floor ({best}) has {floor:.1f} %"
     if ours > floor:
@@ -111,25 +115,15 @@ def floor_words(scores: Scores, method: str) -> str:
 
 def _columns_table(inspection: Inspection) -> Section:
     schema, report = inspection.loaded.schema, inspection.loaded.report
-    rows = [
-        (text_cell(column.name), text_cell(column.kind), number_cell(float(column.width), decimals=0))
-        for column in schema.columns
-    ]
+    made = [(first_names(g.names, 20), f"{g.kind}, {g.treatment}", g.width) for g in schema.groups()]
     if schema.matrix_width:
-        rows.append(
-            (text_cell("(matrix)"), text_cell("as it is"), number_cell(schema.matrix_width, decimals=0))
-        )
+        made.append(("(matrix)", "as it is", schema.matrix_width))
     if schema.structural:
-        rows.append(
-            (
-                text_cell("(structure)"),
-                text_cell(", ".join(schema.described_by)),
-                number_cell(schema.structural, decimals=0),
-            )
-        )
-    rows += [
-        (text_cell(name), text_cell(f"left out: {why}"), number_cell(0.0, decimals=0))
-        for name, why in report.dropped_columns.items()
-    ]
-    columns = (text_column("column"), text_column("read as"), Column("features"))
+        made.append(("(structure)", ", ".join(schema.described_by), schema.structural))
+    dropped: dict[str, list[str]] = {}
+    for name, why in report.dropped_columns.items():
+        dropped.setdefault(why, []).append(name)
+    made += [(first_names(names, 20), f"left out: {why}", 0) for why, names in dropped.items()]
+    rows = [(text_cell(name), text_cell(how), number_cell(width, decimals=0)) for name, how, width in made]
+    columns = (text_column("columns"), text_column("read as"), Column("features"))
     return SortableTable(ReportTable("columns", "What the features are made of", columns, (tuple(rows),), ()))

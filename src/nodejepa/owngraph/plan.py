@@ -9,8 +9,8 @@ from nodejepa.config import flatten, override
 from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.graph import Graph
 from nodejepa.memory import Room, gigabytes
-from nodejepa.methods import make_estimator
-from nodejepa.methods.budget import Budget, Workload, estimate, measured_speed
+from nodejepa.methods import find_method, make_estimator
+from nodejepa.methods.budget import Budget, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import in_words
 
@@ -120,7 +120,7 @@ def make_plan(
     )
 
     def budget(method: str, config: Any) -> Budget:
-        return estimate(method, config, work, operations_per_second=speed)
+        return find_method(method).cost.budget(config, work, operations_per_second=speed)
 
     chosen = budget(estimator.name, estimator.config)
     plan = Plan(estimator.name, held + chosen.peak_bytes, chosen.seconds, limit, memory_limit is not None)
@@ -138,6 +138,8 @@ def make_plan(
 def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, Any]]:
     """Options, method and settings of everything smaller, the mildest change first."""
     found: list[tuple[tuple[Setting, ...], str, Any]] = []
+    if not find_method(estimator.name).by_gradient:
+        return found  # nothing is lighter
     epochs = estimator.config.training.epochs
     lighter = make_estimator(_LIGHTER_METHOD, overrides={"training.epochs": epochs})
     configs = {_LIGHTER_METHOD: lighter.config} | {estimator.name: estimator.config}

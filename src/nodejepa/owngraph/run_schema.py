@@ -14,7 +14,7 @@ from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions
 
 _FORMAT = "nodejepa run schema"
 _VERSION = 1
-_ASKED = ("source", "target", "weight", "id_column")
+_ASKED = ("source", "target", "weight", "bipartite", "id_column")
 FILE = "schema.json"
 
 
@@ -28,6 +28,7 @@ class RunSchema:
     source: str | None = None
     target: str | None = None
     weight: str | Literal[False] | None = None  # False: no weights, whatever columns there are
+    bipartite: bool | None = False  # runs from before it could be told took all ids for those of one kind
     id_column: str | None = None
 
     @classmethod
@@ -38,7 +39,7 @@ class RunSchema:
 
     def completed(self, reading: ReadingOptions, *, with_nodes: bool) -> ReadingOptions:
         """The options with the run's columns where they name none, and its direction of edges."""
-        names = _ASKED if with_nodes else _ASKED[:3]
+        names = _ASKED if with_nodes else _ASKED[:-1]
         told = {name: getattr(self, name) for name in names if getattr(reading, name) is None}
         return replace(reading, directed=self.directed, **told)
 
@@ -100,7 +101,10 @@ class RunSchema:
         """What the features are made of, for the manifest."""
         return {
             "width": self.features.width,
-            "columns": [{"name": c.name, "kind": c.kind, "width": c.width} for c in self.features.columns],
+            "columns": [
+                {"name": c.name, "kind": c.kind, "width": c.width, "treatment": c.treatment}
+                for c in self.features.columns
+            ],
             "matrix_width": self.features.matrix_width,
             "structural": self.features.structural,
             "described_by": list(self.features.described_by) if self.features.structural else [],

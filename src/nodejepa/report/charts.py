@@ -43,12 +43,10 @@ class DotPlot(Section):
                 "title": title,
                 "rows": [
                     {
-                        "label": dot.label,
+                        **vars(dot),
                         "value": short(dot.value, _WRITTEN_DIGITS),
                         "spread": short(dot.spread, _WRITTEN_DIGITS),
                         "points": [short(point) for point in dot.points],
-                        "colour": dot.colour,
-                        "emphasised": dot.emphasised,
                     }
                     for dot in dots
                 ],
@@ -84,12 +82,7 @@ class Curves(Section):
             {
                 "title": title,
                 "series": [
-                    {
-                        "name": line.name,
-                        "x": [short(x) for x in line.x],
-                        "y": [short(y) for y in line.y],
-                        "colour": line.colour,
-                    }
+                    {**vars(line), "x": [short(x) for x in line.x], "y": [short(y) for y in line.y]}
                     for line in lines
                 ],
             }

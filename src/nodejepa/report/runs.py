@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 
 from nodejepa.config import dotted
-from nodejepa.data import Dataset
+from nodejepa.data import Dataset, load_dataset
+from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import CheckpointError, EvaluationError
 from nodejepa.files import parse_json
 from nodejepa.methods import METHODS, load_method
 from nodejepa.progress import in_words
-from nodejepa.report.graphs import find_dataset
 from nodejepa.report.maps import embedding_map, error_sections, predict_test_nodes
 from nodejepa.report.sections import Chapter, Facts, Section, Text
-from nodejepa.report.training import NOT_A_LOSS, training_curves, verdict
+from nodejepa.report.training import training_curves, verdict
 from nodejepa.training.checkpoint import load_tensors
+from nodejepa.training.journal import NOT_A_LOSS
 from nodejepa.training.run import History, Run
 
 PROBE_SEED = 42  # of the split that colours errors
@@ -55,6 +56,29 @@ def run_chapter(folder: Path, *, dataset: str | None = None, data_root: Path | N
     seed = facts.get("seed")
     graph = f" on {data.name}" if data is not None else ""
     return Chapter(f"{facts.get('method')}{graph}, seed {seed}", tuple(sections), subtitle=str(folder))
+
+
+def find_dataset(
+    graph: Mapping[str, Any] | None, name: str | None = None, data_root: Path | None = None
+) -> Dataset | None:
+    """The dataset called ``name``; else the one at hand whose graph has the hash of ``graph``; else None.
+
+    Args:
+        graph: counts and hash, as in a run's config.json.
+        name: a name of the catalogue; then nothing is searched.
+        data_root: folder of the data files. Nothing is downloaded for a search.
+    """
+    if name is not None:
+        return load_dataset(name, data_root)
+    if not graph:
+        return None
+    counts = tuple(graph.get(what) for what in ("nodes", "edges", "features"))
+    for entry in CATALOGUE.values():
+        if (entry.nodes, entry.edges, entry.features) == counts and entry.is_present(data_root):
+            dataset = load_dataset(entry.name, data_root)
+            if dataset.graph.content_hash == graph.get("hash"):
+                return dataset
+    return None
 
 
 def _read(run: Run) -> tuple[dict[str, Any], History]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from nodejepa.diagnostics import Diagnostics
 from nodejepa.report.charts import Curves, Series
 from nodejepa.report.sections import Section, Text
+from nodejepa.training.journal import NOT_A_LOSS
 from nodejepa.training.run import History
 
 _MAX_EPOCHS_DRAWN = 1000
-NOT_A_LOSS = ("epoch", "lr", "seconds", "peak_memory_mb", "mean_std", "effective_rank", "gradient_norm")
 _PANELS = {
     "effective rank": "effective_rank",
     "mean standard deviation": "mean_std",

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from nodejepa.config import require
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.restrict import Rows
+from nodejepa.training.group import ALONE, Group
 from nodejepa.training.seeding import numpy_generator, torch_generator
 
 
@@ -44,12 +48,13 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class Moment:
-    """Where in a run a step stands; all of its randomness is a function of this."""
+    """Where in a run a step stands, which all of its randomness follows from, and who takes it together."""
 
     seed: int
     epoch: int
     step: int
     progress: float  # share of all steps already done, 0 .. 1
+    group: Group = ALONE
 
     def numpy(self, purpose: str) -> np.random.Generator:
         """NumPy randomness of this step for one purpose."""
@@ -61,25 +66,36 @@ class Moment:
 
 
 class Task(nn.Module, ABC):
-    """Network and loss of a method on one graph. Parameters that require gradients are optimised."""
+    """Network and loss of a method. Parameters that require gradients are optimised.
 
+    A task holds no graph: each step hands it one, the whole or a part. What it must know of every node it
+    keeps for the whole graph and reads through :meth:`GraphInputs.take`.
+    """
+
+    encoder: Any  # an Encoder, or what embeds like one
     steps_per_epoch: int = 1
     # none: no warning, few directions are what a classifier is after
     collapse_advice: str | None = "Lower training.lr or train for fewer epochs."
     watched: str = "loss"  # the figure of an epoch's record that early stopping wants to fall
 
     @abstractmethod
-    def losses(self, moment: Moment) -> dict[str, Tensor]:
-        """One step's loss terms; ``"loss"`` is the one to minimise."""
+    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
+        """One step's loss terms on ``inputs``; ``"loss"`` is the one to minimise."""
 
-    @abstractmethod
-    def embed(self) -> Tensor:
-        """Embeddings ``[N, D]`` of the training graph as they are now."""
+    @property
+    def kept_encoder(self) -> Any:
+        """The encoder whose embeddings are kept, where there are several."""
+        return self.encoder
+
+    def embed(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
+        """Embeddings ``[N, D]`` as they are now, nothing hidden; of some ``rows`` (bool ``[N]``) only."""
+        z: Tensor = self.kept_encoder.embed(inputs, rows)
+        return z
 
     def after_step(self, progress: float) -> None:
         """Called after every optimiser step, with the share of steps done (EMA updates)."""
 
-    def validate(self) -> dict[str, float]:
+    def validate(self, inputs: GraphInputs) -> dict[str, float]:  # noqa: ARG002 - only labels can tell
         """Figures of the weights at the end of an epoch, for its record; tasks without labels have none."""
         return {}
 

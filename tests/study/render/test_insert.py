@@ -60,6 +60,7 @@ def test_a_mistyped_page_is_found_before_anything_is_drawn(
     assert not (tmp_path / "tables").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "folder", sorted(path.parent for path in ROOT.glob("studies/*/tables")), ids=lambda path: path.name
 )

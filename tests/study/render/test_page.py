@@ -15,11 +15,13 @@ from nodejepa.methods import make_estimator
 from nodejepa.report import maps as maps_module
 from nodejepa.report import render, write_report
 from nodejepa.report.charts import ConfusionMatrix, Curves, DotPlot, EmbeddingMap
-from nodejepa.report.graphs import find_dataset
+from nodejepa.report.runs import find_dataset
 from nodejepa.report.sections import Chapter, Facts, Figures, SortableTable, Text
 from nodejepa.study.render.chapter import study_chapter
 from nodejepa.study.render.page import build_report
 from nodejepa.study.render.standing import comparison_words
+
+pytestmark = pytest.mark.slow
 
 
 def of_kind(chapter: Chapter, kind: type) -> list:
@@ -90,7 +92,7 @@ def test_a_run_of_an_unknown_graph_has_no_map_and_says_so(toy_graph, tmp_path):
     make_estimator("nodejepa", overrides=small).fit(toy_graph, out=tmp_path / "run")
     (chapter,) = build_report([tmp_path / "run"]).chapters
     assert not of_kind(chapter, EmbeddingMap)
-    assert "--dataset" in words_of(chapter)
+    assert "Name it, or the folder of its data" in words_of(chapter)
     assert "In epoch 10 the embeddings had effective rank" in words_of(chapter)
 
 

@@ -22,6 +22,8 @@ from nodejepa.study.render.figures.style import house_style
 from nodejepa.study.render.looks import look
 from nodejepa.study.render.names import FLOORS, SELF_SUPERVISED
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune")
 FIGURES = {
     "main": {

@@ -49,7 +49,7 @@ def test_mean_and_spread_of_heads():
 def test_a_run_trained_with_labels_is_not_probed_on_other_splits(dataset, tmp_path):
     split = dataset.split("5-5", seed=0)
     SupervisedGCN(**SMALL).fit(dataset.graph, labels=dataset.labels, split=split, out=tmp_path)
-    with pytest.raises(EvaluationError, match=r"test labels of other splits.*--method supervised-gcn"):
+    with pytest.raises(EvaluationError, match=r'test labels of other splits.*method="supervised-gcn"'):
         score_run(dataset, tmp_path, [1], split="5-5")
 
 

@@ -9,7 +9,14 @@ from typing import NoReturn, TypeAlias, TypeGuard, TypeVar
 
 from nodejepa.errors import DataError
 from nodejepa.report.summary import Summary, summarise
-from nodejepa.study.render.names import FLOORS, dataset_name, in_dataset_order, in_method_order, method_name
+from nodejepa.study.render.names import (
+    FLOORS,
+    STANDING_FLOORS,
+    dataset_name,
+    in_dataset_order,
+    in_method_order,
+    method_name,
+)
 from nodejepa.study.run.records import Record as Record
 
 Values: TypeAlias = dict[int, float]  # by seed
@@ -71,9 +78,9 @@ def datasets_of(records: Iterable[Record]) -> list[str]:
 
 
 def methods_of(records: Iterable[Record], *, floors: bool = True) -> list[str]:
-    """Methods of a study; the floors stand in every accuracy table, measured or not."""
+    """Methods of a study; three floors stand in every accuracy table, measured or not."""
     named = [str(record["method"]) for record in records]
-    return in_method_order([*named, *FLOORS] if floors else named)
+    return in_method_order([*named, *STANDING_FLOORS] if floors else named)
 
 
 def best_floor(scores: dict[tuple[str, str], Summary], dataset: str) -> float | None:

@@ -13,7 +13,7 @@ from nodejepa.locks import lock_file
 from nodejepa.methods import Estimator, find_method, make_estimator
 from nodejepa.study.run.cell import Cell
 from nodejepa.study.run.identity import config_hash
-from nodejepa.training.loop import Logging
+from nodejepa.training.journal import Logging
 from nodejepa.training.run import Run
 
 

@@ -7,23 +7,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from nodejepa.config import flatten
 from nodejepa.data.catalogue import CATALOGUE
+from nodejepa.methods import METHODS
+from nodejepa.methods.budget import Workload
+from nodejepa.methods.migrations import config_of_today
 from nodejepa.study.run.cell import Cell
 from nodejepa.study.run.encoder_store import encoder_folder
 from nodejepa.study.run.measure import TIMED_EPOCHS, TIMED_SECONDS
 from nodejepa.training.run import Run
 
-# Seconds of an epoch per million units of work (see _work), one thread: the order of magnitude seen when the
-# paper presets were first run. Only used where no record of the method exists yet.
-_PACE = {
-    "nodejepa": 0.2,
-    "patchjepa": 0.04,
-    "dgi": 0.3,
-    "graphmae": 0.15,
-    "bgrl": 0.4,
-    "cca-ssg": 0.2,
-    "supervised-gcn": 0.1,
-}
+_NOMINAL_SPEED = 2e10  # operations a second of one thread; records correct it
+_WORDS_PER_NODE = 60  # of features that the catalogue does not call dense
 _START_SECONDS = 4.0  # start of a process, loading a graph
 _PROBE_SECONDS = 6.0  # both probes
 _PATIENCES = 10  # a run that may stop early is taken to last so many times its patience
@@ -37,7 +32,7 @@ class Forecast:
     def __init__(self, records: Iterable[Mapping[str, Any]], runs: Path) -> None:
         known = [record for record in records if record["dataset"] in CATALOGUE]
         trained = [record for record in known if record.get("epoch_seconds")]
-        self._pace = _PACE | _medians((r["method"], _pace(r)) for r in trained)
+        self._pace = _medians((r["method"], _pace(r)) for r in trained)
         self._pace_of_variant = _medians((_variant(r["method"], r.get("variant")), _pace(r)) for r in trained)
         self._finetuning = _medians(
             (r["dataset"], r["finetune_seconds"]) for r in known if r.get("finetune_seconds")
@@ -46,8 +41,8 @@ class Forecast:
 
     def seconds(self, cell: Cell) -> float:
         """An encoder that is already there costs nothing."""
-        usual = self._pace.get(cell.method, 0.2)
-        work = _work(cell.dataset, cell.config)
+        usual = self._pace.get(cell.method, 1.0)
+        work = _epoch_seconds(cell.method, cell.dataset, cell.config)
         epoch = self._pace_of_variant.get(_variant(cell.method, cell.variant), usual) * work
         if cell.kind == "efficiency":
             again = TIMED_SECONDS if TIMED_EPOCHS * epoch < TIMED_SECONDS else 0.0
@@ -58,7 +53,8 @@ class Forecast:
         return seconds + (self._finetune_seconds(cell.dataset) if cell.kind == "finetune" else 0.0)
 
     def _finetune_seconds(self, dataset: str) -> float:
-        guess = _FINETUNE_EPOCHS * self._pace["supervised-gcn"] * _work(dataset, {})
+        pace = self._pace.get("supervised-gcn", 1.0)
+        guess = _FINETUNE_EPOCHS * pace * _epoch_seconds("supervised-gcn", dataset, {})
         return self._finetuning.get(dataset, guess)
 
 
@@ -76,16 +72,24 @@ class Remaining:
         return sum(self._left.values()) * correction / self._jobs
 
 
-def _work(dataset: str, config: Mapping[str, Any]) -> float:
-    """Millions of units: a dense row counts 256, an edge 4, a pair of nodes under attention 0.08."""
-    entry = CATALOGUE[dataset]
-    pairs = entry.nodes**2 if config.get("predictor", {}).get("kind") == "attention" else 0
-    return (256 * entry.nodes + 4 * entry.edges + 0.08 * pairs) / 1e6
+def _epoch_seconds(method: str, dataset: str, config: Mapping[str, Any]) -> float:
+    """What the method's cost model says of one epoch (of all of it, where it is solved in closed form)."""
+    entry, known = CATALOGUE[dataset], METHODS.get(method)
+    if known is None or not known.trained:
+        return 0.0
+    dense = entry.nodes * entry.features
+    filled = min(dense, _WORDS_PER_NODE * entry.nodes)
+    sizes = Workload(entry.nodes, entry.edges, entry.features, filled, dense == filled)
+    settings = config_of_today(method, known.method.config_class, config)
+    budget = known.cost.budget(settings, sizes, operations_per_second=_NOMINAL_SPEED)
+    return budget.seconds / max(int(flatten(settings).get("training.epochs", 1)), 1)
 
 
 def _pace(record: Mapping[str, Any]) -> float:
+    """How much slower an epoch was than the cost model thought."""
+    expected = _epoch_seconds(record["method"], record["dataset"], record.get("config", {}))
     seconds: float = record["epoch_seconds"]
-    return seconds / _work(record["dataset"], record.get("config", {}))
+    return seconds / expected if expected > 0 else 1.0
 
 
 def _variant(method: str, variant: str | None) -> str:

@@ -76,6 +76,9 @@ def _probe(embeddings: Features, dataset: Dataset, split: Split) -> Record:
     return {
         "test_accuracy": fair.test_accuracy,
         "val_accuracy": fair.val_accuracy,
+        "balanced_accuracy": fair.balanced_accuracy,
+        "macro_f1": fair.macro_f1,
+        "roc_auc": fair.roc_auc,
         "test_accuracy_paper_probe": paper.test_accuracy,
         "val_accuracy_paper_probe": paper.val_accuracy,
         "probe": {"scaling": fair.scaling, "C": fair.C, "converged": fair.converged},

@@ -11,12 +11,7 @@ from matplotlib.figure import Figure
 from nodejepa.study.render.figures.panels import explain, is_first_of_row, method_handles, panel_grid
 from nodejepa.study.render.figures.style import look
 from nodejepa.study.render.names import FLOORS, dataset_name, method_name
-from nodejepa.study.render.selection import (
-    Record,
-    datasets_of,
-    methods_of,
-    summaries,
-)
+from nodejepa.study.render.selection import Record, datasets_of, methods_of, summaries
 from nodejepa.study.render.tables.fewshot import fewshot_values
 
 

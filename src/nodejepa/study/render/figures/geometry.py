@@ -8,13 +8,7 @@ from matplotlib.figure import Figure
 
 from nodejepa.study.render.figures.panels import bar_panels
 from nodejepa.study.render.paper import paper_geometry
-from nodejepa.study.render.selection import (
-    Record,
-    by_method_and_dataset,
-    datasets_of,
-    methods_of,
-    scores_by,
-)
+from nodejepa.study.render.selection import Record, by_method_and_dataset, datasets_of, methods_of, scores_by
 
 
 def effective_rank_figure(records: Sequence[Record]) -> Figure | None:

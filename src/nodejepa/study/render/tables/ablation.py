@@ -9,13 +9,8 @@ from nodejepa.report.table import (
     ReportTable,
     Row,
     TableCell,
-    difference_cell,
-    mean_cell,
-    mean_column,
     number_cell,
     p_cell,
-    score_cell,
-    score_column,
     text_cell,
     text_column,
 )
@@ -26,11 +21,13 @@ from nodejepa.study.render.selection import (
     Values,
     by_method_and_dataset,
     datasets_of,
+    methods_of,
     summaries,
     unfinished_notes,
     values_by,
 )
 from nodejepa.study.render.statistics import compare, holm
+from nodejepa.study.render.tables.columns import beside_paper, beside_paper_cells
 from nodejepa.study.render.tables.marks import best_of, floor_mark, floors_to_beat
 from nodejepa.study.render.tables.wording import DAGGER_NOTE, FAIR_PROBE, FLOORS_NOTE, MOST_SEEDS, SEEDS
 
@@ -66,13 +63,7 @@ def ablation_table(records: Sequence[Record]) -> ReportTable:
     datasets = datasets_of(records)
     columns: list[Column] = [text_column("Variant")]
     for name in map(dataset_name, datasets):
-        columns += [
-            mean_column(f"{name}: paper"),
-            score_column(f"{name}: ours"),
-            Column(f"{name}: diff."),
-            Column(f"{name}: ours - A"),
-            Column(f"{name}: Holm p"),
-        ]
+        columns += [*beside_paper(name), Column(f"{name}: ours - A"), Column(f"{name}: Holm p")]
     changes = _against_full(values, datasets, variants_of(records))
     scores = summaries({**values, **floors})
     best = {d: best_of(score for (_, at), score in scores.items() if at == d) for d in datasets}
@@ -83,13 +74,8 @@ def ablation_table(records: Sequence[Record]) -> ReportTable:
             ours, printed = scores.get((key, dataset)), paper_ablation(key, dataset)
             mark = floor_mark(values.get((key, dataset)), floors_to_beat(floors, key, dataset))
             change, p = (None, None) if is_floor else changes.get((key, dataset), (None, None))
-            cells += [
-                mean_cell(printed),
-                score_cell(ours, best=best[dataset], mark=mark),
-                difference_cell(ours, printed),
-                number_cell(change, signed=True),
-                p_cell(p),
-            ]
+            cells += beside_paper_cells(ours, printed, best=best[dataset], mark=mark)
+            cells += [number_cell(change, signed=True), p_cell(p)]
         return tuple(cells)
 
     return ReportTable(
@@ -98,7 +84,7 @@ def ablation_table(records: Sequence[Record]) -> ReportTable:
         tuple(columns),
         (
             tuple(row(variant_label(letter), letter, False) for letter in variants_of(records)),
-            tuple(row(method_name(name), name, True) for name in FLOORS),
+            tuple(row(method_name(name), name, True) for name in methods_of(records) if name in FLOORS),
         ),
         (
             f"Paper: {paper_source('ablation')}, 3 seeds, under its own probe.",

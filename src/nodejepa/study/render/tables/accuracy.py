@@ -10,7 +10,6 @@ from nodejepa.report.table import (
     ReportTable,
     Row,
     difference_cell,
-    mean_cell,
     mean_column,
     score_cell,
     score_column,
@@ -29,6 +28,7 @@ from nodejepa.study.render.selection import (
     unfinished_notes,
     values_by,
 )
+from nodejepa.study.render.tables.columns import NAMES, beside_paper_cells, name_cells
 from nodejepa.study.render.tables.marks import best_of, floor_mark, floors_to_beat
 from nodejepa.study.render.tables.wording import (
     BOLD,
@@ -101,19 +101,15 @@ def paper_comparison_table(records: Sequence[Record]) -> ReportTable:
             )
             rows.append(
                 (
-                    text_cell(dataset_name(dataset)),
-                    text_cell(method_name(method)),
-                    mean_cell(printed),
-                    score_cell(ours, best=best, mark=mark),
-                    difference_cell(ours, printed),
+                    *name_cells(dataset, method),
+                    *beside_paper_cells(ours, printed, best=best, mark=mark),
                     score_cell(ours_fair, best=best_fair, mark=mark_fair),
                     difference_cell(ours_fair, printed),
                 )
             )
         groups.append(tuple(rows))
-    columns: tuple[Column, ...] = (
-        text_column("Dataset"),
-        text_column("Method"),
+    columns = (
+        *NAMES,
         mean_column("Paper"),
         score_column("Ours, paper probe"),
         Column("Difference"),

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    Row,
-    number_cell,
-    score_cell,
-    score_column,
-    text_cell,
-    text_column,
-)
-from nodejepa.study.render.names import FLOORS, dataset_name, method_name
+from nodejepa.report.table import Column, ReportTable, Row, number_cell, score_cell, score_column
+from nodejepa.study.render.names import FLOORS
 from nodejepa.study.render.paper import paper, paper_source, paper_total_seconds
 from nodejepa.study.render.selection import (
     Record,
@@ -24,6 +15,7 @@ from nodejepa.study.render.selection import (
     scores_by,
     unfinished_notes,
 )
+from nodejepa.study.render.tables.columns import NAMES, name_cells
 from nodejepa.study.render.tables.wording import SEEDS
 
 _NO_CURRICULUM = "NodeJEPA is timed at the final mask ratio and hops of its curriculum."
@@ -42,8 +34,7 @@ def efficiency_table(records: Sequence[Record]) -> ReportTable:
             epochs = found["epochs"].get(place)
             rows.append(
                 (
-                    text_cell(dataset_name(dataset)),
-                    text_cell(method_name(method)),
+                    *name_cells(dataset, method),
                     number_cell(printed, decimals=1),
                     score_cell(total, decimals=1),
                     number_cell(None if total is None or printed is None else total.mean / printed),
@@ -60,8 +51,7 @@ def efficiency_table(records: Sequence[Record]) -> ReportTable:
         "efficiency",
         "Time and memory of training (no probe)",
         (
-            text_column("Dataset"),
-            text_column("Method"),
+            *NAMES,
             Column("Paper: total (s)"),
             score_column("Ours: total (s)"),
             Column("Ours / paper"),

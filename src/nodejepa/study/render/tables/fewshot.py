@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    Row,
-    TableCell,
-    difference_cell,
-    mean_cell,
-    mean_column,
-    score_cell,
-    score_column,
-    text_cell,
-    text_column,
-)
-from nodejepa.study.render.names import dataset_name, method_name
+from nodejepa.report.table import ReportTable, Row
 from nodejepa.study.render.paper import paper_fewshot, paper_source
 from nodejepa.study.render.selection import (
     Record,
@@ -28,6 +15,7 @@ from nodejepa.study.render.selection import (
     unfinished_notes,
     values_by,
 )
+from nodejepa.study.render.tables.columns import NAMES, beside_paper, beside_paper_cells, name_cells
 from nodejepa.study.render.tables.marks import best_of, floor_mark, floors_to_beat
 from nodejepa.study.render.tables.wording import DAGGER_NOTE, FAIR_PROBE, FLOORS_NOTE, MOST_SEEDS, SEEDS
 
@@ -44,14 +32,7 @@ def fewshot_table(records: Sequence[Record]) -> ReportTable:
     """For each graph and method: paper, ours and the difference at every number of labels."""
     values = fewshot_values(records)
     budgets = sorted({int(record["shots"]) for record in records if record.get("shots") is not None})
-    columns: list[Column] = [text_column("Dataset"), text_column("Method")]
-    for shots in budgets:
-        label = f"{shots} a class"
-        columns += [
-            mean_column(f"{label}: paper"),
-            score_column(f"{label}: ours"),
-            Column(f"{label}: diff."),
-        ]
+    columns = [*NAMES, *(column for shots in budgets for column in beside_paper(f"{shots} a class"))]
     groups = [
         tuple(_row(values, method, dataset, budgets) for method in methods_of(records))
         for dataset in datasets_of(records)
@@ -76,15 +57,11 @@ def fewshot_table(records: Sequence[Record]) -> ReportTable:
 
 
 def _row(values: dict[Place, Values], method: str, dataset: str, budgets: Sequence[int]) -> Row:
-    cells: list[TableCell] = [text_cell(dataset_name(dataset)), text_cell(method_name(method))]
+    cells = [*name_cells(dataset, method)]
     for shots in budgets:
         here = {(m, d): found for (m, d, k), found in values.items() if d == dataset and k == shots}
         scores = summaries(here)
         ours, printed = scores.get((method, dataset)), paper_fewshot(method, dataset, shots)
         mark = floor_mark(here.get((method, dataset)), floors_to_beat(here, method, dataset))
-        cells += [
-            mean_cell(printed),
-            score_cell(ours, best=best_of(scores.values()), mark=mark),
-            difference_cell(ours, printed),
-        ]
+        cells += beside_paper_cells(ours, printed, best=best_of(scores.values()), mark=mark)
     return tuple(cells)

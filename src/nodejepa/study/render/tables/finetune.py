@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    Row,
-    number_cell,
-    p_cell,
-    score_cell,
-    score_column,
-    text_cell,
-    text_column,
-)
-from nodejepa.study.render.names import dataset_name, method_name
+from nodejepa.report.table import Column, ReportTable, Row, number_cell, p_cell, score_cell, score_column
 from nodejepa.study.render.selection import (
     Record,
     by_method_and_dataset,
@@ -26,6 +15,7 @@ from nodejepa.study.render.selection import (
     values_by,
 )
 from nodejepa.study.render.statistics import compare, holm
+from nodejepa.study.render.tables.columns import NAMES, name_cells
 from nodejepa.study.render.tables.marks import best_of, floor_mark, floors_to_beat
 from nodejepa.study.render.tables.wording import DAGGER_NOTE, FAIR_PROBE, FLOORS_NOTE, MOST_SEEDS, SEEDS
 
@@ -54,8 +44,7 @@ def finetune_table(records: Sequence[Record]) -> ReportTable:
             ]
             rows.append(
                 (
-                    text_cell(dataset_name(dataset)),
-                    text_cell(method_name(method)),
+                    *name_cells(dataset, method),
                     *cells,
                     number_cell(None if worth is None else worth.difference, signed=True),
                     p_cell(None if worth is None else worth.p),
@@ -67,8 +56,7 @@ def finetune_table(records: Sequence[Record]) -> ReportTable:
         "finetune",
         "Fine-tuning: test accuracy (%)",
         (
-            text_column("Dataset"),
-            text_column("Method"),
+            *NAMES,
             score_column("Probe"),
             score_column("Fine-tuned"),
             score_column("From random weights"),

@@ -6,11 +6,8 @@ from collections.abc import Sequence
 
 from nodejepa.diagnostics import MAX_DIMENSIONS
 from nodejepa.report.table import (
-    Column,
     ReportTable,
     Row,
-    TableCell,
-    difference_cell,
     mean_cell,
     mean_column,
     score_cell,
@@ -28,6 +25,7 @@ from nodejepa.study.render.selection import (
     scores_by,
     unfinished_notes,
 )
+from nodejepa.study.render.tables.columns import NAMES, beside_paper, beside_paper_cells, name_cells
 from nodejepa.study.render.tables.marks import best_of
 from nodejepa.study.render.tables.wording import FLOORS_NOTE, MOST_SEEDS, SEEDS
 
@@ -47,20 +45,14 @@ def effective_rank_table(records: Sequence[Record]) -> ReportTable:
     """Methods down, graphs across: paper, ours, difference."""
     scores = scores_by(records, "effective_rank", by_method_and_dataset)
     datasets = datasets_of(records)
-    columns: list[Column] = [text_column("Method")]
-    for name in map(dataset_name, datasets):
-        columns += [mean_column(f"{name}: paper"), score_column(f"{name}: ours"), Column(f"{name}: diff.")]
+    columns = [text_column("Method"), *(c for name in datasets for c in beside_paper(dataset_name(name)))]
     rows: list[Row] = []
     for method in methods_of(records):
-        cells: list[TableCell] = [text_cell(method_name(method))]
+        cells = [text_cell(method_name(method))]
         for dataset in datasets:
             ours, printed = scores.get((method, dataset)), paper_geometry("effective_rank", method, dataset)
             best = best_of(score for (_, d), score in scores.items() if d == dataset)
-            cells += [
-                mean_cell(printed, decimals=1),
-                score_cell(ours, decimals=1, best=best),
-                difference_cell(ours, printed, decimals=1),
-            ]
+            cells += beside_paper_cells(ours, printed, best=best, decimals=1)
         rows.append(tuple(cells))
     return ReportTable(
         "collapse",
@@ -82,7 +74,7 @@ def effective_rank_table(records: Sequence[Record]) -> ReportTable:
 def geometry_table(records: Sequence[Record]) -> ReportTable:
     """Effective rank, mean standard deviation and both participation ratios."""
     found = {field: scores_by(records, field, by_method_and_dataset) for field, *_ in _FIELDS}
-    columns: list[Column] = [text_column("Dataset"), text_column("Method")]
+    columns = [*NAMES]
     for _, title, printed_field, _ in _FIELDS:
         columns += [mean_column(f"{title}: paper")] if printed_field else []
         columns.append(score_column(f"{title}: ours" if printed_field else title))
@@ -90,7 +82,7 @@ def geometry_table(records: Sequence[Record]) -> ReportTable:
     for dataset in datasets_of(records):
         rows: list[Row] = []
         for method in methods_of(records):
-            cells: list[TableCell] = [text_cell(dataset_name(dataset)), text_cell(method_name(method))]
+            cells = [*name_cells(dataset, method)]
             for field, _, printed_field, decimals in _FIELDS:
                 if printed_field:
                     cells.append(mean_cell(paper_geometry(printed_field, method, dataset), decimals=decimals))

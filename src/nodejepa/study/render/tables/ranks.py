@@ -37,13 +37,14 @@ def ranks_table(records: Sequence[Record]) -> ReportTable:
     """Rank among self-supervised methods; a second column lets the floors take part."""
     ours = rank_methods(records)
     ours_paper_probe = rank_methods(records, field="test_accuracy_paper_probe")
-    with_floors = rank_methods(records, (*SELF_SUPERVISED, *FLOORS))
+    floors = [method for method in methods_of(records) if method in FLOORS]
+    with_floors = rank_methods(records, (*SELF_SUPERVISED, *floors))
     printed = paper_ranks(ours.datasets, ours.average) if on_paper_splits(records) else {}
     rows: list[Row] = []
     for method in methods_of(records):
-        if method not in (*SELF_SUPERVISED, *FLOORS):
+        if method not in (*SELF_SUPERVISED, *floors):
             continue
-        ranking = with_floors if method in FLOORS else ours
+        ranking = with_floors if method in floors else ours
         seeds = [*ranking.seeds.values()] if method in ranking.average else []
         rows.append(
             (
@@ -54,7 +55,7 @@ def ranks_table(records: Sequence[Record]) -> ReportTable:
                 text_cell(_span(seeds)),
             )
         )
-    split = next((i for i, row in enumerate(rows) if row[0].text == method_name(FLOORS[0])), len(rows))
+    split = next((i for i, row in enumerate(rows) if row[0].text == method_name(floors[0])), len(rows))
     where = ", ".join(dataset_name(d) for d in ours.datasets) or "no graph yet"
     return ReportTable(
         "ranks",

@@ -1,0 +1,172 @@
+"""What training writes and shows: run folder, history, checkpoints, TensorBoard, progress bar."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nodejepa.config import require
+from nodejepa.errors import CheckpointError, TrainingError
+from nodejepa.progress import announce_duration, progress_bar
+from nodejepa.training.checkpoint import load_into
+from nodejepa.training.run import History, Run
+from nodejepa.training.task import Task, TrainingConfig
+
+NOT_A_LOSS = ("epoch", "lr", "seconds", "peak_memory_mb", "mean_std", "effective_rank", "gradient_norm")
+
+
+@dataclass(frozen=True)
+class Logging:
+    """What a run leaves behind besides its result; nothing here changes a bit of it."""
+
+    checkpoint_epochs: int = 50
+    checkpoint_minutes: float = 2.0
+    tensorboard: bool = False
+    description: str = "Pretraining"
+
+    def __post_init__(self) -> None:
+        require(self.checkpoint_epochs >= 1, "checkpoint_epochs", self.checkpoint_epochs, "at least 1")
+        require(self.checkpoint_minutes >= 0, "checkpoint_minutes", self.checkpoint_minutes, "0 or more")
+
+
+class Journal:
+    """The record of a run, on the screen and, if there is a folder, on disk.
+
+    Args:
+        task: what is trained; brought to where the run's checkpoint left it, if there is one.
+        optimiser: the same.
+        config: how long training may take.
+        run: the folder; none writes nothing.
+        logging: what is written, how often.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        optimiser: torch.optim.Optimizer,
+        config: TrainingConfig,
+        run: Run | None,
+        logging: Logging,
+    ) -> None:
+        self._task, self._optimiser, self._config = task, optimiser, config
+        self._run, self._logging = run, logging
+        self.history: History = []
+        if run is not None and run.checkpoint.exists():
+            self.history = self._restore(run)
+        self._resumed = len(self.history)
+        self._saved_at = self._began = time.perf_counter()
+        self._due = False  # a checkpoint; it is written once a further step has shown that its weights work
+        self._buffers: dict[str, Tensor] = {}
+        self._writer: Any = None
+        self._advance: Callable[..., None]
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """With the bar on the screen; tables are written at the end."""
+        if self._logging.tensorboard and self._run is not None:
+            self._writer = _tensorboard(self._run)
+        with progress_bar(self._logging.description, total=self._config.epochs) as self._advance:
+            self._advance(self._resumed)
+            self._began = time.perf_counter()
+            yield
+        if self._writer is not None:
+            self._writer.close()
+        if self._run is not None:
+            self._run.write_table(self.history)
+
+    def before_step(self) -> None:
+        """A forward pass moves the statistics of batch normalisation: a checkpoint wants those of before."""
+        if self._due:
+            self._buffers = {name: buffer.clone() for name, buffer in self._task.named_buffers()}
+
+    def gradients_are_finite(self) -> None:
+        """The weights of the last epoch work: if a checkpoint is due, it is written now."""
+        if self._due and self._run is not None:
+            self._save(self._run)
+            self._saved_at, self._due = time.perf_counter(), False
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Close an epoch: its time and memory are added, and it is written and shown."""
+        now = time.perf_counter()
+        record |= {"seconds": now - self._began, "peak_memory_mb": peak_memory_mb()}
+        self.history.append(record)
+        epoch, logging = record["epoch"], self._logging
+        if self._run is not None:
+            self._run.append(record)
+            late = now - self._saved_at > 60 * logging.checkpoint_minutes
+            self._due = self._due or late or epoch % logging.checkpoint_epochs == 0
+        if self._writer is not None:
+            for name, value in record.items():
+                self._writer.add_scalar(name, value, epoch)
+        if epoch == self._resumed + 2:  # the second epoch: the first one also compiled and warmed up
+            left = record["seconds"] * (self._config.epochs - epoch + 1)
+            announce_duration(logging.description, left, may_end_early=self._config.patience is not None)
+        self._advance(1, note=self._note(record))
+        self._began = time.perf_counter()
+
+    def _note(self, record: dict[str, Any]) -> str:
+        """Loss and last known rank first: the line may be cut at the right."""
+        ranks = (r["effective_rank"] for r in reversed(self.history) if "effective_rank" in r)
+        shown = {"loss": record["loss"], "rank": next(ranks, None)}
+        shown |= {name: value for name, value in record.items() if name not in (*NOT_A_LOSS, "loss")}
+        return " ".join(f"{name} {value:.3g}" for name, value in shown.items() if value is not None)
+
+    def _save(self, run: Run) -> None:
+        state = self._task.state_dict()
+        # not those kept out of the state dict
+        state |= {name: tensor for name, tensor in self._buffers.items() if name in state}
+        tensors = {f"task.{name}": tensor for name, tensor in state.items()}
+        for i, state in self._optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser.{i}.{name}": torch.as_tensor(value) for name, value in state.items()}
+        run.save_checkpoint(tensors, self.history)
+
+    def _restore(self, run: Run) -> History:
+        tensors, history = run.load_checkpoint()
+        prefix = "task."
+        weights = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+        load_into(self._task, weights, str(run.checkpoint))
+        state: dict[int, dict[str, Tensor]] = {}
+        shapes = [p.shape for group in self._optimiser.param_groups for p in group["params"]]
+        for name, tensor in tensors.items():
+            if name.startswith("optimiser."):
+                number, _, key = name.removeprefix("optimiser.").partition(".")
+                place = int(number) if number.isdecimal() and len(number) < 9 else len(shapes)
+                if place >= len(shapes) or tensor.shape not in (torch.Size([]), shapes[place]):
+                    raise CheckpointError(
+                        f"the state of the optimiser is another one's: {name} {tuple(tensor.shape)}",
+                        where=str(run.checkpoint),
+                        fix="Delete it and train again, or restore it from a copy.",
+                    )
+                state.setdefault(place, {})[key] = tensor
+        groups = self._optimiser.state_dict()["param_groups"]
+        self._optimiser.load_state_dict({"state": state, "param_groups": groups})
+        return history
+
+
+def _tensorboard(run: Run) -> Any:
+    try:
+        from torch.utils.tensorboard.writer import SummaryWriter
+    except ImportError:
+        raise TrainingError(
+            "TensorBoard is not installed", fix="pip install 'nodejepa[tensorboard]'."
+        ) from None
+    return SummaryWriter(str(run.folder / "tensorboard"))
+
+
+def peak_memory_mb() -> float:
+    """Highest resident memory of this process so far."""
+    try:  # Linux: getrusage would also count the process that started this one
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.split("VmHWM:", 1)[1].split(maxsplit=1)[0]) / 2**10
+    except (OSError, IndexError, ValueError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / (2**20 if sys.platform == "darwin" else 2**10)
