@@ -1,6 +1,6 @@
 """Kills with resume, mutated inputs, mutated files of ours, races: counts by outcome.
 
-    OMP_NUM_THREADS=1 python -m tests.attack [--out tests/attack/record.json] [--seed 0] [--scale 1.0]
+    OMP_NUM_THREADS=1 python -m tests.attack [--out tests/attack/record.json] [--seed 0] [--only STAGE]
 
 Everything runs in processes forked from this one, which has the libraries loaded and has used none of them.
 Good ends are ``accepted``, ``refused`` (exit code 2 and a clear error), ``same bits`` and ``one won``; the
@@ -152,15 +152,17 @@ def kills(folder: Path, number: int, chance: random.Random) -> Counts:
     assert ended(forked(lambda: embed(whole, "--force"))) == 0
     duration, wanted, counts = time.monotonic() - began, digests(whole), Counts()
     assert wanted is not None
-    for attempt in range(number):
-        here = folder / f"kill{attempt}"
+    while counts.total() - counts["killed too late"] < number:
+        here = folder / f"kill{counts.total()}"
         here.mkdir()
         graph_files(here)
         process = forked(lambda here=here: embed(here))
         time.sleep(chance.uniform(0, duration))
         os.kill(process, signal.SIGKILL)
         if ended(process) == 0:
-            counts["killed too late"] += 1
+            counts["killed too late"] += 1  # it had ended by itself: no attack
+            shutil.rmtree(here)
+            continue
         code = ended(forked(lambda here=here: embed(here, "--resume")))
         left = [path.name for path in [*here.glob(".z*"), *here.glob("z.run/.*.????????.*")]]
         if code != 0 or left:
@@ -285,16 +287,20 @@ def attack() -> int:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("record.json"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the attacks, for a first look")
+    parser.add_argument("--only", help="one of the stages; the others are kept as they are in the record")
     options = parser.parse_args()
     torch.set_num_threads(1)
     stages = {"kills": (kills, 50), "races": (races, 20), "mutated_inputs": (mutated_inputs, 1500)}
     stages["mutated_own_files"] = (mutated_own, 300)
-    record: dict[str, object] = {"seed": options.seed, "nodejepa": nodejepa.__version__}
+    kept = json.loads(options.out.read_text()) if options.only else {}
+    record: dict[str, object] = kept | {"seed": options.seed, "nodejepa": nodejepa.__version__}
     record |= {"python": platform.python_version(), "torch": torch.__version__}
     bad = False
     with tempfile.TemporaryDirectory() as folder:
         os.environ["NODEJEPA_CACHE"] = f"{folder}/cache"
         for name, (stage, number) in stages.items():
+            if options.only not in (None, name):
+                continue
             here = Path(folder) / name
             here.mkdir()
             number = max(1, round(number * options.scale))

@@ -169,7 +169,7 @@ class Run:
 
     def require_there(self) -> None:
         """Refuse to go on in a folder that was deleted or emptied under the run."""
-        if not (self.folder / "config.json").exists():
+        if self._identity and not (self.folder / "config.json").exists():
             raise TrainingError(
                 "the run folder was deleted or emptied during the run",
                 where=str(self.folder),
