@@ -30,6 +30,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.watch.Collaps
 EVERY = pytest.mark.parametrize("name", METHODS)
 TRAINED = pytest.mark.parametrize("name", [name for name, entry in METHODS.items() if entry.trained])
 UNTRAINED = pytest.mark.parametrize("name", [name for name, entry in METHODS.items() if not entry.trained])
+BY_GRADIENT = pytest.mark.parametrize(
+    "name", [name for name, entry in METHODS.items() if entry.trained and entry.by_gradient]
+)
 SEEDED = pytest.mark.parametrize("name", [name for name, entry in METHODS.items() if entry.seeded])
 TINY = {
     "training.epochs": 2,
@@ -132,7 +135,7 @@ def test_settings_are_frozen_and_unknown_ones_refused(name):
             make_method(name, overrides={f"{setting}_": 1})
 
 
-@TRAINED
+@BY_GRADIENT
 def test_keyword_settings_are_checked_too(name):
     kind = METHODS[name].method
     assert kind(epochs=3).config.training.epochs == 3
@@ -163,7 +166,7 @@ def test_only_its_own_config_is_taken(name, config):
         METHODS[name].method(config)
 
 
-@TRAINED
+@BY_GRADIENT
 def test_data_set_names_may_be_in_capitals(name):
     kind = METHODS[name].method
     for known in ("photo", "arxiv"):
@@ -331,14 +334,14 @@ def test_saving_where_nothing_can_be_written_is_explained(tmp_path):
         fitted("nodejepa").save(tmp_path / "file" / "model")
 
 
-@TRAINED
+@BY_GRADIENT
 def test_the_history_tells_every_epoch(name):
     history = fitted(name).history_
     assert [record["epoch"] for record in history] == [1, 2]
     assert all(np.isfinite(record["loss"]) for record in history)
 
 
-@TRAINED
+@BY_GRADIENT
 def test_training_moves_the_encoder(name):
     untrained = fit(tiny(name, **{"training.epochs": 0}), graph_of())
     assert not np.allclose(untrained.transform(graph_of()), fitted(name).transform(graph_of()))

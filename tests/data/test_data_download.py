@@ -185,7 +185,7 @@ def test_loaders_ask_for_their_published_files(monkeypatch, tmp_path):
 
     monkeypatch.setattr(download, "fetch", offline)
     for name, entry in CATALOGUE.items():
-        if entry.files:
+        if entry.files and not entry.files[0].startswith("development/"):  # those are not downloaded
             with pytest.raises(DataError, match="no network") as caught:
                 load_dataset(name, tmp_path)
             assert all(file in str(caught.value) for file in entry.files)

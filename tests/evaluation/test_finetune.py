@@ -115,8 +115,8 @@ def test_dropout_is_that_of_the_fine_tuning(toy_graph, jepa):
 
 
 def test_mistakes_are_explained(toy_graph, jepa):
-    for method in (make_method("sgc").fit(toy_graph), NodeJEPA()):
-        with pytest.raises(ConfigError, match="fitted method that has an encoder"):
+    for method in (make_method("sgc").fit(toy_graph), make_method("linear-jepa").fit(toy_graph), NodeJEPA()):
+        with pytest.raises(ConfigError, match="fitted method whose encoder is trained"):
             finetune(method, toy_graph, LABELS, SPLIT)
     with pytest.raises(EvaluationError, match="shape"):
         finetune(jepa, toy_graph, LABELS[:4], SPLIT)

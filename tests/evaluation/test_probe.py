@@ -110,13 +110,13 @@ def test_test_nodes_are_predicted_once(task, monkeypatch):
 
     z, labels, splits = task
     asked = []
-    predict = ScaledEmbeddings.predict
+    logits = ScaledEmbeddings.logits
 
     def spy(self, weights, intercepts, positions):
         asked.append((len(weights), positions))
-        return predict(self, weights, intercepts, positions)
+        return logits(self, weights, intercepts, positions)
 
-    monkeypatch.setattr(ScaledEmbeddings, "predict", spy)
+    monkeypatch.setattr(ScaledEmbeddings, "logits", spy)
     linear_probe(z, labels, splits[:1])
     touching = [(n, p) for n, p in asked if np.isin(p, splits[0].test).any()]
     assert [(n, p.tolist()) for n, p in touching] == [(1, splits[0].test.tolist())]

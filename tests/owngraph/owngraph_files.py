@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 QUICK = (
-    *("--set", "encoder.hidden=8", "--set", "predictor.hidden=8", "--epochs", "3"),
+    *("--method", "nodejepa", "--set", "encoder.hidden=8", "--set", "predictor.hidden=8", "--epochs", "3"),
     *("--no-report", "--no-finetune"),
 )
 NODES = 60

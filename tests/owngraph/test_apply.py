@@ -26,6 +26,7 @@ def trained(tmp_path_factory):
         write(edges, folder / "edges.parquet"),
         write(nodes, folder / "nodes.parquet"),
         out=folder / "z.parquet",
+        method="nodejepa",
         settings={"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 2},
         labels="team",
         report=False,
@@ -197,7 +198,14 @@ def test_columns_asked_for_by_name_are_remembered(tmp_path):
     files = write(edges, tmp_path / "e.csv"), write(nodes, tmp_path / "n.csv")
     settings = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 0}
     made = embed_graph(
-        *files, out=tmp_path / "z.npy", settings=settings, source="b", target="a", directed=True, report=False
+        *files,
+        out=tmp_path / "z.npy",
+        method="nodejepa",
+        settings=settings,
+        source="b",
+        target="a",
+        directed=True,
+        report=False,
     )
     again = apply_run(tmp_path / "z.run", *files)
     np.testing.assert_array_equal(again.embeddings, made.embeddings)
@@ -226,7 +234,17 @@ def test_every_flipped_digit_of_the_schema_is_found(trained, tmp_path):
 
 def test_two_kinds_of_nodes_are_kept_apart_in_a_run_and_whatever_it_is_applied_to(run, tmp_path):
     edges = write(pa.table({"user_id": [0, 0, 1, 2], "item_id": [0, 1, 1, 2]}), tmp_path / "e.csv")
-    quick = ("--set", "encoder.hidden=4", "--set", "predictor.hidden=4", "--epochs", "0", "--no-report")
+    quick = (
+        "--method",
+        "nodejepa",
+        "--set",
+        "encoder.hidden=4",
+        "--set",
+        "predictor.hidden=4",
+        "--epochs",
+        "0",
+        "--no-report",
+    )
     command = ("embed-graph", "--edges", edges, "--out", tmp_path / "z.parquet", *quick)
     code, _, err = run(*command)
     assert code == 2
@@ -249,7 +267,9 @@ def test_two_kinds_of_nodes_are_kept_apart_in_a_run_and_whatever_it_is_applied_t
 def test_a_run_from_before_two_kinds_were_told_apart_reads_as_it_did(tmp_path):
     edges = pa.table({"user_id": [0, 0, 1, 2], "item_id": [0, 1, 1, 2]})
     settings = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 0}
-    made = embed_graph(edges, out=tmp_path / "z.npy", settings=settings, report=False, bipartite=False)
+    made = embed_graph(
+        edges, out=tmp_path / "z.npy", method="nodejepa", settings=settings, report=False, bipartite=False
+    )
     path = tmp_path / "z.run" / "schema.json"
     content = json.loads(path.read_text())
     del content["bipartite"]

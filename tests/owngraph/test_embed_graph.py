@@ -12,7 +12,7 @@ import pytest
 from owngraph_files import NODES, QUICK, people, write
 
 from nodejepa import NodeJEPA, embed_graph, load_graph
-from nodejepa.methods import load_method
+from nodejepa.methods import FLOORS, load_method
 
 
 def matrix(path):
@@ -43,7 +43,7 @@ def test_from_files_to_embeddings_keyed_by_the_ids_in_their_order(run, files):
     assert {"reading", "checking", "structure", "training", "embedding", "writing"} <= manifest[
         "seconds"
     ].keys()
-    assert {"nodejepa", "raw", "sgc", "random-gcn"} == manifest["scores"]["probe"].keys()
+    assert {"nodejepa", *FLOORS} == manifest["scores"]["probe"].keys()
     assert manifest["scores"]["class_sizes"] == {"blue": 30, "red": 30}
     assert "guessed" in err
     assert "60 nodes x 8" in out
@@ -56,6 +56,7 @@ def test_the_same_in_python(files):
         files.edges,
         files.nodes,
         out=files.folder / "z.parquet",
+        method="nodejepa",
         settings=settings,
         labels="team",
         report=False,
@@ -251,3 +252,16 @@ def test_the_run_folder_can_be_elsewhere(run, files):
     assert (elsewhere / "model.safetensors").exists()
     assert (elsewhere / "schema.json").exists()
     assert not (files.folder / "z.run").exists()
+
+
+def test_without_a_method_it_is_the_closed_form_and_says_what_it_found(run, files):
+    out = files.folder / "z.parquet"
+    code, said, err = run("embed-graph", "--edges", files.edges, "--nodes", files.nodes, "--out", out)
+    assert code == 0, err
+    manifest = manifest_of(files)
+    assert (manifest["method"], manifest["epochs"]) == ("linear-jepa", 0)
+    assert "directions of the features are clearly foretold by the neighbours" in manifest["found"]
+    assert manifest["found"] in " ".join(said.split())
+    page = (files.folder / "z.html").read_text()
+    assert "What is predictable" in page
+    assert load_method(files.folder / "z.run").spectrum()

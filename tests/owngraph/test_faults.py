@@ -24,10 +24,11 @@ from nodejepa.training.run import Run
 
 SETTINGS = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 6}
 OPTIONS = (
-    *("--set", "encoder.hidden=8", "--set", "predictor.hidden=8", "--epochs", "6"),
+    *("--method", "nodejepa", "--set", "encoder.hidden=8", "--set", "predictor.hidden=8", "--epochs", "6"),
     *("--checkpoint-epochs", "2", "--no-report", "--no-finetune"),
 )
 PYTHON = {
+    "method": "nodejepa",
     "settings": SETTINGS,
     "report": False,
     "finetune": False,

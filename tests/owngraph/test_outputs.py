@@ -97,7 +97,14 @@ def test_a_second_process_with_the_same_out_is_refused_whatever_its_run(files):
     ) as process:
         assert process.stdout.readline() == b"held\n"
         with pytest.raises(ConfigError, match="another process is writing the same output"):
-            embed_graph(files.edges, files.nodes, out=out, run=files.folder / "other", settings=SMALL)
+            embed_graph(
+                files.edges,
+                files.nodes,
+                out=out,
+                run=files.folder / "other",
+                method="nodejepa",
+                settings=SMALL,
+            )
         process.stdin.close()
     assert not out.exists()
 
@@ -110,11 +117,21 @@ def test_what_came_during_the_work_is_not_replaced(files):
         out.write_text("precious")
 
     with pytest.raises(ConfigError, match="in the meantime"):
-        embed_graph(files.edges, files.nodes, out=out, settings=SMALL, announce=intrude, report=False)
+        embed_graph(
+            files.edges,
+            files.nodes,
+            out=out,
+            method="nodejepa",
+            settings=SMALL,
+            announce=intrude,
+            report=False,
+        )
     assert out.read_text() == "precious"
     assert not out.with_suffix(".json").exists()
     out.unlink()
-    embed_graph(files.edges, files.nodes, out=out, settings=SMALL, resume=True, report=False)
+    embed_graph(
+        files.edges, files.nodes, out=out, method="nodejepa", settings=SMALL, resume=True, report=False
+    )
 
 
 def test_a_finished_output_is_seen_also_when_it_came_while_waiting_for_the_lock(files, monkeypatch):
@@ -123,4 +140,4 @@ def test_a_finished_output_is_seen_also_when_it_came_while_waiting_for_the_lock(
         "nodejepa.owngraph.places.output_owned", lambda path: out.write_text("done") and output_owned(path)
     )
     with pytest.raises(ConfigError, match=r"z\.parquet exists"):
-        embed_graph(files.edges, files.nodes, out=out, settings=SMALL)
+        embed_graph(files.edges, files.nodes, out=out, method="nodejepa", settings=SMALL)

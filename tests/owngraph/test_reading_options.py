@@ -129,13 +129,20 @@ def test_unknown_options_of_reading_are_refused_by_name():
 def test_a_run_without_weights_reads_none_from_other_files_either(tmp_path):
     edges = pa.table({"source": list("abc"), "target": list("bca"), "weight": [1.0, 2.0, 3.0]})
     file = write(edges, tmp_path / "e.csv")
-    embed_graph(file, out=tmp_path / "z.npy", settings=TINY, weight=False, report=False)
+    embed_graph(file, out=tmp_path / "z.npy", method="nodejepa", settings=TINY, weight=False, report=False)
     assert not apply_run(tmp_path / "z.run", file).loaded.graph.is_weighted
 
 
 def test_embed_takes_the_same_options(run, tmp_path):
     (tmp_path / "e.csv").write_text("a,b\nb,c\nc,d\nd,a\n")
-    embed_graph(tmp_path / "e.csv", out=tmp_path / "z.npy", settings=TINY, report=False, header=False)
+    embed_graph(
+        tmp_path / "e.csv",
+        out=tmp_path / "z.npy",
+        method="nodejepa",
+        settings=TINY,
+        report=False,
+        header=False,
+    )
     command = ("embed", tmp_path / "z.run", "--edges", tmp_path / "e.csv", "--out")
     code, out, err = run(*command, tmp_path / "a.parquet", "--header", "--delimiter", "comma")
     assert (code, "4 nodes" in out) == (0, True), err
@@ -152,7 +159,17 @@ def test_structural_features_by_name(run, tmp_path):
     assert FeatureSchema.from_dict(loaded.schema.to_dict()) == loaded.schema
     with pytest.raises(ConfigError, match="Choose from pagerank"):
         read_graph(file, structural=["degre"])
-    quick = ("--set", "encoder.hidden=4", "--set", "predictor.hidden=4", "--epochs", "0", "--no-report")
+    quick = (
+        "--method",
+        "nodejepa",
+        "--set",
+        "encoder.hidden=4",
+        "--set",
+        "predictor.hidden=4",
+        "--epochs",
+        "0",
+        "--no-report",
+    )
     command = ("embed-graph", "--edges", file, "--out", tmp_path / "z.npy", *quick)
     code, _, err = run(*command, "--structural", "degree,clustering")
     assert code == 0, err

@@ -37,7 +37,14 @@ def watch_bars(monkeypatch, module):
 
 
 def options(edges, **more):
-    return {"edges": edges, "out": edges.parent / "z.npy", "settings": TINY, "report": False, **more}
+    return {
+        "edges": edges,
+        "out": edges.parent / "z.npy",
+        "method": "nodejepa",
+        "settings": TINY,
+        "report": False,
+        **more,
+    }
 
 
 @pytest.mark.parametrize("method", ["nodejepa", "patchjepa", "dgi"])

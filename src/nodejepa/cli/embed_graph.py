@@ -102,7 +102,7 @@ def embed_graph(
     structural: Structural = None,
     header: Header = None,
     delimiter: Delimiter = None,
-    method: MethodName = "nodejepa",
+    method: MethodName = "linear-jepa",
     preset: Annotated[str, typer.Option(help="Settings to start from.")] = "default",
     settings: Settings = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs of training.", min=0)] = None,

@@ -84,7 +84,7 @@ def embed_graph(
     *,
     out: str | os.PathLike[str],
     run: str | os.PathLike[str] | None = None,
-    method: str = "nodejepa",
+    method: str = "linear-jepa",
     preset: str = "default",
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
