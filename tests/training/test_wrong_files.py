@@ -130,6 +130,7 @@ def checkpoint(toy_graph, tmp_path, monkeypatch):
         "history of text",
         "optimiser of another",
         "optimiser without number",
+        "optimiser with a gap",
         "wrong type",
     ],
 )
@@ -144,6 +145,8 @@ def test_a_checkpoint_with_a_wrong_state_is_refused(checkpoint, toy_graph, wound
         facts["history"] = "none"
     elif wound == "optimiser of another":
         tensors[state] = torch.zeros(3, 5, 7)
+    elif wound == "optimiser with a gap":
+        del tensors[state]
     elif wound == "optimiser without number":
         tensors["optimiser.x"] = tensors.pop(state)
     else:

@@ -147,6 +147,12 @@ class Journal:
                         fix="Delete it and train again, or restore it from a copy.",
                     )
                 state.setdefault(place, {})[key] = tensor
+        if len({frozenset(found) for found in state.values()}) > 1:
+            raise CheckpointError(
+                "the state of the optimiser is not complete",
+                where=str(run.checkpoint),
+                fix="Delete it and train again, or restore it from a copy.",
+            )
         groups = self._optimiser.state_dict()["param_groups"]
         self._optimiser.load_state_dict({"state": state, "param_groups": groups})
         return history
