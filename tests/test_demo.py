@@ -54,7 +54,8 @@ def test_the_demo_graph_comes_back_from_its_files(tmp_path):
 def scores(mean: float, spread: float) -> ProbeResult:
     """Two draws with this mean and standard deviation."""
     half = spread / 2**0.5
-    rows = (SplitScore("5-0", 0, "", None, value, "none", 1.0, True) for value in (mean - half, mean + half))
+    values = (mean - half, mean + half)
+    rows = (SplitScore("5-0", 0, "", None, v, "none", 1.0, True, v, v, None) for v in values)
     return ProbeResult("fair", tuple(rows))
 
 

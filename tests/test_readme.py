@@ -37,7 +37,7 @@ def test_python_block_runs(code, capsys):
     assert capsys.readouterr().out.strip()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # a process of xdist may run tests of other files between two commands
 def folder(tmp_path_factory):
     """One folder for all commands, in their order: a later one may read what an earlier one wrote.
 

@@ -28,7 +28,6 @@ OPTIONS = (
     *("--checkpoint-epochs", "2", "--no-report", "--no-finetune"),
 )
 PYTHON = {
-    "method": "nodejepa",
     "settings": SETTINGS,
     "report": False,
     "finetune": False,
@@ -239,7 +238,7 @@ def interrupted(folder, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Run, "write_table", stop)
         with pytest.raises(KeyboardInterrupt):
-            embed_graph(*files, out=folder / "z.parquet", **PYTHON)
+            embed_graph(*files, out=folder / "z.parquet", method="nodejepa", **PYTHON)
     return folder / "z.run" / "checkpoint.safetensors"
 
 

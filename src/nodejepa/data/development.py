@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodejepa.data.dataset import Dataset
-from nodejepa.errors import DataError
+from nodejepa.errors import Advice, DataError, Setting
 from nodejepa.graph import Graph
 
 
@@ -43,7 +43,9 @@ def load_development(name: str, root: Path) -> Dataset:
         raise DataError(
             "the file is missing, and cannot be downloaded",
             where=str(path),
-            fix="Put it there, or name the folder above `development` with --data-root or NODEJEPA_DATA.",
+            fix=Advice(
+                "Put it there, or name the folder above it with ", Setting("root"), " or NODEJEPA_DATA."
+            ),
         ) from None
     except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(

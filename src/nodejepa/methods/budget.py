@@ -92,7 +92,7 @@ class GradientCost:
         )  # two layers at a time, then the rows once more, by column, to be written
         flops = seen * self.passes * _forward_flops(work, hidden, layers, settings)
         if settings.get("predictor.kind") == "attention":  # every target looks at every context node
-            flops += 6.0 * work.nodes**2 * int(settings["predictor.hidden"]) / 4
+            flops += 6.0 * work.nodes**2 * int(settings["predictor.hidden"])
         epochs = int(settings.get("training.epochs", 1))
         steps = int(settings.get("patches.steps_per_epoch", 1))
         seconds = epochs * steps * flops / operations_per_second

@@ -17,7 +17,7 @@ from nodejepa.study.run.encoder_store import encoder_folder
 from nodejepa.study.run.measure import TIMED_EPOCHS, TIMED_SECONDS
 from nodejepa.training.run import Run
 
-_NOMINAL_SPEED = 2e10  # operations a second of one thread; records correct it
+_NOMINAL_SPEED = 5e10  # operations a second of one thread; records correct it
 _WORDS_PER_NODE = 60  # of features that the catalogue does not call dense
 _START_SECONDS = 4.0  # start of a process, loading a graph
 _PROBE_SECONDS = 6.0  # both probes
