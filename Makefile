@@ -18,7 +18,7 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 PINS := pyproject.toml constraints.txt
 # One thread each: processes that share the cores would only wait for each other's threads.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast bench lint clean

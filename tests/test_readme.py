@@ -37,50 +37,48 @@ def test_python_block_runs(code, capsys):
     assert capsys.readouterr().out.strip()
 
 
-@pytest.fixture(scope="session")  # a process of xdist may run tests of other files between two commands
-def folder(tmp_path_factory):
-    """One folder for all commands, in their order: a later one may read what an earlier one wrote.
-
-    It begins as a checkout after ``make demo``, as far as they need it, with a smaller graph.
-    """
-    folder = tmp_path_factory.mktemp("readme")
+@pytest.fixture
+def folder(tmp_path):
+    """A checkout after ``make demo``, as far as the commands need it, with a smaller graph."""
     small = load_dataset("synthetic:nodes=300,edges=1200,features=16,classes=3,seed=1")
-    write_as_csv(replace(small, name="digits"), folder / "demo")
+    write_as_csv(replace(small, name="digits"), tmp_path / "demo")
     for file in (
         *ROOT.glob("studies/*.toml"),
         *ROOT.glob("studies/main/records.jsonl"),
         *ROOT.glob("studies/*/tables/*"),
         ROOT / "docs" / "results.md",
     ):
-        copy = folder / file.relative_to(ROOT)
+        copy = tmp_path / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(file.read_bytes())
-    return folder
+    return tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("readme")  # in their order
-@pytest.mark.parametrize("line", OURS)
-def test_command_runs(line, folder, monkeypatch, capsys):
-    """On graphs that need files it stops where they would be read: its options were understood."""
+def test_commands_run_in_their_order(folder, monkeypatch, capsys):
+    """One test: a later command may read what an earlier one wrote.
+
+    On graphs that need files a command stops where they would be read: its options were understood.
+    """
     monkeypatch.chdir(folder)
-    arguments = shlex.split(line)[1:]
-    needs_files = bool(NEEDS_FILES & set(arguments))
-    if needs_files:
 
-        def no_files(name: str, root: object = None) -> None:
-            raise DataError(f"no files of {name}", where=str(root))
+    def no_files(name: str, root: object = None) -> None:
+        raise DataError(f"no files of {name}", where=str(root))
 
-        monkeypatch.setattr("nodejepa.data.load_dataset", no_files)
-    with pytest.raises(SystemExit) as left:
-        main(arguments)
-    out, err = capsys.readouterr()
-    if needs_files:
-        assert left.value.code == 2
-        assert "no files of" in err
-    else:
-        assert not left.value.code
-        assert out
+    for line in OURS:
+        arguments = shlex.split(line)[1:]
+        needs_files = bool(NEEDS_FILES & set(arguments))
+        with monkeypatch.context() as patch, pytest.raises(SystemExit) as left:
+            if needs_files:
+                patch.setattr("nodejepa.data.load_dataset", no_files)
+            main(arguments)
+        out, err = capsys.readouterr()
+        if needs_files:
+            assert left.value.code == 2, line
+            assert "no files of" in err, line
+        else:
+            assert not left.value.code, f"{line}: {err}"
+            assert out, line
 
 
 def test_blocks_were_found():

@@ -52,7 +52,6 @@ def compiled():
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("memory")  # one large process at a time
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(
     ("dataset", "method", "settings"),

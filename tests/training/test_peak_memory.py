@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("memory")  # one large process at a time
-
 # a parent that holds more than a child without it may ever take
 CODE = """
 import subprocess, sys

@@ -93,7 +93,7 @@ class LinearJEPA(Estimator):
     >>> from nodejepa.data import load_dataset
     >>> graph = load_dataset("digits").graph
     >>> LinearJEPA().fit(graph).transform(graph).shape
-    (1797, 256)
+    (1797, 244)
     """
 
     name = "linear-jepa"
