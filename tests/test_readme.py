@@ -68,10 +68,11 @@ def test_commands_run_in_their_order(folder, monkeypatch, capsys):
     for line in OURS:
         arguments = shlex.split(line)[1:]
         needs_files = bool(NEEDS_FILES & set(arguments))
-        with monkeypatch.context() as patch, pytest.raises(SystemExit) as left:
+        with monkeypatch.context() as patch:
             if needs_files:
                 patch.setattr("nodejepa.data.load_dataset", no_files)
-            main(arguments)
+            with pytest.raises(SystemExit) as left:
+                main(arguments)
         out, err = capsys.readouterr()
         if needs_files:
             assert left.value.code == 2, line
