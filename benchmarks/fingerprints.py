@@ -37,7 +37,7 @@ def main() -> None:
         data = load_dataset(name, root)
         for entry in METHODS.values():
             for preset in entry.presets:
-                changes = {"epochs": epochs} if entry.trained else {}
+                changes = {"epochs": epochs} if entry.trained and entry.by_gradient else {}
                 method = make_method(entry.name, preset=preset, dataset=name, seed=7, overrides=changes)
                 labels = {"labels": data.labels, "split": data.split(seed=42)} if entry.supervised else {}
                 z = method.fit(data.graph, **labels).transform(data.graph)
