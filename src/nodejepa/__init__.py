@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         to_pyg,
         write_embeddings,
     )
-    from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_method
+    from nodejepa.methods import METHODS, LinearJEPA, NodeJEPA, PatchJEPA, load_method, make_method
     from nodejepa.neighbours import Neighbours, nearest_neighbours
     from nodejepa.owngraph import apply_run, embed_graph, inspect_graph
     from nodejepa.pipeline import NodeEmbedder
@@ -70,6 +70,7 @@ __all__ = [
     "FeatureSchema",
     "Graph",
     "GraphError",
+    "LinearJEPA",
     "LoadedGraph",
     "Neighbours",
     "NodeEmbedder",
@@ -134,7 +135,7 @@ _HOMES = {
         "to_pyg",
         "write_embeddings",
     ),
-    "methods": ("METHODS", "NodeJEPA", "PatchJEPA", "load_method", "make_method"),
+    "methods": ("METHODS", "LinearJEPA", "NodeJEPA", "PatchJEPA", "load_method", "make_method"),
     "neighbours": ("Neighbours", "nearest_neighbours"),
     "pipeline": ("NodeEmbedder",),
     "owngraph": ("apply_run", "embed_graph", "inspect_graph"),
