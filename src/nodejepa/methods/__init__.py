@@ -79,11 +79,6 @@ class MethodEntry:
     settings: Mapping[str, Any] = field(default_factory=dict)  # changes against the class's own defaults
     cost: Cost = field(default_factory=GradientCost)  # measured: peak memory of two epochs
 
-    @property
-    def paper(self) -> bool:
-        """Whether the paper presents it."""
-        return self.citation == _PAPER
-
 
 def _floor(
     name: str, title: str, summary: str, citation: str, method: Any, *, seeded: bool = False, **settings: Any
