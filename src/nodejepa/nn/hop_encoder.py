@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -31,12 +33,13 @@ class HopEncoder(nn.Module):
         self.register_buffer("shift", torch.zeros(latents))
         self.register_buffer("mix", torch.zeros(blocks, hops + 1))
 
-    def hops(self, inputs: GraphInputs) -> list[Tensor]:
-        """``S^k (X W - c)`` ``[N, L]`` for k = 0, 1, ..."""
-        found = [inputs.transform_features(self.weight) - self.shift]
+    def hops(self, inputs: GraphInputs) -> Iterator[Tensor]:
+        """``S^k (X W - c)`` ``[N, L]`` for k = 0, 1, ...: one at a time, so that only one is in memory."""
+        hop = inputs.transform_features(self.weight) - self.shift
+        yield hop
         for _ in range(self.mix.shape[1] - 1):
-            found.append(inputs.propagation(found[-1]))
-        return found
+            hop = inputs.propagation(hop)
+            yield hop
 
     def embed(self, inputs: GraphInputs) -> Tensor:
         """Embeddings ``[N, blocks * L]``."""
@@ -44,10 +47,9 @@ class HopEncoder(nn.Module):
 
     def forward(self, inputs: GraphInputs, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
         """Embeddings ``[N, blocks * L]``, or only those of ``rows`` (bool ``[N]``), in order."""
-        hop = inputs.transform_features(self.weight) - self.shift
-        kept = slice(None) if rows is None else torch.from_numpy(rows).to(hop.device)
-        total = [weights[0] * hop[kept] for weights in self.mix]
-        for k in range(1, self.mix.shape[1]):
-            hop = inputs.propagation(hop)
-            total = [sum_ + weights[k] * hop[kept] for sum_, weights in zip(total, self.mix, strict=True)]
-        return torch.cat(total, dim=1)
+        kept = slice(None) if rows is None else torch.from_numpy(rows).to(inputs.device)
+        blocks: list[Tensor] = []
+        for hop, weights in zip(self.hops(inputs), self.mix.T, strict=True):
+            heard = [weight * hop[kept] for weight in weights]
+            blocks = [a + b for a, b in zip(blocks, heard, strict=True)] if blocks else heard
+        return torch.cat(blocks, dim=1)
