@@ -24,7 +24,7 @@ from nodejepa.study.run.encoder_store import encoder_folder
 from nodejepa.study.run.estimate import Remaining
 from nodejepa.study.run.processes import Folders, Workers
 from nodejepa.study.run.records import append_record, read_records
-from nodejepa.study.run.runner import NO_DATA, Worklist, make_worklist, run_study
+from nodejepa.study.run.runner import NO_DATA, Worklist, apart, make_worklist, run_study
 from nodejepa.study.run.scoring import score_method
 from nodejepa.study.run.spec import StudySpec, load_spec
 from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, cell_record, claim_path, work
@@ -429,3 +429,15 @@ def test_a_misspelt_choice_is_refused(
         main(["study", "run", str(spec), "--out", str(tmp_path), "--dry-run", option])
     assert left.value.code == 2
     assert message in capfd.readouterr().err
+
+
+def test_cells_that_share_an_encoder_do_not_wait_for_each_other(folders: Folders) -> None:
+    five = replace(TRAINED, split="5-30")
+    other = replace(TRAINED, seed=7)
+    order = apart([TRAINED, five, other, replace(other, split="5-30")], folders)
+    assert [(cell.seed, cell.split) for cell in order] == [
+        (1, "20-30"),
+        (7, "20-30"),
+        (1, "5-30"),
+        (7, "5-30"),
+    ]
