@@ -27,7 +27,7 @@ def run() -> Row:
     naive_s = sum(count * epoch_seconds(graph, hop) for hop, count in hops.items())
     note = (
         f"fit and transform on Physics, {torch.get_num_threads()} threads; NodeJEPA, preset paper: {epochs} "
-        f"epochs at the pace of {TIMED - 1} with masks of 1 hop and {TIMED - 1} of {paper.masking.hops} hops, "
+        f"epochs at the pace of {TIMED - 1} with masks of 1 hop and {TIMED - 1} of {paper.masking.hops}, "
         "without preparation and transform"
     )
     return Row("linear_jepa", ours_s, naive_s, note)
