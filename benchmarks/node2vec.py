@@ -1,7 +1,7 @@
 """What people pick today beside LinearJEPA: node2vec (pecanpy), in one run, accuracy and seconds.
 
 ``python -m benchmarks.node2vec --python ENV/bin/python [graph ...]``: ENV is an environment of its own with
-pecanpy (``pip install pecanpy``), which is no dependency of this package. One record a graph in node2vec.json;
+pecanpy (``pip install pecanpy``), which is no dependency of this package. A record a graph in node2vec.json;
 graphs that are there are not measured again.
 """
 
