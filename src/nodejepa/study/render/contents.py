@@ -24,6 +24,7 @@ from nodejepa.study.render.tables.finetune import finetune_table
 from nodejepa.study.render.tables.geometry import effective_rank_table, geometry_table
 from nodejepa.study.render.tables.official import official_table
 from nodejepa.study.render.tables.ranks import ranks_table
+from nodejepa.study.render.tables.share import prediction_share_table
 from nodejepa.study.render.tables.significance import significance_table, wins_table
 from nodejepa.study.run.records import read_records, require_names
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "official")
-_SINGLE_TABLES = {"efficiency": efficiency_table, "ablation": ablation_table, "finetune": finetune_table}
+_SINGLE_TABLES = {"efficiency": efficiency_table, "finetune": finetune_table}
 _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 
 
@@ -105,6 +106,9 @@ def _tables_of_part(kind: str, part: Sequence[Record], split: str) -> list[Repor
     """The tables of one split."""
     if kind == "collapse":
         return [effective_rank_table(part), geometry_table(part)]
+    if kind == "ablation":
+        shares = prediction_share_table(part)
+        return [ablation_table(part), *([] if shares is None else [shares])]
     if kind in _SINGLE_TABLES:
         return [_SINGLE_TABLES[kind](part)]
     made = [main_table(part), ranks_table(part), effective_rank_table(part), geometry_table(part)]
