@@ -31,7 +31,9 @@ class Migration:
     absent: Mapping[str, Any] = field(default_factory=dict)
 
 
-MIGRATIONS: dict[str, Migration] = {}  # by name of the method
+MIGRATIONS = {  # by name of the method
+    "nodejepa": Migration(absent={"masking.max_neighbours": None, "masking.pool": None}),
+}
 
 
 def config_of_today(method: str, kind: type[C], values: Mapping[str, Any]) -> C:
