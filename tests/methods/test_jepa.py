@@ -15,6 +15,8 @@ from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.nodejepa import NodeJEPA, NodeJEPAConfig, NodeJEPATask
 from nodejepa.methods.patchjepa import PatchJEPA, PatchJEPAConfig, PatchJEPATask
 from nodejepa.nn.inputs import WholeGraph
+from nodejepa.training.journal import Logging
+from nodejepa.training.share import PredictionShare
 from nodejepa.training.task import Moment
 from reference.encoders import encode
 from reference.gradients import assert_same_gradients
@@ -82,7 +84,7 @@ def naive_losses(task, moment):
         "prediction": reference.cosine_distance(guess, wanted),
         "variance": variance,
         "covariance": covariance,
-        "sigreg": reference.sigreg(context, moment.torch("noise")),
+        "sigreg": reference.sigreg(context, moment.torch("noise"), times_n=False),
     }
     weights = {"prediction": 1, "variance": 0.2, "covariance": 0.2, "sigreg": 0.02}
     assert config.masking.isolation
@@ -260,3 +262,63 @@ def test_steps_that_make_an_epoch_of_patchjepa_can_be_chosen(toy_graph):
     )
     one, two = (model.fit(toy_graph).transform(toy_graph) for model in (short, long))
     assert not np.array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("make", "changes"),
+    [
+        (node_task, {}),
+        (node_task, {"loss.prediction": "l2"}),
+        (patch_task, {}),
+        (patch_task, {"loss.hyperbola": 0.0}),
+    ],
+)
+def test_the_share_of_prediction_is_that_of_two_gradients_taken_apart(toy_graph, make, changes):
+    task = make(toy_graph, **changes)
+    terms = task.losses(task.inputs, MOMENT)
+    share = PredictionShare(task, terms)
+    terms["loss"].backward()
+    found = share.found()["prediction_share"]
+
+    def gradient(loss):
+        parts = torch.autograd.grad(
+            loss, list(task.encoder.parameters()), retain_graph=True, allow_unused=True
+        )
+        return torch.cat([part.flatten() for part in parts if part is not None]).norm().item()
+
+    again = task.losses(task.inputs, MOMENT)
+    hyperbola = task.config.loss.hyperbola * again["hyperbola"] if "hyperbola" in again else 0.0
+    mine = gradient(again["prediction"] + hyperbola)
+    rest = gradient(again["loss"] - again["prediction"] - hyperbola)
+    assert found == pytest.approx(mine / (mine + rest), rel=1e-4)
+    assert 0 < found < 1
+
+
+def test_the_share_is_in_every_epoch_and_changes_no_bit(toy_graph):
+    settings = {"epochs": 4, "encoder.hidden": 8, "predictor.hidden": 8}
+    looked = NodeJEPA(**settings).fit(toy_graph)
+    seldom = NodeJEPA(**settings).fit(toy_graph, logging=Logging(share_epochs=3))
+    assert all("prediction_share" in epoch for epoch in looked.history_)
+    assert ["prediction_share" in epoch for epoch in seldom.history_] == [True, False, True, True]
+    np.testing.assert_array_equal(looked.transform(toy_graph), seldom.transform(toy_graph))
+
+
+def test_without_prediction_the_encoder_gets_no_gradient_from_it(toy_graph):
+    task = node_task(toy_graph, **{"loss.prediction_weight": 0.0})
+    terms = task.losses(task.inputs, MOMENT)
+    share = PredictionShare(task, terms)
+    terms["loss"].backward()
+    assert share.found() == {"prediction_share": 0.0}
+    assert all(p.grad is None or not p.grad.any() for p in task.predictor.parameters())
+    assert any(p.grad.any() for p in task.encoder.parameters())
+
+
+def test_the_target_encoder_normalises_with_the_statistics_of_the_context_encoder(toy_graph):
+    task = node_task(toy_graph, **{"encoder.norm": "batch"})
+    task.train()
+    for step in range(3):
+        task.losses(task.inputs, Moment(0, 60, step, 0.2))
+        task.after_step(0.2)
+    assert next(iter(task.encoder.buffers())).any()
+    for mine, theirs in zip(task.target_encoder.buffers(), task.encoder.buffers(), strict=True):
+        assert torch.equal(mine, theirs)

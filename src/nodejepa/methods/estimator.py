@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -27,6 +26,7 @@ from nodejepa.methods.arguments import (
 )
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.nn.inputs import WholeGraph
+from nodejepa.provenance import source_hash, versions
 from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run, check_history
@@ -214,6 +214,7 @@ class Estimator(ABC):
             "seed": self.seed,
             "graph": self.training_data(graph),
             "versions": versions(),
+            "source_hash": source_hash(),
         }
 
     def __repr__(self) -> str:
@@ -229,8 +230,3 @@ def pick_device(name: str) -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise ConfigError("there is no CUDA device on this machine", fix="Use device cpu or auto.")
     return torch.device(name)
-
-
-def versions() -> dict[str, str]:
-    """Versions of the packages that numbers may depend on."""
-    return {name: importlib.metadata.version(name) for name in ("nodejepa", "torch", "numpy", "scipy")}

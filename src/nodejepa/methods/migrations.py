@@ -31,8 +31,10 @@ class Migration:
     absent: Mapping[str, Any] = field(default_factory=dict)
 
 
-MIGRATIONS = {  # by name of the method
-    "nodejepa": Migration(absent={"masking.max_neighbours": None, "masking.pool": None}),
+MIGRATIONS: dict[str, Migration] = {  # by name of the method
+    "nodejepa": Migration(
+        absent={"loss.prediction_weight": 1.0, "masking.max_neighbours": None, "masking.pool": None}
+    ),
 }
 
 

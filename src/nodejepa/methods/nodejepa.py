@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -94,14 +95,14 @@ class LossConfig(SIGRegConfig):
     """Weights of the loss terms (the paper, Eq. 2)."""
 
     prediction: Literal["cosine", "l2"] = "cosine"  # l2: ablation F
+    prediction_weight: float = 1.0  # 0: ablation G
     variance: float = 0.2  # 0 with covariance 0: ablation D
     covariance: float = 0.2
-    sigreg_times_n: bool = True  # LeJEPA's factor; validation prefers it, Table 1 does not tell (docs/log.md)
     laplacian: float = 0.0  # promised in the abstract, absent from the loss
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("variance", "covariance", "laplacian"):
+        for name in ("prediction_weight", "variance", "covariance", "laplacian"):
             require(getattr(self, name) >= 0, f"loss.{name}", getattr(self, name), "0 or more")
 
 
@@ -169,7 +170,7 @@ class NodeJEPATask(TeacherTask):
         guess = self.predictor(context, inputs.propagation, targets, structure)  # line 4
         distance = cosine_distance if self.config.loss.prediction == "cosine" else l2_distance
         terms = {"prediction": distance(guess, wanted)} | self._regularise(inputs, h, moment)  # lines 5-6
-        weights = {"prediction": 1.0} | {
+        weights = {"prediction": self.config.loss.prediction_weight} | {
             name: getattr(self.config.loss, name) for name in terms if name != "prediction"
         }
         return {"loss": sum((weights[name] * term for name, term in terms.items()), torch.zeros(()))} | terms
@@ -185,6 +186,10 @@ class NodeJEPATask(TeacherTask):
                 inputs, hops, masking.pool, once, max_neighbours=masking.max_neighbours
             )
         return self._pool.mask(ratio, generator)
+
+    def predicting(self, terms: Mapping[str, Tensor]) -> Tensor:
+        """L_pred of Eq. 2."""
+        return self.config.loss.prediction_weight * terms["prediction"]
 
     def _regularise(self, inputs: GraphInputs, h: Tensor, moment: Moment) -> dict[str, Tensor]:
         """The guards against collapse, on H^ctx: the embeddings of all nodes, hidden ones included."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,7 +72,6 @@ class PatchLossConfig(SIGRegConfig):
     """Weights of the loss terms; SIGReg, on the nodes of the context patch, is the only collapse guard."""
 
     hyperbola: float = 1.0  # the paper gives no weight
-    sigreg_times_n: bool = False  # validation prefers none (docs/log.md)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -132,14 +132,19 @@ class PatchJEPATask(TeacherTask):
         )
         wanted = wanted.repeat(len(contexts), 1)
         terms = {"prediction": cosine_distance(guess, wanted)}
-        total = terms["prediction"]
         if loss.hyperbola:
             terms["hyperbola"] = hyperbola_distance(guess, wanted)
-            total = total + loss.hyperbola * terms["hyperbola"]
+        total = self.predicting(terms)
         if loss.sigreg:
             terms["sigreg"] = loss.sigreg_term(nodes, moment)
             total = total + loss.sigreg * terms["sigreg"]
         return {"loss": total} | terms
+
+    def predicting(self, terms: Mapping[str, Tensor]) -> Tensor:
+        """Both distances between guess and target."""
+        if not self.config.loss.hyperbola:
+            return terms["prediction"]
+        return terms["prediction"] + self.config.loss.hyperbola * terms["hyperbola"]
 
     def _encode(
         self, encoder: Encoder, inputs: GraphInputs, patches: npt.NDArray[np.int64]

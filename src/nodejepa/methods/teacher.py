@@ -30,7 +30,8 @@ class SIGRegConfig:
     sigreg: float = 0.02
     sigreg_slices: int = 256
     sigreg_nodes: int | None = 4096  # random subset at each step; none takes all
-    sigreg_times_n: bool = False  # LeJEPA's factor
+    # LeJEPA's factor, times the size of that subset; with it prediction is inert (docs/log.md)
+    sigreg_times_n: bool = False
 
     def __post_init__(self) -> None:
         require(self.sigreg >= 0, "loss.sigreg", self.sigreg, "0 or more")

@@ -20,10 +20,12 @@ def frozen_copy(module: M) -> M:
 
 @torch.no_grad()
 def ema_update(target: nn.Module, source: nn.Module, momentum: float) -> None:
-    r""":math:`\xi \leftarrow m\,\xi + (1 - m)\,\theta` for parameters and buffers (integers copied)."""
-    pairs = zip(target.state_dict().values(), source.state_dict().values(), strict=True)
-    for mine, theirs in pairs:  # the values of a state dict share memory with the module
-        if mine.is_floating_point():
-            mine.lerp_(theirs, 1 - momentum)
-        else:
-            mine.copy_(theirs)
+    r""":math:`\xi \leftarrow m\,\xi + (1 - m)\,\theta` for parameters; buffers are copied.
+
+    Buffers are the statistics of batch normalisation, averages already: averaged once more, they would
+    still be those of the random start after hundreds of steps.
+    """
+    for mine, theirs in zip(target.parameters(), source.parameters(), strict=True):
+        mine.lerp_(theirs, 1 - momentum)
+    for kept, seen in zip(target.buffers(), source.buffers(), strict=True):
+        kept.copy_(seen)

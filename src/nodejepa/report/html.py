@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 
 from nodejepa.files import write_text
-from nodejepa.methods.estimator import versions
+from nodejepa.provenance import versions
 from nodejepa.report.sections import Report
 
 # in this order: each file uses names of those before it

@@ -19,9 +19,11 @@ from nodejepa.errors import CheckpointError, TrainingError
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.training.checkpoint import load_into
 from nodejepa.training.run import History, Run
+from nodejepa.training.share import SHARE
 from nodejepa.training.task import Task, TrainingConfig
 
-NOT_A_LOSS = ("epoch", "lr", "seconds", "peak_memory_mb", "mean_std", "effective_rank", "gradient_norm")
+_FIGURES = ("mean_std", "effective_rank", "gradient_norm", SHARE)
+NOT_A_LOSS = ("epoch", "lr", "seconds", "peak_memory_mb", *_FIGURES)
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,10 @@ class Logging:
     checkpoint_minutes: float = 2.0
     tensorboard: bool = False
     description: str = "Pretraining"
+    share_epochs: int = 1  # looks at prediction's share of the gradient; each costs a fourth of an epoch
 
     def __post_init__(self) -> None:
+        require(self.share_epochs >= 1, "share_epochs", self.share_epochs, "at least 1")
         require(self.checkpoint_epochs >= 1, "checkpoint_epochs", self.checkpoint_epochs, "at least 1")
         require(self.checkpoint_minutes >= 0, "checkpoint_minutes", self.checkpoint_minutes, "0 or more")
 

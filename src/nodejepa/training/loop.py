@@ -15,6 +15,7 @@ from nodejepa.training.journal import Journal, Logging
 from nodejepa.training.run import History, Run
 from nodejepa.training.schedules import cosine_rate
 from nodejepa.training.seeding import seeded
+from nodejepa.training.share import PredictionShare
 from nodejepa.training.task import Moment, Task, TrainingConfig
 from nodejepa.training.watch import Watch
 
@@ -37,7 +38,8 @@ def train(
     """
     parameters = [p for p in task.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay)
-    journal = Journal(task, optimiser, config, run, logging or Logging())
+    logging = logging or Logging()
+    journal = Journal(task, optimiser, config, run, logging)
     watch = Watch(task, source.whole, config.epochs, run)
     history, steps = journal.history, source.steps_per_epoch
     best = min(range(len(history)), key=lambda i: history[i][task.watched], default=0)
@@ -52,7 +54,8 @@ def train(
                 moment = Moment(seed, epoch, step, done / total, group)
                 rate = cosine_rate(moment.progress, config.lr, config.lr_end, config.warmup)
                 journal.before_step()
-                values = _gradients(task, source, moment, parameters, config.clip)
+                look = (epoch + 1) % logging.share_epochs == 0 or epoch in (0, config.epochs - 1)
+                values = _gradients(task, source, moment, parameters, config.clip, look)
                 watch.refuse_infinite(values, epoch + 1)
                 journal.gradients_are_finite()
                 for name, value in values.items():
@@ -72,13 +75,20 @@ def train(
 
 
 def _gradients(
-    task: Task, source: Source, moment: Moment, parameters: Sequence[nn.Parameter], clip: float | None
+    task: Task,
+    source: Source,
+    moment: Moment,
+    parameters: Sequence[nn.Parameter],
+    clip: float | None,
+    look: bool,
 ) -> dict[str, float]:
-    """Gradients of a step, and the terms of its loss."""
+    """Gradients of a step, and the terms of its loss; with a ``look`` at the share of prediction."""
     with seeded(moment.seed, "dropout", moment.epoch, moment.step):
         terms = task.losses(source.batch(moment), moment)
+    share = PredictionShare(task, terms) if look else None
     task.zero_grad(set_to_none=True)
     terms["loss"].backward()  # type: ignore[no-untyped-call]
+    values = {name: term.item() for name, term in terms.items()} | ({} if share is None else share.found())
     moment.group.combine_gradients(parameters)
     norm = torch.nn.utils.clip_grad_norm_(parameters, math.inf if clip is None else clip)
-    return {name: term.item() for name, term in terms.items()} | {"gradient_norm": norm.item()}
+    return values | {"gradient_norm": norm.item()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +82,10 @@ class Task(nn.Module, ABC):
     @abstractmethod
     def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """One step's loss terms on ``inputs``; ``"loss"`` is the one to minimise."""
+
+    def predicting(self, terms: Mapping[str, Tensor]) -> Tensor | None:  # noqa: ARG002 - most predict nothing
+        """The part of the loss that predicts in latent space, with its weight; none for other methods."""
+        return None
 
     @property
     def kept_encoder(self) -> Any:

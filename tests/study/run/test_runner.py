@@ -18,13 +18,13 @@ import pytest
 from nodejepa.cli import main
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError, DataError, NodeJEPAError
+from nodejepa.provenance import source_hash
 from nodejepa.study.run.cell import Cell, Kind
 from nodejepa.study.run.encoder_store import encoder_folder
 from nodejepa.study.run.estimate import Remaining
-from nodejepa.study.run.measure import source_hash
 from nodejepa.study.run.processes import Folders, Workers
 from nodejepa.study.run.records import append_record, read_records
-from nodejepa.study.run.runner import NO_DATA, Worklist, make_worklist, run_study
+from nodejepa.study.run.runner import NO_DATA, Worklist, apart, make_worklist, run_study
 from nodejepa.study.run.scoring import score_method
 from nodejepa.study.run.spec import StudySpec, load_spec
 from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, cell_record, claim_path, work
@@ -70,13 +70,14 @@ def test_a_record_has_the_scores_of_a_direct_call(folders: Folders) -> None:
 def test_a_change_of_code_shows_in_the_source_hash(tmp_path: Path) -> None:
     (tmp_path / "nn").mkdir()
     code = tmp_path / "nn" / "gcn.py"
+    of = source_hash.__wrapped__  # the code of one process does not change: its hash is computed once
     code.write_text("x = 1\n")
-    before = source_hash(tmp_path)
-    assert source_hash(tmp_path) == before
+    before = of(tmp_path)
+    assert of(tmp_path) == before
     code.write_text("x = 2\n")
-    changed = source_hash(tmp_path)
+    changed = of(tmp_path)
     code.rename(tmp_path / "nn" / "sage.py")
-    assert len({before, changed, source_hash(tmp_path)}) == 3
+    assert len({before, changed, of(tmp_path)}) == 3
 
 
 def test_only_what_is_missing_is_measured_again(folders: Folders) -> None:
@@ -428,3 +429,15 @@ def test_a_misspelt_choice_is_refused(
         main(["study", "run", str(spec), "--out", str(tmp_path), "--dry-run", option])
     assert left.value.code == 2
     assert message in capfd.readouterr().err
+
+
+def test_cells_that_share_an_encoder_do_not_wait_for_each_other(folders: Folders) -> None:
+    five = replace(TRAINED, split="5-30")
+    other = replace(TRAINED, seed=7)
+    order = apart([TRAINED, five, other, replace(other, split="5-30")], folders)
+    assert [(cell.seed, cell.split) for cell in order] == [
+        (1, "20-30"),
+        (7, "20-30"),
+        (1, "5-30"),
+        (7, "5-30"),
+    ]

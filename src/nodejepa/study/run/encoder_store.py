@@ -28,9 +28,14 @@ def trained_encoder(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> E
         cell.method, preset=cell.preset, dataset=cell.dataset, seed=cell.seed, overrides=cell.settings
     )
     arguments: dict[str, Any] = {"labels": dataset.labels, "split": split} if supervised else {}
+    logging = Logging(description=cell.label, share_epochs=10)
     with alone(folder):
         fitted: Estimator = estimator.fit(
-            dataset.graph, out=folder, resume=True, logging=Logging(description=cell.label), **arguments
+            dataset.graph,
+            out=folder,
+            resume=True,
+            logging=logging,
+            **arguments,
         )
     return fitted
 

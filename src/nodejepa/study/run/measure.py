@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import statistics
 import time
 from dataclasses import asdict
@@ -16,14 +15,17 @@ from nodejepa.diagnostics import diagnose
 from nodejepa.evaluation import finetune, linear_probe
 from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, find_method, make_estimator, make_method
-from nodejepa.methods.estimator import versions
+from nodejepa.provenance import source_hash, versions
 from nodejepa.study.run.cell import Cell
-from nodejepa.study.run.encoder_store import trained_encoder
+from nodejepa.study.run.encoder_store import encoder_folder, trained_encoder
 from nodejepa.study.run.heads import score_head
 from nodejepa.study.run.records import Record
 from nodejepa.study.run.scratch import scratch_score
+from nodejepa.training.journal import Logging
+from nodejepa.training.run import Run
 
 TIMED_EPOCHS = 6  # of an efficiency cell; the first also warms up and is not counted
+LOOKED_AT_EPOCHS = ("1", "10", "100")  # and the last: where records show the prediction term's share
 TIMED_SECONDS = 5.0  # short epochs are timed again, as many as fit into this
 
 
@@ -35,7 +37,7 @@ def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:
         found = _efficiency(cell, dataset)
     else:
         method, embeddings = _embed(cell, dataset, split, runs)
-        found = _training(method) | _probe(embeddings, dataset, split)
+        found = _training(cell, method, runs) | _probe(embeddings, dataset, split)
         if cell.kind == "finetune":
             found |= _finetune(cell, method, dataset, split, runs)
         elif find_method(cell.method).supervised:
@@ -48,16 +50,8 @@ def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:
         "graph_hash": dataset.graph.content_hash,
         "threads": torch.get_num_threads(),
         "versions": versions(),
-        "source_hash": source_hash(Path(__file__).parents[2]),
+        "source_hash": source_hash(),
     }
-
-
-def source_hash(package: Path) -> str:
-    """Of the code: tells records apart that the same settings gave before and after a change of it."""
-    digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _embed(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> tuple[Estimator | None, Features]:
@@ -91,9 +85,11 @@ def _probe(embeddings: Features, dataset: Dataset, split: Split) -> Record:
     }
 
 
-def _training(method: Estimator | None) -> Record:
-    """Time and memory of the training that made the encoder, whenever that was."""
+def _training(cell: Cell, method: Estimator | None, runs: Path) -> Record:
+    """Time, memory, gradients and code of the training that made the encoder, whenever that was."""
     history = [] if method is None else method.history_
+    shares = {str(e["epoch"]): round(e["prediction_share"], 6) for e in history if "prediction_share" in e}
+    wanted = {*LOOKED_AT_EPOCHS, str(len(history))}
     seconds = [epoch["seconds"] for epoch in history]
     return {
         "epochs": len(history),
@@ -101,6 +97,8 @@ def _training(method: Estimator | None) -> Record:
         "epoch_seconds": round(statistics.median(seconds), 4) if seconds else None,
         "peak_memory_mb": round(max(epoch["peak_memory_mb"] for epoch in history), 1) if history else None,
         "final_loss": history[-1].get("loss") if history else None,
+        "prediction_share": {epoch: share for epoch, share in shares.items() if epoch in wanted} or None,
+        "trained_source_hash": method and Run(encoder_folder(cell, runs)).read_config().get("source_hash"),
     }
 
 
@@ -145,9 +143,13 @@ def _time_epochs(cell: Cell, dataset: Dataset, count: int) -> tuple[list[float],
         seed=cell.seed,
         overrides={**cell.settings, "training.epochs": few},
     )
+    logging = Logging(
+        share_epochs=max(few, 1)
+    )  # the first and the last epoch only: the pace is that of training
     if find_method(cell.method).supervised:
-        estimator.fit(dataset.graph, labels=dataset.labels, split=dataset.split(cell.split, seed=cell.seed))
+        split = dataset.split(cell.split, seed=cell.seed)
+        estimator.fit(dataset.graph, labels=dataset.labels, split=split, logging=logging)
     else:
-        estimator.fit(dataset.graph)
+        estimator.fit(dataset.graph, logging=logging)
     seconds = [epoch["seconds"] for epoch in estimator.history_]
     return seconds[1:] or seconds, round(estimator.history_[-1]["peak_memory_mb"], 1)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
+from pathlib import Path
 
 from nodejepa.data.catalogue import CATALOGUE, load_dataset
 from nodejepa.errors import Advice, ConfigError, DataError, Setting
 from nodejepa.progress import announce_duration, in_words, progress_bar
 from nodejepa.study.run.cell import Cell
+from nodejepa.study.run.encoder_store import encoder_folder
 from nodejepa.study.run.estimate import Forecast, Remaining
 from nodejepa.study.run.processes import Folders, Workers, pool_of
 from nodejepa.study.run.records import append_record, finished, left_failed, read_records
@@ -98,7 +101,7 @@ def run_study(
     workers = Workers(folders, threads or max(1, _cores() // jobs), retry_failed)
     started = time.monotonic()
     with progress_bar("Cells", total=len(cells)) as advance, pool_of(jobs, workers) as pool:
-        futures = {pool.submit(workers.measure, cell): cell for cell in cells}
+        futures = {pool.submit(workers.measure, cell): cell for cell in apart(cells, folders)}
         for number, future in enumerate(as_completed(futures), start=1):
             cell, (code, said) = futures[future], future.result()
             _count(outcome, cell, code, said, folders)
@@ -108,6 +111,17 @@ def run_study(
             ended = {MEASURED: "done", TAKEN: "left to others"}.get(code, "FAILED")
             say(f"[{number}/{len(cells)}, {in_words(spent)}, {left}] {ended}: {cell.label}")
     return outcome
+
+
+def apart(cells: Sequence[Cell], folders: Folders) -> list[Cell]:
+    """Cells that share an encoder one behind the other: side by side, all but one would wait."""
+    seen: Counter[Path] = Counter()
+    turns = []
+    for cell in cells:
+        folder = encoder_folder(cell, folders.runs)
+        turns.append(seen[folder])
+        seen[folder] += 1
+    return [cells[i] for i in sorted(range(len(cells)), key=turns.__getitem__)]
 
 
 def check_run(work: Worklist, folders: Folders, jobs: int) -> None:

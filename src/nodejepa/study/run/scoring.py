@@ -19,7 +19,7 @@ from nodejepa.evaluation.probe import ProbeMode
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import find_method, load_method, make_method
-from nodejepa.methods.estimator import versions
+from nodejepa.provenance import versions
 from nodejepa.study.run.heads import HeadResult, score_head
 
 
