@@ -15,7 +15,14 @@ from nodejepa.progress import progress_bar
 from nodejepa.report.table import ReportTable
 from nodejepa.report.table_formats import to_csv, to_latex, to_markdown
 from nodejepa.study.render.names import JEPA
-from nodejepa.study.render.selection import Record, borrow_floors, by_split, methods_of, with_preset_names
+from nodejepa.study.render.selection import (
+    Record,
+    borrow_floors,
+    by_split,
+    methods_of,
+    with_preset_names,
+    with_variant_names,
+)
 from nodejepa.study.render.tables.ablation import ablation_table
 from nodejepa.study.render.tables.accuracy import main_table, paper_comparison_table
 from nodejepa.study.render.tables.efficiency import efficiency_table
@@ -31,7 +38,7 @@ from nodejepa.study.run.records import read_records, require_names
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "official")
+KINDS = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "limits", "official")
 _SINGLE_TABLES = {"efficiency": efficiency_table, "finetune": finetune_table}
 _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 
@@ -89,7 +96,7 @@ def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ())
     """All tables of a study; ``main`` lends floors to a study that has none."""
     if kind == "official":
         return [official_table(records)]
-    records = with_preset_names(records)
+    records = with_variant_names(records) if kind == "limits" else with_preset_names(records)
     if kind in ("fewshot", "ablation", "collapse", "finetune"):
         records = borrow_floors(records, main)
     if kind == "fewshot":
@@ -106,6 +113,8 @@ def _tables_of_part(kind: str, part: Sequence[Record], split: str) -> list[Repor
     """The tables of one split."""
     if kind == "collapse":
         return [effective_rank_table(part), geometry_table(part)]
+    if kind == "limits":
+        return [replace(main_table(part), name="limits")]
     if kind == "ablation":
         shares = prediction_share_table(part)
         return [ablation_table(part), *([] if shares is None else [shares])]
@@ -131,7 +140,7 @@ def figures_of(
     """Makers of all figures of a study by file name; one that has no data makes ``None``."""
     from nodejepa.study.render.figures import ablation, accuracy, differences, fewshot, geometry, time
 
-    records = with_preset_names(records)
+    records = with_variant_names(records) if kind == "limits" else with_preset_names(records)
     part = _drawn_part(records)
     if kind == "efficiency":
         return {
@@ -143,6 +152,8 @@ def figures_of(
         return {"fewshot": partial(fewshot.fewshot_figure, borrow_floors(records, main))}
     if kind == "ablation":
         return {"ablation": partial(ablation.ablation_figure, borrow_floors(part, main))}
+    if kind == "limits":
+        return {"limits": partial(accuracy.accuracy_figure, part)}
     if kind in ("finetune", "official"):
         return {}
     shape = {
