@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import reference.masking as reference
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.masking import khop_mask
+from nodejepa.masking import BallPool, khop_mask
 
 
 def random_graph(size: int, degree: float, seed: int, direction: str = "symmetrize") -> Graph:
@@ -34,6 +34,70 @@ def test_equals_the_naive_twin(
     mask = khop_mask(graph, ratio, hops, np.random.default_rng(seed))
     np.testing.assert_array_equal(mask, reference.khop_mask(graph, ratio, hops, np.random.default_rng(seed)))
     assert mask.sum() == round(ratio * size)
+
+
+@given(
+    size=st.integers(1, 60),
+    degree=st.sampled_from([0.5, 2.0, 8.0]),
+    direction=st.sampled_from(["symmetrize", "keep"]),
+    ratio=st.floats(0, 1),
+    hops=st.integers(0, 3),
+    cap=st.integers(1, 12),
+    seed=st.integers(0, 1000),
+)
+def test_a_capped_search_equals_the_naive_twin(
+    size: int, degree: float, direction: str, ratio: float, hops: int, cap: int, seed: int
+) -> None:
+    graph = random_graph(size, degree, seed, direction)
+    mask = khop_mask(graph, ratio, hops, np.random.default_rng(seed), max_neighbours=cap)
+    twin = reference.khop_mask(graph, ratio, hops, np.random.default_rng(seed), cap=cap)
+    np.testing.assert_array_equal(mask, twin)
+    assert mask.sum() == round(ratio * size)
+
+
+@given(
+    size=st.integers(1, 60),
+    degree=st.sampled_from([0.0, 0.5, 2.0, 8.0]),
+    ratios=st.lists(st.floats(0, 1), min_size=1, max_size=3),
+    hops=st.integers(0, 3),
+    count=st.integers(1, 12),
+    cap=st.none() | st.integers(1, 12),
+    seed=st.integers(0, 1000),
+)
+def test_masks_from_a_pool_equal_the_naive_twin(
+    size: int, degree: float, ratios: list[float], hops: int, count: int, cap: int | None, seed: int
+) -> None:
+    graph = random_graph(size, degree, seed)
+    pool = BallPool.find(graph, hops, count, np.random.default_rng(seed), max_neighbours=cap)
+    generator = np.random.default_rng(seed + 1)
+    masks = [pool.mask(ratio, generator) for ratio in ratios]
+    twins = reference.pool_masks(
+        graph, ratios, hops, count, np.random.default_rng(seed), np.random.default_rng(seed + 1), cap
+    )
+    for mask, twin, ratio in zip(masks, twins, ratios, strict=True):
+        np.testing.assert_array_equal(mask, twin)
+        assert mask.sum() == round(ratio * size)
+
+
+def test_a_cap_that_no_node_reaches_changes_nothing_but_the_draw() -> None:
+    graph = random_graph(200, 3, 0)
+    generator = np.random.default_rng(1)
+    generator.integers(2**64, dtype=np.uint64)  # the capped search's key
+    np.testing.assert_array_equal(
+        khop_mask(graph, 0.4, 2, np.random.default_rng(1), max_neighbours=200),
+        khop_mask(graph, 0.4, 2, generator),
+    )
+
+
+def test_a_cap_keeps_hubs_from_filling_the_mask() -> None:
+    star = Graph.from_edges([0] * 99, range(1, 100))
+
+    def overlap(cap: int | None) -> float:
+        one, two = (khop_mask(star, 0.3, 2, np.random.default_rng(s), max_neighbours=cap) for s in (0, 1))
+        return (one & two).sum() / 30
+
+    assert overlap(None) > 0.9  # one seed fills the mask with the hub's first neighbours
+    assert overlap(5) < 0.6
 
 
 @pytest.mark.parametrize("ratio", [0.01, 0.5, 1.0])

@@ -10,28 +10,73 @@ import numpy as np
 BITS = 2**64 - 1
 
 
-def khop_mask(graph, ratio: float, hops: int, generator: np.random.Generator, first: int = 0) -> np.ndarray:
+def neighbours(adjacency, cap: int | None, key: int | None) -> list[list[int]]:
+    """The edges that a search follows; of more than ``cap``, so many at equal distances from a random one."""
+    lists = []
+    for i in range(adjacency.shape[0]):
+        found = adjacency.indices[adjacency.indptr[i] : adjacency.indptr[i + 1]].tolist()
+        if cap is not None and len(found) > cap:
+            start = splitmix(i ^ key) % len(found)
+            found = [found[(start + k * len(found) // cap) % len(found)] for k in range(cap)]
+        lists.append(found)
+    return lists
+
+
+def ball(lists: list[list[int]], seed: int, hops: int) -> list[int]:
+    """Breadth first from one seed."""
+    distance, queue = {seed: 0}, deque([seed])
+    while queue:
+        i = queue.popleft()
+        for j in lists[i] if distance[i] < hops else []:
+            if j not in distance:
+                distance[j] = distance[i] + 1
+                queue.append(j)
+    return list(distance)
+
+
+def khop_mask(
+    graph, ratio: float, hops: int, generator: np.random.Generator, first: int = 0, cap: int | None = None
+) -> np.ndarray:
     """One full breadth-first search a seed, nothing remembered between them.
 
     ``first`` seeds are drawn before the rest is put in order, as is done for large graphs.
     """
-    adjacency, size = graph.adjacency, graph.num_nodes
-    budget = round(ratio * size)
-    masked: set[int] = set()
+    size = graph.num_nodes
+    key = None if cap is None else int(generator.integers(2**64, dtype=np.uint64))
+    lists = neighbours(graph.adjacency, cap, key)
     drawn = generator.integers(size, size=first, dtype=np.int32).tolist()
-    for seed in itertools.chain(drawn, generator.permutation(np.arange(size, dtype=np.int32)).tolist()):
-        distance, queue = {seed: 0}, deque([seed])
-        while queue:
-            i = queue.popleft()
-            if len(masked) == budget:
-                return np.isin(np.arange(size), list(masked))
-            masked.add(i)
-            if distance[i] == hops:
-                continue
-            for j in adjacency.indices[adjacency.indptr[i] : adjacency.indptr[i + 1]].tolist():
-                if j not in distance:
-                    distance[j] = distance[i] + 1
-                    queue.append(j)
+    seeds = itertools.chain(drawn, generator.permutation(np.arange(size, dtype=np.int32)).tolist())
+    return union((ball(lists, seed, hops) for seed in seeds), round(ratio * size), size)
+
+
+def pool_masks(
+    graph, ratios: list[float], hops: int, count: int, once, generator: np.random.Generator, cap: int | None
+) -> list[np.ndarray]:
+    """Masks from balls that are found once; where they are not enough, from others."""
+    size = graph.num_nodes
+    key = None if cap is None else int(once.integers(2**64, dtype=np.uint64))
+    lists = neighbours(graph.adjacency, cap, key)
+    pool = [
+        ball(lists, seed, hops) for seed in once.permutation(np.arange(size, dtype=np.int32))[:count].tolist()
+    ]
+    masks = []
+    for ratio in ratios:
+        budget = round(ratio * size)
+        balls = [pool[b] for b in generator.permutation(len(pool))]
+        if len(set().union(*balls)) < budget:
+            more = generator.permutation(np.arange(size, dtype=np.int32)).tolist()
+            balls += [ball(lists, seed, hops) for seed in more]
+        masks.append(union(balls, budget, size))
+    return masks
+
+
+def union(balls, budget: int, size: int) -> np.ndarray:
+    """Nodes of the balls, in their order, until the budget is spent."""
+    masked: set[int] = set()
+    for i in itertools.chain.from_iterable(balls):
+        if len(masked) == budget:
+            break
+        masked.add(i)
     return np.isin(np.arange(size), list(masked))
 
 

@@ -4,8 +4,10 @@ from nodejepa.masking.augment import drop_edges, drop_feature_columns, shuffle_r
 from nodejepa.masking.curriculum import Curriculum
 from nodejepa.masking.khop import khop_mask
 from nodejepa.masking.patches import Patches, patch_descriptors
+from nodejepa.masking.pool import BallPool
 
 __all__ = [
+    "BallPool",
     "Curriculum",
     "Patches",
     "drop_edges",

@@ -46,7 +46,7 @@ def _check_share(p: float, what: str) -> None:
 
 
 @compiled()
-def _mix(state: np.uint64) -> np.uint64:
+def mix(state: np.uint64) -> np.uint64:
     """One SplitMix64 step: 64 well-mixed bits."""
     state += np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -66,7 +66,7 @@ def _keep_edges(
         for edge in range(indptr[i], indptr[i + 1]):
             j = indices[edge]
             pair = (np.uint64(min(i, j)) << np.uint64(32)) | np.uint64(max(i, j))
-            coin = np.float64(_mix(_mix(pair) ^ key) >> np.uint64(11)) * _UNIT
+            coin = np.float64(mix(mix(pair) ^ key) >> np.uint64(11)) * _UNIT
             kept_indices[kept] = j  # overwritten by the next edge if dropped: a branch here would
             kept_data[kept] = data[edge]  # be mispredicted half of the time
             kept += int(coin >= p)

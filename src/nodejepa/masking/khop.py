@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from nodejepa.compiled import compiled
 from nodejepa.errors import ConfigError
 from nodejepa.graph_checks import SparseMatrix
+from nodejepa.masking.augment import mix
 
 IntArray = npt.NDArray[np.integer]
 BoolArray = npt.NDArray[np.bool_]
@@ -30,7 +32,14 @@ class Edges(Protocol):
         """CSR ``[N, N]``."""
 
 
-def khop_mask(graph: Edges, ratio: float, hops: int, generator: np.random.Generator) -> BoolArray:
+def khop_mask(
+    graph: Edges,
+    ratio: float,
+    hops: int,
+    generator: np.random.Generator,
+    *,
+    max_neighbours: int | None = None,
+) -> BoolArray:
     """Which nodes to hide, ``[N]``: exactly round(ratio N) of them.
 
     All nodes are put in random order and serve as seeds one after the other. A seed adds every node at most
@@ -42,29 +51,89 @@ def khop_mask(graph: Edges, ratio: float, hops: int, generator: np.random.Genera
         ratio: share of the nodes to hide, in [0, 1].
         hops: radius of a ball; 0 hides single nodes.
         generator: the only source of randomness.
+        max_neighbours: the search follows at most so many edges of a node, as GraphSAGE samples them: of
+            more, so many at equal distances in the list of neighbours, from a random one on. They are drawn
+            anew for every mask and are the same for all balls of one. ``None`` follows all.
     """
-    if not 0 <= ratio <= 1:
-        raise ConfigError(f"the mask ratio is {ratio}", where="masking", fix="Use a number in [0, 1].")
-    if hops < 0:
-        raise ConfigError(f"hops is {hops}", where="masking", fix="Use 0 or more hops.")
+    check_mask(ratio, hops)
     size, budget = graph.num_nodes, round(ratio * graph.num_nodes)
-    adjacency = graph.adjacency
-    mask: BoolArray
+    search = Search.draw(graph, hops, max_neighbours, generator)
     seeds = np.zeros(0, dtype=np.int32)
     if size > WHOLE_ORDER_UP_TO:
         # A few balls fill the budget of a large graph: to put all of its nodes in order would take longer
         # than the search. A node drawn twice adds nothing the second time, so the law is the same.
         seeds = generator.integers(size, size=_FIRST_SEEDS, dtype=np.int32)
-        mask = _grow(adjacency.indptr, adjacency.indices, seeds, budget, min(hops, size))
+        mask = search.grow(seeds, budget)
         if np.count_nonzero(mask) == budget:
             return mask
     seeds = np.concatenate([seeds, generator.permutation(np.arange(size, dtype=np.int32))])
-    mask = _grow(adjacency.indptr, adjacency.indices, seeds, budget, min(hops, size))
-    return mask
+    return search.grow(seeds, budget)
+
+
+def check_mask(ratio: float, hops: int) -> None:
+    """Refuse what makes no mask."""
+    if not 0 <= ratio <= 1:
+        raise ConfigError(f"the mask ratio is {ratio}", where="masking", fix="Use a number in [0, 1].")
+    if hops < 0:
+        raise ConfigError(f"hops is {hops}", where="masking", fix="Use 0 or more hops.")
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Where and how far to look for neighbours, and which of them a capped search follows."""
+
+    indptr: IntArray
+    indices: IntArray
+    hops: int
+    cap: int
+    key: np.uint64
+
+    @classmethod
+    def draw(
+        cls, graph: Edges, hops: int, max_neighbours: int | None, generator: np.random.Generator
+    ) -> Search:
+        """Of a graph; a search without a cap takes nothing from the generator."""
+        size, edges = graph.num_nodes, graph.adjacency
+        capped = max_neighbours is not None
+        key = generator.integers(2**64, dtype=np.uint64) if capped else np.uint64(0)
+        return cls(edges.indptr, edges.indices, min(hops, size), max_neighbours or size, key)
+
+    def grow(self, seeds: IntArray, budget: int, masked: BoolArray | None = None) -> BoolArray:
+        """Union of the seeds' balls, and of what is ``masked`` already, cut at ``budget`` nodes."""
+        reach = np.full(self.indptr.size - 1, -1, dtype=np.int32)
+        if masked is not None:
+            reach[masked] = 0  # they are masked, and nobody has looked at their neighbours yet
+        mask: BoolArray = _grow(
+            self.indptr, self.indices, seeds, budget, self.hops, self.cap, self.key, reach
+        )
+        return mask
+
+    def balls(self, seeds: IntArray) -> tuple[npt.NDArray[np.int64], IntArray]:
+        """The nodes around every seed, nearest first: ball b is ``nodes[starts[b]:starts[b + 1]]``."""
+        lists = [_ball(self.indptr, self.indices, seed, self.hops, self.cap, self.key) for seed in seeds]
+        starts = np.concatenate([[0], np.cumsum([nodes.size for nodes in lists])]).astype(np.int64)
+        return starts, np.concatenate(lists)
 
 
 @compiled()
-def _grow(indptr: IntArray, indices: IntArray, seeds: IntArray, budget: int, hops: int) -> BoolArray:
+def _first_edge(node: int, degree: int, cap: int, key: np.uint64) -> np.int64:
+    """Where in its list a node's followed edges begin."""
+    if degree <= cap:
+        return np.int64(0)
+    return np.int64(mix(np.uint64(node) ^ key) % np.uint64(degree))
+
+
+@compiled()
+def _grow(
+    indptr: IntArray,
+    indices: IntArray,
+    seeds: IntArray,
+    budget: int,
+    hops: int,
+    cap: int,
+    key: np.uint64,
+    reach: npt.NDArray[np.int32],
+) -> BoolArray:
     """Union of the seeds' balls, cut at ``budget`` nodes.
 
     ``reach[i]`` is the largest number of hops i has been expanded by, -1 if it is not masked. Arriving at i
@@ -73,9 +142,8 @@ def _grow(indptr: IntArray, indices: IntArray, seeds: IntArray, budget: int, hop
     new nodes are met is that of a full breadth-first search of every ball.
     """
     size = indptr.size - 1
-    reach = np.full(size, -1, dtype=np.int32)
     queue = np.empty(size, dtype=np.int32)
-    masked = 0
+    masked = np.count_nonzero(reach >= 0)
     for seed in seeds:
         if masked == budget:
             break
@@ -91,8 +159,12 @@ def _grow(indptr: IntArray, indices: IntArray, seeds: IntArray, budget: int, hop
             left = reach[i] - 1
             if left < 0:
                 break
-            for edge in range(indptr[i], indptr[i + 1]):
-                j = indices[edge]
+            degree = indptr[i + 1] - indptr[i]
+            count, start = min(degree, cap), _first_edge(i, degree, cap, key)
+            for place in range(count):
+                if degree > cap:
+                    place = (start + place * degree // cap) % degree
+                j = indices[indptr[i] + place]
                 if reach[j] >= left:
                     continue
                 masked += reach[j] < 0
@@ -102,3 +174,29 @@ def _grow(indptr: IntArray, indices: IntArray, seeds: IntArray, budget: int, hop
                 if masked == budget:
                     break
     return reach >= 0
+
+
+@compiled()
+def _ball(
+    indptr: IntArray, indices: IntArray, seed: int, hops: int, cap: int, key: np.uint64
+) -> npt.NDArray[np.int32]:
+    """The nodes at most ``hops`` edges from a seed in breadth-first order."""
+    size = indptr.size - 1
+    distance = np.full(size, -1, dtype=np.int32)
+    queue = np.empty(size, dtype=np.int32)
+    queue[0], distance[seed] = seed, 0
+    first, last = 0, 1
+    while first < last and distance[queue[first]] < hops:
+        i = queue[first]
+        first += 1
+        degree = indptr[i + 1] - indptr[i]
+        count, start = min(degree, cap), _first_edge(i, degree, cap, key)
+        for place in range(count):
+            if degree > cap:
+                place = (start + place * degree // cap) % degree
+            j = indices[indptr[i] + place]
+            if distance[j] < 0:
+                distance[j] = distance[i] + 1
+                queue[last] = j
+                last += 1
+    return queue[:last].copy()

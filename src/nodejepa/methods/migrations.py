@@ -32,7 +32,9 @@ class Migration:
 
 
 MIGRATIONS: dict[str, Migration] = {  # by name of the method
-    "nodejepa": Migration(absent={"loss.prediction_weight": 1.0}),
+    "nodejepa": Migration(
+        absent={"loss.prediction_weight": 1.0, "masking.max_neighbours": None, "masking.pool": None}
+    ),
 }
 
 

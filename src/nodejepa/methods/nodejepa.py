@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -14,6 +16,7 @@ from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.masking.curriculum import Curriculum
 from nodejepa.masking.khop import khop_mask
+from nodejepa.masking.pool import BallPool
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherEstimator, TeacherTask
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
@@ -22,6 +25,7 @@ from nodejepa.objectives.laplacian import laplacian_energy
 from nodejepa.objectives.prediction import cosine_distance, l2_distance
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
+from nodejepa.training.seeding import numpy_generator
 from nodejepa.training.task import Moment, TrainingConfig
 
 
@@ -36,9 +40,15 @@ class MaskingConfig:
     curriculum: bool = True
     curriculum_epochs: int = 50
     isolation: bool = True  # hide targets' features from the context encoder; off: ablation E
+    # The paper's "caching or degree-capping neighborhood search" (Section 6), both off as in its experiments
+    max_neighbours: int | None = None  # edges of a node that the search follows; none: all
+    pool: int | None = None  # neighbourhoods searched once, of which all masks are made; none: anew each step
 
     def __post_init__(self) -> None:
         self.schedule()
+        for name in ("max_neighbours", "pool"):
+            value = getattr(self, name)
+            require(value is None or value > 0, f"masking.{name}", value, "at least 1 or none")
 
     def schedule(self) -> Curriculum:
         """The curriculum these settings describe."""
@@ -121,6 +131,7 @@ class NodeJEPATask(TeacherTask):
                 "the graph has one node", fix="At least two are needed: one to see, one to predict."
             )
         self.config, self.curriculum = config, config.masking.schedule()
+        self._pool: BallPool | None = None
         self.token = nn.Parameter(torch.zeros(inputs.num_features))
         structure = descriptors(inputs.graph, config.predictor.descriptors, config.predictor.spectral_dim)
         self.descriptors = torch.from_numpy(structure).to(inputs.device)
@@ -149,7 +160,7 @@ class NodeJEPATask(TeacherTask):
         ratio, hops = self.curriculum.at(moment.epoch)
         least = 1 / inputs.num_nodes  # one node to predict, one to predict it from
         ratio = min(max(ratio, least), 1 - least)
-        targets = khop_mask(inputs, ratio, hops, moment.numpy("mask"))  # line 1
+        targets = self._targets(inputs, ratio, hops, moment)  # line 1
         hidden = torch.from_numpy(targets).to(inputs.device) if self.config.masking.isolation else None
         h = self.encoder(inputs, hidden, self.token)  # lines 2-3
         with torch.no_grad():
@@ -163,6 +174,18 @@ class NodeJEPATask(TeacherTask):
             name: getattr(self.config.loss, name) for name in terms if name != "prediction"
         }
         return {"loss": sum((weights[name] * term for name, term in terms.items()), torch.zeros(()))} | terms
+
+    def _targets(self, inputs: GraphInputs, ratio: float, hops: int, moment: Moment) -> npt.NDArray[np.bool_]:
+        masking, generator = self.config.masking, moment.numpy("mask")
+        if masking.pool is None:
+            return khop_mask(inputs, ratio, hops, generator, max_neighbours=masking.max_neighbours)
+        if self._pool is None or not self._pool.is_of(inputs, hops):
+            # of the run, not of the step: a resumed run must find the same
+            once = numpy_generator(moment.seed, "init", hops, 1)
+            self._pool = BallPool.find(
+                inputs, hops, masking.pool, once, max_neighbours=masking.max_neighbours
+            )
+        return self._pool.mask(ratio, generator)
 
     def predicting(self, terms: Mapping[str, Tensor]) -> Tensor:
         """L_pred of Eq. 2."""

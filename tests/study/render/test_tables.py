@@ -128,11 +128,38 @@ def test_significance_names_its_test_and_seeds():
     rows = {tuple(row[:2]): row[2:] for row in rows_of(significance_table(HAND_MADE, "nodejepa"))}
     paired = rows["Photo", "DGI"]
     assert paired[0] == "+9.83"
-    assert paired[4:] == ["paired", "3", "+24.35", "0.019"]
+    assert paired[4:] == [
+        "paired",
+        "3",
+        "-",
+        "-",
+        "+24.35",
+        "0.019",
+    ]  # DGI has no score under the paper's probe
     welch = rows["Photo", "Propagated (S^2 X)"]
-    assert welch[4:] == ["Welch", "3, 2", "-", "-"]
-    assert rows["CS", "DGI"] == ["-", "-", "-", "-", "-", "-", "+1.08", "0.012"]
+    assert welch[4:] == ["Welch", "3, 2", "-", "-", "-", "-"]
+    assert rows["CS", "DGI"] == ["-", "-", "-", "-", "-", "-", "-", "-", "+1.08", "0.012"]
     assert rows["arxiv", "DGI"][-2:] == ["+1.18", "0.0001"]
+
+
+def both_probes(method, values, like, **more):
+    return [
+        record(method, "photo", seed, value, test_accuracy_paper_probe=other, **more)
+        for seed, value, other in zip((42, 43, 44), values, like, strict=False)
+    ]
+
+
+def test_the_papers_probe_stands_beside_the_papers_figures():
+    records = [
+        *both_probes("nodejepa", (90.0, 91.0, 92.0), (70.0, 71.5, 73.0)),
+        *both_probes("dgi", (90.0, 91.0, 92.0), (80.0, 81.0, 82.0)),
+    ]
+    row = next(row for row in rows_of(significance_table(records, "nodejepa")) if row[1] == "DGI")
+    assert row[2] == "+0.00"
+    assert row[8] == "-9.50"
+    assert float(row[9]) < 0.01
+    wins = {tuple(row[:2]): row[2:] for row in rows_of(wins_table(records))}
+    assert wins["NodeJEPA", "DGI"] == ["0 / 1 / 0", "0 / 1 / 0", "0 / 0 / 1", "3 / 1 / 1"]
 
 
 def test_holm_family_is_the_whole_table():
@@ -144,43 +171,81 @@ def test_holm_family_is_the_whole_table():
 
 def test_wins_ties_losses():
     rows = {tuple(row[:2]): row[2:] for row in rows_of(wins_table(HAND_MADE))}
-    assert rows["NodeJEPA", "DGI"] == ["1 / 0 / 0", "1 / 0 / 0", "3 / 1 / 1"]
-    assert rows["NodeJEPA", "Propagated (S^2 X)"] == ["0 / 1 / 0", "0 / 1 / 0", "-"]
-    assert rows["NodeJEPA", "all floors"] == ["0 / 1 / 0", "0 / 1 / 0", "-"]
-    assert rows["NodeJEPA", "Random GCN"] == ["-", "-", "-"]
+    assert rows["NodeJEPA", "DGI"] == ["1 / 0 / 0", "1 / 0 / 0", "-", "3 / 1 / 1"]
+    assert rows["NodeJEPA", "Propagated (S^2 X)"] == ["0 / 1 / 0", "0 / 1 / 0", "-", "-"]
+    assert rows["NodeJEPA", "all floors"] == ["0 / 1 / 0", "0 / 1 / 0", "-", "-"]
+    assert rows["NodeJEPA", "Random GCN"] == ["-", "-", "-", "-"]
 
 
-def test_fewshot_table():
+def test_fewshot_table_compares_under_the_papers_probe():
     records = [
-        record("nodejepa", "photo", 42, 85.0, shots=5, split="5-30"),
-        record("raw", "photo", 42, 86.0, shots=5, split="5-30"),
-        record("nodejepa", "photo", 42, 89.0, shots=20),
+        record("nodejepa", "photo", 42, 85.0, shots=5, split="5-30", test_accuracy_paper_probe=84.0),
+        record("raw", "photo", 42, 86.0, shots=5, split="5-30", test_accuracy_paper_probe=60.0),
+        record("nodejepa", "photo", 42, 89.0, shots=20, test_accuracy_paper_probe=88.0),
     ]
     table = fewshot_table(records)
     assert rows_of(table)[0] == [
         "Photo",
         "NodeJEPA",
-        *("83.99 ± 3.02", "85.00 (1)†", "+1.01"),
-        *("87.97 ± 0.84", "89.00 (1)", "+1.03"),
+        *("83.99 ± 3.02", "84.00 (1)", "+0.01", "85.00 (1)†"),
+        *("87.97 ± 0.84", "88.00 (1)", "+0.03", "89.00 (1)"),
     ]
-    assert [column.title for column in table.columns[2:5]] == [
+    assert [column.title for column in table.columns[2:6]] == [
         "5 a class: paper",
-        "5 a class: ours",
+        "5 a class: ours, paper probe",
         "5 a class: diff.",
+        "5 a class: ours, fair probe",
     ]
+
+
+def test_graphs_that_the_paper_does_not_have_are_shown_under_the_fair_probe_alone():
+    records = [
+        record("raw", "actor", 42, value, shots=shots, split=f"{shots}-30", test_accuracy_paper_probe=20.0)
+        for shots, value in ((5, 24.0), (20, 30.0))
+    ]
+    table = fewshot_table(records)
+    assert [column.title for column in table.columns] == ["Dataset", "Method", "5 a class", "20 a class"]
+    assert rows_of(table)[0] == ["actor", "Raw features", "24.00 (1)", "30.00 (1)"]
+    assert not any("paper" in note.lower() for note in table.notes)
 
 
 def test_ablation_table_knows_letters_and_borrows_floors():
-    main = [record("sgc", "photo", seed, 91.0) for seed in (42, 43, 44)] + [record("sgc", "cs", 42, 99.0)]
+    main = [*both_probes("sgc", (91.0, 91.0, 91.0), (85.0, 85.0, 85.0)), record("sgc", "cs", 42, 99.0)]
     varied = [
-        record("nodejepa", "photo", seed, value, variant=name)
-        for name, values in (("A: full", (88.0, 89.0)), ("D", (84.0, 86.0)))
-        for seed, value in zip((42, 43), values, strict=True)
+        *both_probes("nodejepa", (88.0, 89.0), (86.0, 87.0), variant="A: full"),
+        *both_probes("nodejepa", (84.0, 86.0), (86.0, 88.0), variant="D"),
+        *both_probes("nodejepa", (80.0, 80.0), (70.0, 71.0), variant="G: no prediction"),
     ]
     rows = rows_of(ablation_table(borrow_floors(varied, main)))
-    assert rows[0] == ["A: full", "87.87 ± 0.69", "88.50 ± 0.71 (2)†", "+0.63", "-", "-"]
-    assert rows[1][:5] == ["D: no VICReg", "84.61 ± 1.67", "85.00 ± 1.41 (2)†", "+0.39", "-3.50"]
-    assert rows[3] == ["Propagated (S^2 X)", "-", "91.00 ± 0.00 (2)", "-", "-", "-"]
+    none = ["-", "-", "-"]
+    assert rows[0] == [
+        *("Photo", "A: full", "87.87 ± 0.69", "86.50 ± 0.71 (2)", "-1.37", "-"),
+        *(*none, "88.50 ± 0.71 (2)†", *none),
+    ]
+    assert rows[1][1:7] == ["D: no VICReg", "84.61 ± 1.67", "87.00 ± 1.41 (2)", "+2.39", "-3.26", "+0.50"]
+    assert rows[1][9:11] == ["85.00 ± 1.41 (2)†", "-3.50"]
+    assert rows[2][1:6] == ["G: no prediction", "-", "70.50 ± 0.71 (2)†", "-", "-"]
+    assert rows[4][1:] == [
+        *("Propagated (S^2 X)", "-", "85.00 ± 0.00 (2)", "-", "-"),
+        *(*none, "91.00 ± 0.00 (2)", *none),
+    ]
+    p, holm = float(rows[2][11]), float(rows[2][12])
+    assert holm == pytest.approx(2 * p, abs=2e-4)  # of two tests
+
+
+def test_the_share_of_prediction_is_shown_where_records_tell_it():
+    shares = {"1": 0.5, "10": 0.25, "100": 0.125, "300": 0.0625}
+    told = record("nodejepa", "photo", 42, 88.0, variant="A: full", prediction_share=shares)
+    older = record("nodejepa", "photo", 42, 88.0, variant="D")
+    assert [table.name for table in tables_of("ablation", [older])] == ["ablation"]
+    table = tables_of("ablation", [told, older])[1]
+    assert table.name == "prediction-share"
+    assert rows_of(table) == [
+        ["Photo", "A: full", "50.00 (1)", "25.00 (1)", "12.50 (1)", "6.25 (1)"],
+        ["Photo", "D: no VICReg", "-", "-", "-", "-"],
+    ]
+    short = {**told, "prediction_share": {"1": 0.5, "20": 0.4}}
+    assert rows_of(tables_of("ablation", [short])[1])[0][2:] == ["50.00 (1)", "-", "-", "40.00 (1)"]
 
 
 def test_floors_are_not_borrowed_where_there_are_own_ones():
@@ -222,7 +287,7 @@ def test_tables_name_probe_and_seeds_and_show_floors(kind):
         words = " ".join((table.title, *table.notes)).lower()
         assert "probe" in words
         assert "seeds" in words
-        if kind != "efficiency" and table.name != "wins":
+        if kind != "efficiency" and table.name not in ("wins", "prediction-share"):
             assert any("Propagated (S^2 X)" in (row[0].text, row[1].text) for row in table.rows)
 
 

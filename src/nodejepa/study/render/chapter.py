@@ -21,7 +21,7 @@ from nodejepa.study.render.selection import (
     methods_of,
     scores_by,
     values_by,
-    with_preset_names,
+    with_variant_names,
 )
 from nodejepa.study.render.standing import (
     DRAWN,
@@ -64,7 +64,7 @@ def study_chapter(folder: Path) -> Chapter:
     records = read_records(folder)
     require_names(records, folder)
     name = str(records[0].get("study") or folder.name) if records else folder.name
-    named = _named(records)
+    named = with_variant_names(records)
     sections = (
         Text(tuple(progress_words(records, _planned(folder)))),
         *([Text(tuple(words))] if (words := comparison_words(named)) else []),
@@ -112,14 +112,6 @@ def _planned(folder: Path) -> int | None:
         return len(load_spec(specification, quick=folder.name != name).cells)
     except ConfigError:
         return None
-
-
-def _named(records: Sequence[Record]) -> list[Record]:
-    """Another preset or variant of a method is another method."""
-    return [
-        {**record, "method": f"{record['method']} ({record['variant']})"} if record.get("variant") else record
-        for record in with_preset_names(records)
-    ]
 
 
 def _pictures(records: Sequence[Record]) -> list[Section]:

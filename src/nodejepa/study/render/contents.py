@@ -15,7 +15,14 @@ from nodejepa.progress import progress_bar
 from nodejepa.report.table import ReportTable
 from nodejepa.report.table_formats import to_csv, to_latex, to_markdown
 from nodejepa.study.render.names import FLOORS, JEPA
-from nodejepa.study.render.selection import Record, borrow_floors, by_split, methods_of, with_preset_names
+from nodejepa.study.render.selection import (
+    Record,
+    borrow_floors,
+    by_split,
+    methods_of,
+    with_preset_names,
+    with_variant_names,
+)
 from nodejepa.study.render.tables.ablation import ablation_table
 from nodejepa.study.render.tables.accuracy import main_table, paper_comparison_table
 from nodejepa.study.render.tables.efficiency import efficiency_table
@@ -25,6 +32,7 @@ from nodejepa.study.render.tables.gains import gains_table
 from nodejepa.study.render.tables.geometry import effective_rank_table, geometry_table
 from nodejepa.study.render.tables.official import official_table
 from nodejepa.study.render.tables.ranks import ranks_table
+from nodejepa.study.render.tables.share import prediction_share_table
 from nodejepa.study.render.tables.significance import significance_table, wins_table
 from nodejepa.study.run.records import read_records, require_names
 
@@ -32,8 +40,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _AGAINST_FLOORS = ("recipe", "development")  # what a method is worth beside what needs no training
-KINDS = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "official", *_AGAINST_FLOORS)
-_SINGLE_TABLES = {"efficiency": efficiency_table, "ablation": ablation_table, "finetune": finetune_table}
+_OF_THE_PAPER = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "limits", "official")
+KINDS = (*_OF_THE_PAPER, *_AGAINST_FLOORS)
+_SINGLE_TABLES = {"efficiency": efficiency_table, "finetune": finetune_table}
 _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 
 
@@ -90,7 +99,7 @@ def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ())
     """All tables of a study; ``main`` lends floors to a study that has none."""
     if kind == "official":
         return [official_table(records)]
-    records = with_preset_names(records)
+    records = with_variant_names(records) if kind == "limits" else with_preset_names(records)
     if kind in ("fewshot", "ablation", "collapse", "finetune"):
         records = borrow_floors(records, main)
     if kind == "fewshot":
@@ -118,6 +127,11 @@ def _tables_of_part(kind: str, part: Sequence[Record], split: str) -> list[Repor
     """The tables of one split."""
     if kind == "collapse":
         return [effective_rank_table(part), geometry_table(part)]
+    if kind == "limits":
+        return [replace(main_table(part), name="limits")]
+    if kind == "ablation":
+        shares = prediction_share_table(part)
+        return [ablation_table(part), *([] if shares is None else [shares])]
     if kind in _SINGLE_TABLES:
         return [_SINGLE_TABLES[kind](part)]
     made = [main_table(part), ranks_table(part), effective_rank_table(part), geometry_table(part)]
@@ -140,7 +154,7 @@ def figures_of(
     """Makers of all figures of a study by file name; one that has no data makes ``None``."""
     from nodejepa.study.render.figures import ablation, accuracy, differences, fewshot, geometry, time
 
-    records = with_preset_names(records)
+    records = with_variant_names(records) if kind == "limits" else with_preset_names(records)
     part = _drawn_part(records)
     if kind == "efficiency":
         return {
@@ -152,6 +166,8 @@ def figures_of(
         return {"fewshot": partial(fewshot.fewshot_figure, borrow_floors(records, main))}
     if kind == "ablation":
         return {"ablation": partial(ablation.ablation_figure, borrow_floors(part, main))}
+    if kind == "limits":
+        return {"limits": partial(accuracy.accuracy_figure, part)}
     if kind in ("finetune", "official"):
         return {}
     shape = {

@@ -103,6 +103,14 @@ def with_preset_names(records: Sequence[Record]) -> list[Record]:
     return renamed
 
 
+def with_variant_names(records: Sequence[Record]) -> list[Record]:
+    """As :func:`with_preset_names`; another variant of a method is another method, too."""
+    return [
+        {**record, "method": f"{record['method']} ({record['variant']})"} if record.get("variant") else record
+        for record in with_preset_names(records)
+    ]
+
+
 def by_split(records: Sequence[Record]) -> dict[str, list[Record]]:
     """Records of the paper's splits under ``""``, those of any other split under its name."""
     parts: dict[str, list[Record]] = defaultdict(list)

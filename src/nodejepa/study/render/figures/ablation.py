@@ -32,45 +32,40 @@ from nodejepa.study.render.tables.ablation import variant_label, variant_values,
 
 
 def ablation_figure(records: Sequence[Record]) -> Figure | None:
-    """Variants A-F: ours beside the paper's, the best floor as a line."""
-    scores = summaries(variant_values(records))
-    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in scores)]
+    """Each variant: the paper's, ours under its probe and under the fair one, whose best floor is a line."""
+    fair = summaries(variant_values(records))
+    like = summaries(variant_values(records, "test_accuracy_paper_probe"))
+    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in fair)]
     if not datasets:
         return None
     variants = variants_of(records)
     floors = scores_by([r for r in records if r["method"] in FLOORS], "test_accuracy", by_method_and_dataset)
-    height = 0.9 + 0.5 * len(variants)
+    height = 0.9 + 0.66 * len(variants)
     figure, panels = panel_grid([dataset_name(d) for d in datasets], width=4.2, height=height)
-    ours, paper = look("nodejepa").colour, "#DDDDDD"
+    colour = look("nodejepa").colour
+    looks = (("#DDDDDD", "//"), ("#F2B48A", ""), (colour, ""))  # in the order of the bars
     for panel, dataset in zip(panels, datasets, strict=True):
-        measured = {v: scores[v, dataset] for v in variants if (v, dataset) in scores}
         printed = {v: found for v in variants if (found := paper_ablation(v, dataset)) is not None}
+        ours = ({v: side[v, dataset] for v in variants if (v, dataset) in side} for side in (like, fair))
+        sides = (printed, *ours)
         floor = best_floor(floors, dataset)
-        shown = [*measured.values(), *printed.values()]
+        shown = [score for side in sides for score in side.values()]
         start = 5.0 * ((min(score.mean - (score.std or 0) for score in shown) - 2) // 5)
-        for variant, score in measured.items():
-            draw_bar(
-                panel,
-                variants.index(variant) - 0.19,
-                score,
-                start=start,
-                decimals=1,
-                colour=ours,
-                height=0.36,
-            )
-        for variant, score in printed.items():
-            row = variants.index(variant) + 0.19
-            draw_bar(panel, row, score, start=start, decimals=1, colour=paper, hatch="//", height=0.36)
+        for offset, side, (shade, hatch) in zip((-0.28, 0.0, 0.28), sides, looks, strict=True):
+            for variant, score in side.items():
+                row = variants.index(variant) + offset
+                draw_bar(panel, row, score, start=start, decimals=1, colour=shade, hatch=hatch, height=0.26)
         if floor is not None:
             draw_floor(panel, floor)
         top = max([score.mean + (score.std or 0) for score in shown] + ([] if floor is None else [floor]))
         panel.set_xlim(start, start + 1.34 * (top - start))
         name_rows(panel, [variant_label(variant) for variant in variants], shown=is_first_of_row(panel))
         panel.set_xlabel(f"test accuracy (%), from {start:g}")
+    names = ("paper", "ours, paper probe", "ours, fair probe")
     handles: list[Artist] = [
-        Patch(color=ours, label="ours"),
-        Patch(facecolor=paper, hatch="//", edgecolor="#777777", label="paper (its own probe)"),
-        *([floor_handle()] if floors else []),
+        Patch(facecolor=shade, hatch=hatch, edgecolor="#777777" if hatch else shade, label=name)
+        for name, (shade, hatch) in zip(names, looks, strict=True)
     ]
-    explain(figure, "Ablation of NodeJEPA, fair probe (± std, seeds in brackets)", handles)
+    handles += [floor_handle()] if floors else []
+    explain(figure, "Ablation of NodeJEPA (± std, seeds in brackets; floor: fair probe)", handles)
     return figure

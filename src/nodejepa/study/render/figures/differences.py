@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
@@ -14,44 +15,45 @@ from nodejepa.study.render.figures.panels import explain, is_first_of_row, name_
 from nodejepa.study.render.figures.style import look
 from nodejepa.study.render.names import JEPA, dataset_name, method_name
 from nodejepa.study.render.selection import Record, by_method_and_dataset, datasets_of, methods_of, values_by
-from nodejepa.study.render.statistics import compare
+from nodejepa.study.render.statistics import Outcome, compare
 
-OUTCOMES = (("win", "#332288", ""), ("tie", "#E6E6E6", ""), ("loss", "#806040", "///"))  # no method's
+OUTCOMES: tuple[tuple[Outcome, str, str], ...] = (
+    ("win", "#332288", ""),
+    ("tie", "#E6E6E6", ""),
+    ("loss", "#806040", "///"),
+)  # no method's
 _REFERENCE = "graphmae"
 
 
 def wins_figure(records: Sequence[Record]) -> Figure | None:
-    """For both JEPA variants: graphs won, tied and lost against each other method, Holm-corrected."""
-    found = {variant: [c for c in contrasts(records, variant) if c.outcome() is not None] for variant in JEPA}
-    variants = [variant for variant in JEPA if found[variant]]
-    if not variants:
+    """For both JEPA variants: graphs won, tied and lost against each other method.
+
+    Corrected under the fair probe, and as the paper counts: under its probe, not corrected.
+    """
+    found = {
+        (variant, corrected): {
+            (c.opponent, c.dataset): outcome
+            for c in contrasts(records, variant, field)
+            if (outcome := c.outcome(corrected=corrected)) is not None
+        }
+        for corrected, field in ((True, "test_accuracy"), (False, "test_accuracy_paper_probe"))
+        for variant in JEPA
+    }
+    shown = {place: outcomes for place, outcomes in found.items() if outcomes}
+    if not shown:
         return None
-    opponents = [m for m in methods_of(records) if any(c.opponent == m for v in variants for c in found[v])]
-    most = max(Counter(c.opponent for c in found[v]).most_common(1)[0][1] for v in variants)
-    figure, panels = panel_grid(
-        [f"{method_name(v)} against" for v in variants], width=4.4, height=0.9 + 0.32 * len(opponents)
-    )
-    for panel, variant in zip(panels, variants, strict=True):
+    opponents = [
+        m for m in methods_of(records) if any(name == m for side in shown.values() for name, _ in side)
+    ]
+    most = max(max(Counter(name for name, _ in side).values()) for side in shown.values())
+    titles = [
+        f"{method_name(variant)}, {'fair probe, after Holm' if corrected else 'paper probe, not corrected'}"
+        for variant, corrected in shown
+    ]
+    figure, panels = panel_grid(titles, width=4.4, height=0.9 + 0.32 * len(opponents))
+    for panel, side in zip(panels, shown.values(), strict=True):
         for row, opponent in enumerate(opponents):
-            outcomes = [c.outcome() for c in found[variant] if c.opponent == opponent]
-            left = 0
-            for kind, colour, hatch in OUTCOMES:
-                count = outcomes.count(kind)  # type: ignore[arg-type]
-                if count:
-                    panel.barh(
-                        row, count, left=left, height=0.72, color=colour, hatch=hatch, edgecolor="white"
-                    )
-                    panel.text(
-                        left + count / 2,
-                        row,
-                        str(count),
-                        ha="center",
-                        va="center",
-                        fontsize=9,
-                        color="black" if kind == "tie" else "white",
-                        bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.0},
-                    )
-                left += count
+            _draw_outcomes(panel, row, Counter(kind for (name, _), kind in side.items() if name == opponent))
         name_rows(panel, [method_name(m) for m in opponents], shown=is_first_of_row(panel))
         panel.set_xlim(0, most + 0.25)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -60,8 +62,28 @@ def wins_figure(records: Sequence[Record]) -> Figure | None:
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=kind)
         for kind, colour, hatch in OUTCOMES
     ]
-    explain(figure, "Significant differences, fair probe (p < 0.05 after Holm's correction)", handles)
+    explain(figure, "Significant differences (p < 0.05)", handles)
     return figure
+
+
+def _draw_outcomes(panel: Axes, row: int, counts: Counter[Outcome]) -> None:
+    """Wins, ties and losses of one row behind each other."""
+    left = 0
+    for kind, colour, hatch in OUTCOMES:
+        count = counts[kind]
+        if count:
+            panel.barh(row, count, left=left, height=0.72, color=colour, hatch=hatch, edgecolor="white")
+            panel.text(
+                left + count / 2,
+                row,
+                str(count),
+                ha="center",
+                va="center",
+                fontsize=9,
+                color="black" if kind == "tie" else "white",
+                bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.0},
+            )
+        left += count
 
 
 def graphmae_difference_figure(records: Sequence[Record]) -> Figure | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nodejepa.report.summary import Summary
 from nodejepa.report.table import (
     Column,
@@ -27,6 +29,13 @@ def name_cells(dataset: str, method: str) -> Row:
 def beside_paper(title: str) -> tuple[Column, ...]:
     """Paper, ours and the difference."""
     return mean_column(f"{title}: paper"), score_column(f"{title}: ours"), Column(f"{title}: diff.")
+
+
+def under_both_probes(title: str) -> tuple[Column, ...]:
+    """Paper, ours under its probe, the difference of these two, and ours under the fair probe."""
+    paper, ours, difference = beside_paper(title)
+    like = replace(ours, title=f"{ours.title}, paper probe")
+    return paper, like, difference, score_column(f"{ours.title}, fair probe")
 
 
 def beside_paper_cells(

@@ -7,6 +7,9 @@ FAIR_PROBE = (
     "test labels are read once."
 )
 PAPER_PROBE = "Paper probe: logistic regression on the embeddings as they are, C = 1."
+LIKE_WITH_LIKE = (
+    "Differences to it are those under its probe, as far as it is known; the fair probe stands beside."
+)
 SEEDS = "Mean ± standard deviation (n - 1) over seeds, their number in brackets."
 MOST_SEEDS = "a mean over fewer seeds than another's does not compete."
 BOLD = f"Bold: best of the column, floors included; {MOST_SEEDS}"
