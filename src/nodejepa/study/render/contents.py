@@ -34,6 +34,7 @@ from nodejepa.study.render.tables.official import official_table
 from nodejepa.study.render.tables.ranks import ranks_table
 from nodejepa.study.render.tables.share import prediction_share_table
 from nodejepa.study.render.tables.significance import significance_table, wins_table
+from nodejepa.study.render.tables.variants import variants_table
 from nodejepa.study.run.records import read_records, require_names
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 _AGAINST_FLOORS = ("recipe", "development")  # what a method is worth beside what needs no training
 _OF_THE_PAPER = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "limits", "official")
-KINDS = (*_OF_THE_PAPER, *_AGAINST_FLOORS)
+_OF_VARIANTS = ("keep", "ingredients")  # of one method, which only ask each other
+KINDS = (*_OF_THE_PAPER, *_AGAINST_FLOORS, *_OF_VARIANTS)
 _SINGLE_TABLES = {"efficiency": efficiency_table, "finetune": finetune_table}
 _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 
@@ -99,6 +101,8 @@ def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ())
     """All tables of a study; ``main`` lends floors to a study that has none."""
     if kind == "official":
         return [official_table(records)]
+    if kind in _OF_VARIANTS:
+        return [variants_table(records)]
     records = with_variant_names(records) if kind == "limits" else with_preset_names(records)
     if kind in ("fewshot", "ablation", "collapse", "finetune"):
         records = borrow_floors(records, main)
@@ -168,7 +172,7 @@ def figures_of(
         return {"ablation": partial(ablation.ablation_figure, borrow_floors(part, main))}
     if kind == "limits":
         return {"limits": partial(accuracy.accuracy_figure, part)}
-    if kind in ("finetune", "official"):
+    if kind in ("finetune", "official", *_OF_VARIANTS):
         return {}
     shape = {
         "effective-rank": partial(geometry.effective_rank_figure, part),
