@@ -22,7 +22,7 @@ NAMED = sorted({name for row in STATEMENTS for name in re.findall(r"`([^`]+)`", 
 
 
 @cache
-def tests_of(path: Path) -> set[str]:
+def functions_in(path: Path) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
@@ -32,7 +32,7 @@ def test_what_is_named_exists(name: str) -> None:
     path, _, test = name.partition("::")
     assert (ROOT / path).is_file()
     if path.endswith(".py"):
-        assert test in tests_of(ROOT / path)
+        assert test in functions_in(ROOT / path)
 
 
 def test_every_statement_has_a_verdict_and_something_that_shows_it() -> None:
