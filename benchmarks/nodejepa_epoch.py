@@ -113,7 +113,7 @@ def run() -> Row:
         variance = torch.relu(1 - (c.diagonal() + 1e-4).sqrt()).mean()
         covariance = (c - torch.diag(c.diagonal())).square().sum() / len(c)
         loss = 1 - nn.functional.cosine_similarity(guess, wanted).mean() + 0.2 * variance + 0.2 * covariance
-        return loss + 0.02 * sigreg(h, moment.torch("noise"), times_n=True)
+        return loss + 0.02 * sigreg(h, moment.torch("noise"))
 
     def naive() -> None:
         optimiser.zero_grad()

@@ -80,7 +80,7 @@ def test_the_demo_says_whether_training_beat_the_floors(gains, says, shows):
     }
     text = compare_with_floors(results)
     assert says in text
-    assert ("does not show that training helps" in text) == (not shows)
+    assert ("does not show that learning helps" in text) == (not shows)
     assert compare_with_floors({"sgc": results["sgc"]}) == ""
 
 

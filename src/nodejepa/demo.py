@@ -28,7 +28,7 @@ from nodejepa.report.table import ReportTable, score_cell, score_column, text_ce
 from nodejepa.report.training import training_curves, verdict
 from nodejepa.training.run import History
 
-DEMO_METHODS = ("nodejepa", "raw", "sgc", "random-gcn")
+DEMO_METHODS = ("linear-jepa", "raw", "sgc", "random-gcn")
 SHOTS = (5, 20)  # labels per class
 
 
@@ -115,7 +115,7 @@ def _compare(name: str, floors: Sequence[str], results: Mapping[str, Mapping[int
         side = "above" if gain > 0 else "below"
         parts.append(f"{abs(gain):.1f} points {side} {best} with {shots} labels per class{size}")
         gains += gain > spread
-    verdict = "" if gains else " So this small graph does not show that training helps."
+    verdict = "" if gains else " So this small graph does not show that learning helps."
     return f"Beside the best floor, {name} is {' and '.join(parts)}.{verdict}"
 
 

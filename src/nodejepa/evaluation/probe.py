@@ -23,7 +23,7 @@ from nodejepa.errors import EvaluationError
 from nodejepa.evaluation.basis import Matrix
 from nodejepa.evaluation.logistic import TrainingSet, fit_logistic
 from nodejepa.evaluation.metrics import accuracy, balanced_accuracy, macro_f1, roc_auc
-from nodejepa.evaluation.probe_checks import Task, check_task
+from nodejepa.evaluation.probe_checks import ProbeInput, check_probe_input
 from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
 from nodejepa.evaluation.scaling import ScaledEmbeddings, Scaling, scale
 
@@ -64,7 +64,7 @@ def linear_probe(
     """
     if mode not in get_args(ProbeMode):
         raise EvaluationError(f"probe mode {mode!r} is unknown", where="probe", fix='Use "fair" or "paper".')
-    task = check_task(embeddings, labels, splits, needs_validation=mode == "fair")
+    task = check_probe_input(embeddings, labels, splits, needs_validation=mode == "fair")
     chosen = _fair(task) if mode == "fair" else _paper(task)
     scores, predictions = [], []
     for pick, split in zip(chosen, task.splits, strict=True):
@@ -110,7 +110,7 @@ def strength_grid(spread: float) -> list[float]:
     return [c / spread if spread > 1e-12 else c for c in RELATIVE_STRENGTHS]
 
 
-def _fair(task: Task) -> Iterator[_Chosen]:
+def _fair(task: ProbeInput) -> Iterator[_Chosen]:
     """Fit every split, scaling and C together, then choose for each split on its validation nodes."""
     views: dict[int, list[ScaledEmbeddings]] = {}  # splits often share one matrix: scale it once
     for matrix in task.embeddings:
@@ -139,7 +139,7 @@ def _fair(task: Task) -> Iterator[_Chosen]:
         yield min(candidates, key=lambda candidate: candidate[0])[1]
 
 
-def _paper(task: Task) -> Iterator[_Chosen]:
+def _paper(task: ProbeInput) -> Iterator[_Chosen]:
     """Scikit-learn on the raw embeddings, C = 1. Training rows are float64: in float32 L-BFGS stops early."""
     for matrix, split in zip(task.embeddings, task.splits, strict=True):
         view = scale(matrix, "none")

@@ -14,7 +14,7 @@ from nodejepa.errors import EvaluationError
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class ProbeInput:
     """Checked input of a probe: ``embeddings[i]`` belongs to ``splits[i]``; often all are one matrix."""
 
     embeddings: list[Embeddings]
@@ -23,13 +23,13 @@ class Task:
     codes: npt.NDArray[np.int64]  # [N], position of each node's label in ``classes``; -1 if unknown
 
 
-def check_task(
+def check_probe_input(
     embeddings: Embeddings | Sequence[Embeddings],
     labels: npt.ArrayLike,
     splits: Sequence[Split],
     *,
     needs_validation: bool,
-) -> Task:
+) -> ProbeInput:
     """The input of a probe, or an :class:`EvaluationError` about the first thing wrong with it."""
     classes, codes = _check_labels(labels)
     splits = [splits] if isinstance(splits, Split) else list(splits)
@@ -38,7 +38,7 @@ def check_task(
     matrices = _check_matrices(embeddings, len(splits), len(codes))
     for split in splits:
         _check_split(split, codes, needs_validation)
-    return Task(matrices, splits, classes, codes)
+    return ProbeInput(matrices, splits, classes, codes)
 
 
 def _check_labels(labels: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -8,12 +8,14 @@ from nodejepa.report.charts import Curves, Series
 from nodejepa.report.sections import Section, Text
 from nodejepa.training.journal import NOT_A_LOSS
 from nodejepa.training.run import History
+from nodejepa.training.share import SHARE
 
 _MAX_EPOCHS_DRAWN = 1000
 _PANELS = {
     "effective rank": "effective_rank",
     "mean standard deviation": "mean_std",
     "gradient norm": "gradient_norm",
+    "prediction's share of the encoder's gradient": SHARE,
     "learning rate": "lr",
 }
 

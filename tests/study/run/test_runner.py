@@ -459,3 +459,20 @@ def test_cells_that_share_an_encoder_do_not_wait_for_each_other(folders: Folders
         (1, "5-30"),
         (7, "5-30"),
     ]
+
+
+def test_what_a_study_beside_has_measured_is_taken_over_and_says_so(tmp_path: Path) -> None:
+    first, second = (Folders(tmp_path / name, tmp_path / "runs") for name in ("one", "two"))
+    assert measure(RAW, first) == MEASURED
+    (before,) = read_records(first.out)
+    cell = replace(RAW, study="two", frozen="0123abc")
+    spec = StudySpec("two", "a test", "probe", (cell, replace(cell, split="5-30")))
+    said: list[str] = []
+    outcome = run_study(make_worklist(spec, second), second, say=said.append)
+    assert outcome.measured == 1
+    assert "1 cells were measured in a study beside this one" in said[0]
+    records = {record["split"]: record for record in read_records(second.out)}
+    assert records["20-30"] == before | {"study": "two", "frozen": "0123abc", "measured_in": "mine"}
+    assert "measured_in" not in records["5-30"]
+    assert records["5-30"]["frozen"] == "0123abc"
+    assert not make_worklist(spec, second).cells

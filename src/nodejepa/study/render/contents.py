@@ -14,7 +14,7 @@ from nodejepa.files import write_text
 from nodejepa.progress import progress_bar
 from nodejepa.report.table import ReportTable
 from nodejepa.report.table_formats import to_csv, to_latex, to_markdown
-from nodejepa.study.render.names import JEPA
+from nodejepa.study.render.names import FLOORS, JEPA
 from nodejepa.study.render.selection import (
     Record,
     borrow_floors,
@@ -29,17 +29,22 @@ from nodejepa.study.render.tables.efficiency import efficiency_table
 from nodejepa.study.render.tables.epochs import epoch_time_table
 from nodejepa.study.render.tables.fewshot import fewshot_table
 from nodejepa.study.render.tables.finetune import finetune_table
+from nodejepa.study.render.tables.gains import gains_table
 from nodejepa.study.render.tables.geometry import effective_rank_table, geometry_table
 from nodejepa.study.render.tables.official import official_table
 from nodejepa.study.render.tables.ranks import ranks_table
 from nodejepa.study.render.tables.share import prediction_share_table
 from nodejepa.study.render.tables.significance import significance_table, wins_table
+from nodejepa.study.render.tables.variants import variants_table
 from nodejepa.study.run.records import read_records, require_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "limits", "official")
+_AGAINST_FLOORS = ("recipe", "development")  # what a method is worth beside what needs no training
+_OF_THE_PAPER = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "limits", "official")
+_OF_VARIANTS = ("keep", "ingredients")  # of one method, which only ask each other
+KINDS = (*_OF_THE_PAPER, *_AGAINST_FLOORS, *_OF_VARIANTS)
 _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 
 
@@ -96,17 +101,30 @@ def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ())
     """All tables of a study; ``main`` lends floors to a study that has none."""
     if kind == "official":
         return [official_table(records)]
+    if kind in _OF_VARIANTS:
+        return [variants_table(records)]
     records = with_variant_names(records) if kind == "limits" else with_preset_names(records)
     if kind in ("fewshot", "ablation", "collapse", "finetune"):
         records = borrow_floors(records, main)
     if kind == "fewshot":
         return [fewshot_table(records)]
+    if kind in _AGAINST_FLOORS:
+        return _tables_against_floors(records)
     parts = by_split(records)
     return [
         _for_split(table, split, alone=len(parts) == 1)
         for split, part in parts.items()
         for table in _tables_of_part(kind, part, split)
     ]
+
+
+def _tables_against_floors(records: Sequence[Record]) -> list[ReportTable]:
+    """Accuracies by labels per class, of other splits one by one, and what each method gains."""
+    by_shots = [record for record in records if record.get("shots") is not None]
+    others = by_split([record for record in records if record.get("shots") is None])
+    made = [fewshot_table(by_shots)] if by_shots else []
+    made += [_for_split(main_table(part), split, alone=False) for split, part in others.items()]
+    return made + [gains_table(records, m) for m in methods_of(records, floors=False) if m not in FLOORS]
 
 
 def _tables_of_part(kind: str, part: Sequence[Record], split: str) -> list[ReportTable]:
@@ -154,13 +172,13 @@ def figures_of(
             "epoch-curve": partial(time.epoch_curve_figure, part),
             "accuracy-time": partial(time.accuracy_time_figure, part, _drawn_part(with_preset_names(main))),
         }
-    if kind == "fewshot":
+    if kind == "fewshot" or kind in _AGAINST_FLOORS:
         return {"fewshot": partial(fewshot.fewshot_figure, borrow_floors(records, main))}
     if kind == "ablation":
         return {"ablation": partial(ablation.ablation_figure, borrow_floors(part, main))}
     if kind == "limits":
         return {"limits": partial(accuracy.accuracy_figure, part)}
-    if kind in ("finetune", "official"):
+    if kind in ("finetune", "official", *_OF_VARIANTS):
         return {}
     shape = {
         "effective-rank": partial(geometry.effective_rank_figure, part),

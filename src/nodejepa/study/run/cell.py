@@ -31,6 +31,7 @@ class Cell:
         seed: of the method and of the split.
         variant: what an ablation calls this setting.
         settings: changes against the preset, by dotted name.
+        frozen: the commit after which nothing about what is measured was chosen; no part of the key.
     """
 
     study: str
@@ -42,6 +43,7 @@ class Cell:
     seed: int
     variant: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    frozen: str | None = None
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -98,7 +100,7 @@ class Cell:
             "split": self.split,
             "shots": int(shots[1]) if shots else None,
             "seed": self.seed,
-        }
+        } | ({"frozen": self.frozen} if self.frozen else {})
 
     def to_json(self) -> str:
         """For the process that measures it."""

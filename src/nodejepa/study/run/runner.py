@@ -92,7 +92,10 @@ def run_study(
     check_run(work, folders, jobs)
     _make_folders(folders)
     outcome = Outcome()
-    cells = _with_data(work.cells, folders, outcome, say)
+    taken = take_over(work.cells, folders)
+    if taken:
+        say(f"{len(taken)} cells were measured in a study beside this one: their records are taken over.")
+    cells = _with_data([cell for cell in work.cells if cell.key not in taken], folders, outcome, say)
     _warn_if_busy(cells, say)
     seconds = dict(zip((cell.key for cell in work.cells), work.seconds, strict=True))
     estimates = {cell.key: seconds[cell.key] for cell in cells}
@@ -111,6 +114,24 @@ def run_study(
             ended = {MEASURED: "done", TAKEN: "left to others"}.get(code, "FAILED")
             say(f"[{number}/{len(cells)}, {in_words(spent)}, {left}] {ended}: {cell.label}")
     return outcome
+
+
+def take_over(cells: Sequence[Cell], folders: Folders) -> set[str]:
+    """Keys of the cells that studies beside this one have measured; their records become this study's, too.
+
+    Only accuracies: times belong to the run that they were measured in.
+    """
+    wanted = {cell.key: cell for cell in cells if cell.kind == "probe"}
+    taken: set[str] = set()
+    for path in sorted(folders.out.parent.glob("*/records.jsonl")):
+        if not wanted or path.parent == folders.out:
+            continue
+        for record in read_records(path.parent):
+            if record.get("status") == "done" and (cell := wanted.pop(str(record.get("key")), None)):
+                mine = {**record, **cell.describe(), "measured_in": str(record.get("study"))}
+                append_record(folders.out, mine)
+                taken.add(cell.key)
+    return taken
 
 
 def apart(cells: Sequence[Cell], folders: Folders) -> list[Cell]:

@@ -2,6 +2,7 @@
 
 summary = "Table 1: linear probing of every method on every graph"
 kind = "probe"                        # or finetune, efficiency
+frozen = "0123abc"                    # optional: the commit that its records name as the end of all choosing
 
 [[grid]]                              # all combinations of what is listed
 methods = ["nodejepa", "patchjepa"]
@@ -64,7 +65,7 @@ def load_spec(path: str | Path, *, quick: bool = False) -> StudySpec:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         _refuse(path, f"this is not TOML: {error}")
-    _check_keys(path, values, {"summary": str, "kind": str, "grid": list}, {"quick": dict})
+    _check_keys(path, values, {"summary": str, "kind": str, "grid": list}, {"quick": dict, "frozen": str})
     if values["kind"] not in get_args(Kind):
         _refuse(path, f"kind is {values['kind']!r}; it must be one of {', '.join(get_args(Kind))}")
     reduced = values.get("quick")
@@ -79,6 +80,7 @@ def load_spec(path: str | Path, *, quick: bool = False) -> StudySpec:
         _check_keys(path, grid, _GRID, _OPTIONAL)
         _check_settings(path, grid)
         cells += _expand(path, values["kind"], _shrink(grid, reduced) if quick and reduced else grid)
+    cells = [replace(cell, frozen=values.get("frozen")) for cell in cells]
     by_key = {cell.key: cell for cell in cells}  # quick sizes make grids overlap
     return StudySpec(path.stem, values["summary"], values["kind"], tuple(_interleave(by_key.values())))
 

@@ -1,0 +1,60 @@
+"""What a method gains over the floor that validation picks."""
+
+from statistics import fmean
+
+import pytest
+
+from nodejepa.study.render.tables.gains import gains, gains_table
+
+VALIDATION = {"raw": 70.0, "sgc": 80.0, "linear-jepa": 90.0}
+TEST = {"raw": 85.0, "sgc": 75.0, "linear-jepa": 82.0}  # validation picks sgc, the test would pick raw
+
+
+def record(method, seed, dataset="photo", split="20-30", shift=0.0):
+    return {
+        "status": "done",
+        "method": method,
+        "dataset": dataset,
+        "split": split,
+        "seed": seed,
+        "val_accuracy": VALIDATION[method] + seed,
+        "test_accuracy": TEST[method] + seed * (2 if method == "linear-jepa" else 1) + shift,
+        "balanced_accuracy": TEST[method] - 10,
+    }
+
+
+RECORDS = [
+    record(m, s, d, p) for m in TEST for s in (1, 2, 3) for d in ("photo", "cs") for p in ("20-30", "5-30")
+]
+
+
+def test_the_best_floor_is_the_one_that_validation_picks():
+    found = gains(RECORDS, "linear-jepa")
+    assert {gain.floor for gain in found} == {"sgc"}
+    assert [(gain.split, gain.dataset) for gain in found] == [
+        ("20-30", "photo"),
+        ("20-30", "cs"),
+        ("5-30", "photo"),
+        ("5-30", "cs"),
+    ]
+    assert found[0].found.difference == pytest.approx(fmean([7 + s for s in (1, 2, 3)]))
+    assert found[0].found.test == "paired"
+    assert found[0].balanced == pytest.approx(7.0)
+
+
+def test_the_last_row_of_a_split_is_the_mean_over_its_graphs():
+    records = [
+        record(m, s, d, shift=4.0 * (m == "linear-jepa") * (d == "cs"))
+        for m in TEST
+        for s in (1, 2)
+        for d in ("photo", "cs")
+    ]
+    table = gains_table(records, "linear-jepa")
+    (group,) = table.groups
+    shown = [row[5].text for row in group]
+    assert shown == ["+8.50", "+12.50", "+10.50"]
+    assert group[-1][1].text == "mean of 2"
+
+
+def test_a_method_without_floors_beside_it_has_no_gain():
+    assert gains([record("linear-jepa", 1)], "linear-jepa") == []
