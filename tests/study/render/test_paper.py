@@ -126,6 +126,17 @@ def test_times_are_the_papers():
             assert [paper_total_seconds(METHODS[name], graph_of(title))] == numbers(cell)
 
 
+def test_seconds_of_an_epoch_are_the_papers():
+    if not TEX.is_file():
+        pytest.skip("the paper's TeX source is not beside the repository")
+    text = " ".join(TEX.read_text(encoding="utf-8").split())
+    found = paper()["efficiency"]["epoch_seconds"]
+    first, later = found["nodejepa"]
+    jump = f"from about ${first:.0f}$s in the first $25$ epochs to about ${later:.0f}$s thereafter"
+    assert jump in text
+    assert f"PatchJEPA stays near ${found['patchjepa'][0]}$s per epoch" in text
+
+
 def test_what_the_paper_does_not_print_is_none():
     assert paper_accuracy("sgc", "photo") is None
     assert paper_fewshot("dgi", "arxiv", 5) is None

@@ -37,7 +37,7 @@ FIGURES = {
     "fewshot": {"fewshot"},
     "ablation": {"ablation"},
     "collapse": {"effective-rank", "mean-std"},
-    "efficiency": {"total-time", "epoch-time", "accuracy-time"},
+    "efficiency": {"total-time", "epoch-time", "epoch-curve", "accuracy-time"},
     "finetune": set(),
 }
 

@@ -248,6 +248,30 @@ def test_the_share_of_prediction_is_shown_where_records_tell_it():
     assert rows_of(tables_of("ablation", [short])[1])[0][2:] == ["50.00 (1)", "-", "-", "40.00 (1)"]
 
 
+def test_epochs_before_and_after_the_jump():
+    curve = [1.0] * 23 + [2.0] + [5.0] * 35  # epochs 2 to 60; the 26th is the first with two hops
+    timed = [
+        record("nodejepa", "photo", 42, epochs=300, seconds_by_epoch=curve, total_seconds=1400.0),
+        record(
+            "nodejepa", "photo", 43, epochs=300, seconds_by_epoch=[3 * s for s in curve], total_seconds=4200.0
+        ),
+    ]
+    assert [table.name for table in tables_of("efficiency", timed)] == ["efficiency", "epoch-time"]
+    (row,) = rows_of(tables_of("efficiency", timed)[1])
+    assert row == [
+        *("Photo", "NodeJEPA", "2.000 ± 1.414 (2)", "1.000 to 6.000"),
+        *("10.000 ± 7.071 (2)", "5.000 to 15.000", "5.00"),
+        *("52.0 ± 36.8 (2)", "2,748.0 ± 1943.1 (2)", "2,800.0 ± 1979.9 (2)"),
+    ]
+    early = {"masking": {"hops_start": 1, "hops": 3, "curriculum_epochs": 4}}
+    other = record(
+        "nodejepa", "photo", 42, seconds_by_epoch=[1.0, 2.0, 3.0, 9.0, 9.0], total_seconds=30.0, config=early
+    )
+    (row,) = rows_of(tables_of("efficiency", [other])[1])
+    assert row[2:6] == ["1.500 (1)", "1.000 to 2.000", "9.000 (1)", "3.000 to 9.000"]
+    assert [t.name for t in tables_of("efficiency", [record("nodejepa", "photo", 42)])] == ["efficiency"]
+
+
 def test_floors_are_not_borrowed_where_there_are_own_ones():
     own = [record("raw", "photo", 42, 70.0)]
     assert borrow_floors(own, [record("sgc", "photo", 42, 91.0)]) == own

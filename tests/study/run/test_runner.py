@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ from nodejepa.provenance import source_hash
 from nodejepa.study.run.cell import Cell, Kind
 from nodejepa.study.run.encoder_store import encoder_folder
 from nodejepa.study.run.estimate import Remaining
+from nodejepa.study.run.measure import TIMED_EPOCHS, timed_epochs
 from nodejepa.study.run.processes import Folders, Workers
 from nodejepa.study.run.records import append_record, read_records
 from nodejepa.study.run.runner import NO_DATA, Worklist, apart, make_worklist, run_study
@@ -331,7 +333,7 @@ def test_efficiency_cells_time_a_few_epochs_and_extrapolate(
     folders: Folders, monkeypatch: pytest.MonkeyPatch, seconds: float, timed: int
 ) -> None:
     monkeypatch.setattr("nodejepa.study.run.measure.TIMED_SECONDS", seconds)  # long epochs, and short ones
-    assert measure(replace(TRAINED, kind="efficiency", settings={}), folders) == MEASURED
+    assert measure(replace(TRAINED, method="dgi", kind="efficiency", settings={}), folders) == MEASURED
     (record,) = read_records(folders.out)
     assert (record["epochs"], record["timed_epochs"]) == (300, timed)
     low, high = record["epoch_seconds_range"]
@@ -340,6 +342,22 @@ def test_efficiency_cells_time_a_few_epochs_and_extrapolate(
     assert record["total_seconds"] == pytest.approx(300 * record["epoch_seconds"], abs=rounding + 1e-6)
     assert record["peak_memory_mb"] > 50
     assert not list(folders.runs.glob("digits/*"))
+
+
+def test_a_curriculum_is_timed_to_behind_its_end(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nodejepa.study.run.measure.TIMED_SECONDS", 0.0)
+    settings = {"encoder.hidden": 8, "predictor.hidden": 8, "masking.curriculum_epochs": 4}
+    cell = replace(TRAINED, method="nodejepa", kind="efficiency", settings=settings)
+    assert timed_epochs(cell) == 14
+    assert timed_epochs(replace(cell, settings=settings | {"masking.curriculum": False})) == TIMED_EPOCHS
+    assert timed_epochs(replace(cell, method="patchjepa", settings={})) == 60
+    assert measure(cell, folders) == MEASURED
+    (record,) = read_records(folders.out)
+    curve = record["seconds_by_epoch"]
+    assert len(curve) == record["timed_epochs"] == 13  # the first also warms up
+    assert record["epoch_seconds"] == pytest.approx(statistics.median(curve[3:]), abs=1e-4)
+    expected = curve[0] + sum(curve[:3]) + 296 * statistics.median(curve[3:])
+    assert record["total_seconds"] == pytest.approx(expected, abs=0.1)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from nodejepa.study.render.selection import (
 from nodejepa.study.render.tables.ablation import ablation_table
 from nodejepa.study.render.tables.accuracy import main_table, paper_comparison_table
 from nodejepa.study.render.tables.efficiency import efficiency_table
+from nodejepa.study.render.tables.epochs import epoch_time_table
 from nodejepa.study.render.tables.fewshot import fewshot_table
 from nodejepa.study.render.tables.finetune import finetune_table
 from nodejepa.study.render.tables.gains import gains_table
@@ -44,7 +45,6 @@ _AGAINST_FLOORS = ("recipe", "development")  # what a method is worth beside wha
 _OF_THE_PAPER = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "limits", "official")
 _OF_VARIANTS = ("keep", "ingredients")  # of one method, which only ask each other
 KINDS = (*_OF_THE_PAPER, *_AGAINST_FLOORS, *_OF_VARIANTS)
-_SINGLE_TABLES = {"efficiency": efficiency_table, "finetune": finetune_table}
 _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 
 
@@ -134,15 +134,20 @@ def _tables_of_part(kind: str, part: Sequence[Record], split: str) -> list[Repor
     if kind == "limits":
         return [replace(main_table(part), name="limits")]
     if kind == "ablation":
-        shares = prediction_share_table(part)
-        return [ablation_table(part), *([] if shares is None else [shares])]
-    if kind in _SINGLE_TABLES:
-        return [_SINGLE_TABLES[kind](part)]
+        return _present(ablation_table(part), prediction_share_table(part))
+    if kind == "efficiency":
+        return _present(efficiency_table(part), epoch_time_table(part))
+    if kind == "finetune":
+        return [finetune_table(part)]
     made = [main_table(part), ranks_table(part), effective_rank_table(part), geometry_table(part)]
     made += [] if split else [paper_comparison_table(part)]
     present = [variant for variant in JEPA if variant in methods_of(part, floors=False)]
     made += [significance_table(part, variant) for variant in present]
     return made + ([wins_table(part)] if present else [])
+
+
+def _present(*tables: ReportTable | None) -> list[ReportTable]:
+    return [table for table in tables if table is not None]
 
 
 def _for_split(table: ReportTable, split: str, *, alone: bool) -> ReportTable:
@@ -164,6 +169,7 @@ def figures_of(
         return {
             "total-time": partial(time.total_time_figure, part),
             "epoch-time": partial(time.epoch_time_figure, part),
+            "epoch-curve": partial(time.epoch_curve_figure, part),
             "accuracy-time": partial(time.accuracy_time_figure, part, _drawn_part(with_preset_names(main))),
         }
     if kind == "fewshot" or kind in _AGAINST_FLOORS:

@@ -14,7 +14,7 @@ from nodejepa.methods.budget import Workload
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.study.run.cell import Cell
 from nodejepa.study.run.encoder_store import encoder_folder
-from nodejepa.study.run.measure import TIMED_EPOCHS, TIMED_SECONDS
+from nodejepa.study.run.measure import TIMED_SECONDS, timed_epochs
 from nodejepa.training.run import Run
 
 _NOMINAL_SPEED = 5e10  # operations a second of one thread; records correct it
@@ -45,8 +45,8 @@ class Forecast:
         work = _epoch_seconds(cell.method, cell.dataset, cell.config)
         epoch = self._pace_of_variant.get(_variant(cell.method, cell.variant), usual) * work
         if cell.kind == "efficiency":
-            again = TIMED_SECONDS if TIMED_EPOCHS * epoch < TIMED_SECONDS else 0.0
-            return _START_SECONDS + TIMED_EPOCHS * epoch + again
+            timed = timed_epochs(cell) * epoch
+            return _START_SECONDS + timed + (TIMED_SECONDS if timed < TIMED_SECONDS else 0.0)
         there = Run(encoder_folder(cell, self._runs)).model.exists()
         epochs = cell.epochs if cell.patience is None else min(cell.epochs, _PATIENCES * cell.patience)
         seconds = _START_SECONDS + (0.0 if there else epochs * epoch) + _PROBE_SECONDS

@@ -14,6 +14,7 @@ from nodejepa.data import Dataset, Split, load_dataset
 from nodejepa.diagnostics import diagnose
 from nodejepa.evaluation import finetune, linear_probe
 from nodejepa.graph_checks import Features
+from nodejepa.masking.curriculum import Curriculum
 from nodejepa.methods import Estimator, find_method, make_estimator, make_method
 from nodejepa.provenance import source_hash, versions
 from nodejepa.study.run.cell import Cell
@@ -26,6 +27,7 @@ from nodejepa.training.run import Run
 
 TIMED_EPOCHS = 6  # of an efficiency cell; the first also warms up and is not counted
 LOOKED_AT_EPOCHS = ("1", "10", "100")  # and the last: where records show the prediction term's share
+SETTLED_EPOCHS = 10  # timed behind the end of a curriculum
 TIMED_SECONDS = 5.0  # short epochs are timed again, as many as fit into this
 
 
@@ -116,26 +118,55 @@ def _finetune(cell: Cell, method: Any, dataset: Dataset, split: Split, runs: Pat
     }
 
 
+def timed_epochs(cell: Cell) -> int:
+    """How many epochs of an efficiency cell to time: to behind the end of a curriculum, which changes them.
+
+    PatchJEPA, which is held against it epoch by epoch, takes as many; its epochs are short.
+    """
+    if "patches" in cell.config:
+        return Curriculum().epochs + SETTLED_EPOCHS
+    changing = _changing_epochs(cell)
+    return changing + SETTLED_EPOCHS if changing else TIMED_EPOCHS
+
+
+def _changing_epochs(cell: Cell) -> int:
+    masking = cell.config.get("masking", {})
+    return int(masking["curriculum_epochs"]) if masking.get("curriculum") else 0
+
+
 def _efficiency(cell: Cell, dataset: Dataset) -> Record:
-    """Median seconds of a few epochs, and what the whole training would take at that pace."""
-    seconds, memory = _time_epochs(cell, dataset, TIMED_EPOCHS)
+    """Median seconds of a few epochs, and what the whole training would take at that pace.
+
+    Epochs of a curriculum count as they were; from its end on all are taken to be alike. The first epoch,
+    which also warms up, is taken to be like the second.
+    """
+    few = timed_epochs(cell)
+    seconds, memory = _time_epochs(cell, dataset, few)
     in_time = int(TIMED_SECONDS / statistics.median(seconds))
     if in_time > len(seconds):  # short epochs are soon disturbed: more of them
         seconds, _ = _time_epochs(cell, dataset, 1 + in_time)
-    epoch_seconds = statistics.median(seconds)
+    rising = seconds[: max(_changing_epochs(cell) - 1, 0)]
+    settled = seconds[len(rising) :] or seconds
+    known = [*rising[:1], *rising]
+    epoch_seconds = statistics.median(settled)
     return {
         "epochs": cell.epochs,
         "timed_epochs": len(seconds),
         "epoch_seconds": round(epoch_seconds, 4),
-        "epoch_seconds_range": [round(min(seconds), 4), round(max(seconds), 4)],
-        "total_seconds": round(epoch_seconds * cell.epochs, 1),
+        "epoch_seconds_range": [round(min(settled), 4), round(max(settled), 4)],
+        "total_seconds": round(sum(known) + epoch_seconds * (cell.epochs - len(known)), 1),
         "peak_memory_mb": memory,
+        # from the second epoch on
+        **({"seconds_by_epoch": [round(s, 4) for s in seconds]} if few > TIMED_EPOCHS else {}),
     }
 
 
 def _time_epochs(cell: Cell, dataset: Dataset, count: int) -> tuple[list[float], float]:
-    """Seconds of each epoch behind the first, which also warms up, and the peak memory of the process."""
-    few = min(cell.epochs, count)
+    """Seconds of each epoch behind the first, which also warms up, and the peak memory of the process.
+
+    One more is run and left out: the first and the last also look at prediction's share of the gradient.
+    """
+    few = min(cell.epochs, count) + 1
     estimator: Any = make_estimator(
         cell.method,
         preset=cell.preset,
@@ -143,13 +174,11 @@ def _time_epochs(cell: Cell, dataset: Dataset, count: int) -> tuple[list[float],
         seed=cell.seed,
         overrides={**cell.settings, "training.epochs": few},
     )
-    logging = Logging(
-        share_epochs=max(few, 1)
-    )  # the first and the last epoch only: the pace is that of training
+    logging = Logging(share_epochs=few)
     if find_method(cell.method).supervised:
         split = dataset.split(cell.split, seed=cell.seed)
         estimator.fit(dataset.graph, labels=dataset.labels, split=split, logging=logging)
     else:
         estimator.fit(dataset.graph, logging=logging)
     seconds = [epoch["seconds"] for epoch in estimator.history_]
-    return seconds[1:] or seconds, round(estimator.history_[-1]["peak_memory_mb"], 1)
+    return seconds[1:-1] or seconds, round(estimator.history_[-1]["peak_memory_mb"], 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -27,6 +28,7 @@ from nodejepa.study.render.selection import (
     methods_of,
     scores_by,
 )
+from nodejepa.study.render.tables.epochs import curves_of
 
 
 def total_time_figure(records: Sequence[Record]) -> Figure | None:
@@ -88,6 +90,38 @@ def epoch_time_figure(records: Sequence[Record]) -> Figure | None:
         for method, drawn in ((method, look(method)) for method in JEPA)
     ]
     explain(figure, "Time of an epoch (CPU)", handles)
+    return figure
+
+
+def epoch_curve_figure(records: Sequence[Record]) -> Figure | None:
+    """Seconds against epochs of both JEPA variants: median over passes, and the range as an area."""
+    curves = curves_of(records)
+    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in curves)]
+    if not datasets:
+        return None
+    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=4.2, height=2.9)
+    for panel, dataset in zip(panels, datasets, strict=True):
+        for method in (m for m in JEPA if (m, dataset) in curves):
+            passes, drawn = curves[method, dataset], look(method)
+            together = [*zip(*(curve.seconds for curve in passes), strict=False)]  # as long as the shortest
+            epochs = range(2, 2 + len(together))
+            low, high = [min(s) for s in together], [max(s) for s in together]
+            panel.fill_between(epochs, low, high, color=drawn.colour, alpha=0.25, linewidth=0)
+            panel.plot(epochs, [median(s) for s in together], color=drawn.colour, linewidth=1.4)
+            if method == "nodejepa":
+                panel.axvline(passes[0].jump - 0.5, color="#444444", linestyle="--", linewidth=1.0, zorder=1)
+        every = [s for (_, d), passes in curves.items() if d == dataset for c in passes for s in c.seconds]
+        panel.set_yscale("log")
+        panel.set_ylim(min(every) / 1.5, max(every) * 1.5)
+        log_ticks(panel.yaxis, min(every) / 1.5, max(every) * 1.5)
+        panel.grid(axis="y")
+        panel.set_xlabel("epoch")
+        if is_first_of_row(panel):
+            panel.set_ylabel("seconds (logarithmic)")
+    shown = [m for m in JEPA if any(place[0] == m for place in curves)]
+    title = "Time of each epoch (CPU; area: range over passes; dashed: NodeJEPA's masks reach farther)"
+    handles = [Patch(color=look(method).colour, label=method_name(method)) for method in shown]
+    explain(figure, title, handles)
     return figure
 
 

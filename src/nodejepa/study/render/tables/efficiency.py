@@ -63,8 +63,9 @@ def efficiency_table(records: Sequence[Record]) -> ReportTable:
         (
             f"Different hardware: the paper ({paper_source('efficiency')}) used {hardware}; ours is a CPU, "
             f"{count} thread{'s' if threads != [1] else ''}. Compare methods within a column, not columns.",
-            "Ours: total is the median of a few epochs times their number: without what is computed once "
-            "before the first, without the look for collapse after every tenth (PatchJEPA, whose epochs are "
+            "Ours: total is the median of a few epochs times their number (those of NodeJEPA's curriculum as "
+            "they were): without what is computed once before the first, without the look for collapse after "
+            "every tenth (PatchJEPA, whose epochs are "
             "short, feels it), and without early stopping, by which the supervised GCN may need fewer. Peak "
             "memory is that of the whole process, loading included. Floors train nothing and are left out.",
             *([_NO_CURRICULUM] if any(_without_curriculum(record) for record in records) else []),

@@ -1,0 +1,58 @@
+"""What the presets hold beside the paper's two tables: its text, and what docs/decisions.md chose."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodejepa.methods.bgrl import BGRL
+from nodejepa.methods.graphmae import GraphMAE, GraphMAETask
+from nodejepa.methods.nodejepa import NodeJEPA
+from nodejepa.methods.patchjepa import PatchJEPA
+from nodejepa.methods.supervised import SupervisedGCN
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.structure import DESCRIPTORS
+
+NODE, PATCH = NodeJEPA.preset("paper", "photo"), PatchJEPA.preset("paper", "photo")
+
+
+@pytest.mark.parametrize("config", [NODE, PATCH], ids=["nodejepa", "patchjepa"])
+def test_both_variants_share_encoder_and_sigreg(config):
+    assert (config.encoder.kind, config.encoder.norm, config.encoder.activation) == ("gcn", "layer", "relu")
+    loss = config.loss
+    assert (loss.sigreg, loss.sigreg_slices, loss.sigreg_nodes) == (0.02, 256, 4096)
+    assert not loss.sigreg_times_n
+
+
+def test_nodejepa_predicts_by_message_passing_from_all_descriptors():
+    predictor, loss = NODE.predictor, NODE.loss
+    assert (predictor.kind, predictor.hidden, predictor.layers) == ("message-passing", 256, 3)
+    assert predictor.descriptors == DESCRIPTORS == ("pagerank", "degree", "clustering", "spectral")
+    assert (predictor.spectral_dim, predictor.heads) == (8, 4)
+    assert (loss.prediction, loss.prediction_weight, loss.laplacian) == ("cosine", 1.0, 0.0)
+    assert NODE.masking.isolation
+    assert (NODE.masking.max_neighbours, NODE.masking.pool) == (None, None)
+
+
+def test_patchjepa_expands_by_one_hop_and_makes_one_step_an_epoch():
+    assert (PATCH.patches.hops, PATCH.patches.steps_per_epoch) == (1, 1)
+    assert (PATCH.predictor.hidden, PATCH.predictor.layers, PATCH.loss.hyperbola) == (256, 3, 1.0)
+
+
+def test_the_supervised_gcn_stops_early():
+    config = SupervisedGCN.preset("paper", "photo")
+    assert (config.encoder.dropout, config.head.dropout) == (0.5, 0.5)
+    assert (config.encoder.kind, config.encoder.layers, config.encoder.hidden) == ("gcn", 3, 256)
+    assert config.training.patience == 100
+
+
+def test_graphmae_has_a_bridge_and_one_layer_behind_it(toy_graph):
+    config = GraphMAE.preset("paper")
+    decoder = GraphMAETask(WholeGraph(toy_graph), config).decoder
+    assert config.decoder == "gcn"
+    assert decoder.bridge.weight.shape == (256, 256)
+    assert decoder.bridge.bias is None
+    assert decoder.weight.shape == (256 + 1, toy_graph.num_features)  # the last row is the bias
+
+
+def test_bgrl_predicts_through_512():
+    assert BGRL.preset("paper").predictor.hidden == 512
