@@ -100,7 +100,7 @@ def test_pretrain_embed_and_probe_work_on_one_run(run, tmp_path, method):
     made = make_method(
         method,
         seed=5,
-        overrides={"encoder.hidden": 16, "predictor.hidden": 16, "epochs": 3},
+        settings={"encoder.hidden": 16, "predictor.hidden": 16, "epochs": 3},
     )
     graph = load_dataset("digits").graph
     wanted = made.fit(graph).transform(graph)

@@ -19,7 +19,7 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 # folder stand for themselves.
 ORDER = [
     {"errors", "compiled", "files", "locks", "progress", "config", "diagnostics", "memory", "neighbours"},
-    {"graph_checks", "graph_ids", "graph"},
+    {"graph_checks", "graph_ids", "graph_doors", "graph"},
     {"structure"},
     {"data", "io"},
     {"masking"},
@@ -28,11 +28,12 @@ ORDER = [
     {"objectives"},
     {"training"},
     {"methods"},
-    {"evaluation", "pipeline"},
+    {"evaluation"},
     {"report"},
     {"study", "study.run"},
     {"study.render"},
     {"owngraph", "demo"},
+    {"pipeline"},
     {"nodejepa"},  # the package's own __init__: the public API
     {"cli"},
     {"__main__"},

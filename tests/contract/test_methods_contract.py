@@ -51,7 +51,7 @@ def tiny(name, seed=0, **changes):
     """A method with small settings, where it has such settings."""
     known = flatten(make_method(name).config)
     small = {key: value for key, value in TINY.items() if key in known}
-    return make_method(name, seed=seed, overrides=small | changes)
+    return make_method(name, seed=seed, settings=small | changes)
 
 
 @cache
@@ -129,10 +129,10 @@ def test_settings_are_frozen_and_unknown_ones_refused(name):
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.anything = 1
     with pytest.raises(ConfigError, match="unknown"):
-        make_method(name, overrides={"no_such_setting": 1})
+        make_method(name, settings={"no_such_setting": 1})
     for setting in flatten(config):
         with pytest.raises(ConfigError, match="unknown"):
-            make_method(name, overrides={f"{setting}_": 1})
+            make_method(name, settings={f"{setting}_": 1})
 
 
 @BY_GRADIENT

@@ -29,6 +29,7 @@ from nodejepa.cli.reading_options import (
     weight_choice,
 )
 from nodejepa.cli.screen import in_options, stderr, stdout
+from nodejepa.config import DEFAULT_METHOD
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,7 +103,7 @@ def embed_graph(
     structural: Structural = None,
     header: Header = None,
     delimiter: Delimiter = None,
-    method: MethodName = "linear-jepa",
+    method: MethodName = DEFAULT_METHOD,
     preset: Annotated[str, typer.Option(help="Settings to start from.")] = "default",
     settings: Settings = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs of training.", min=0)] = None,

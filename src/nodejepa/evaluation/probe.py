@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from nodejepa.data.splits import Split
+from nodejepa.data.splits import Split, default_splits
 from nodejepa.diagnostics import Embeddings
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation.basis import Matrix
@@ -42,7 +42,7 @@ RELATIVE_STRENGTHS: tuple[float, ...] = tuple(10.0**power for power in range(-2,
 def linear_probe(
     embeddings: Embeddings | Sequence[Embeddings],
     labels: npt.ArrayLike,
-    splits: Sequence[Split],
+    splits: Sequence[Split] | None = None,
     *,
     mode: ProbeMode = "fair",
     return_predictions: bool = False,
@@ -53,7 +53,8 @@ def linear_probe(
         embeddings: ``[nodes, d]``, dense or SciPy sparse, or one such matrix a split (for methods whose
             embeddings depend on the seed).
         labels: one whole number a node; -1 where unknown, outside of every split.
-        splits: which nodes to learn from, tune on and test on.
+        splits: which nodes to learn from, tune on and test on; if not given, five draws of 20 training and
+            30 validation labels per class (:func:`nodejepa.data.splits.default_splits`).
         mode: ``"fair"`` or ``"paper"``.
         return_predictions: keep the predicted label of each test node, in the order of ``split.test``.
 
@@ -64,6 +65,7 @@ def linear_probe(
     """
     if mode not in get_args(ProbeMode):
         raise EvaluationError(f"probe mode {mode!r} is unknown", where="probe", fix='Use "fair" or "paper".')
+    splits = default_splits(labels) if splits is None else splits
     task = check_task(embeddings, labels, splits, needs_validation=mode == "fair")
     chosen = _fair(task) if mode == "fair" else _paper(task)
     scores, predictions = [], []

@@ -1,5 +1,6 @@
 """A user's own graph in, embeddings out."""
 
+from nodejepa.io.assemble import graph_with_features
 from nodejepa.io.convert import as_graph, from_networkx, from_pyg, to_networkx, to_pyg
 from nodejepa.io.embeddings import write_embeddings
 from nodejepa.io.embeddings_reader import StoredEmbeddings, read_embeddings
@@ -26,6 +27,7 @@ __all__ = [
     "find_rows",
     "from_networkx",
     "from_pyg",
+    "graph_with_features",
     "load_graph",
     "read_embeddings",
     "read_graph",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nodejepa.config import DEFAULT_METHOD
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import Advice, ConfigError, EvaluationError, Setting
 from nodejepa.files import write_json
@@ -74,7 +75,7 @@ def make_trainable(
             ),
         )
     pick_device(device)
-    return make_estimator(method, preset=preset, overrides=settings, seed=seed, device=device)
+    return make_estimator(method, preset=preset, settings=settings, seed=seed, device=device)
 
 
 def embed_graph(
@@ -84,7 +85,7 @@ def embed_graph(
     *,
     out: str | os.PathLike[str],
     run: str | os.PathLike[str] | None = None,
-    method: str = "linear-jepa",
+    method: str = DEFAULT_METHOD,
     preset: str = "default",
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,

@@ -9,17 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.data.splits import Split, per_class_split
-from nodejepa.errors import EvaluationError
+from nodejepa.data.splits import SPLIT_SEEDS, TRAIN, VALIDATION, Split, default_splits
 from nodejepa.evaluation import FinetuneResult, ProbeResult, finetune, linear_probe
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import FLOORS, find_method, make_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import progress_bar
-
-SPLIT_SEEDS = (42, 43, 44, 45, 46)
-TRAIN, VALIDATION = 20, 30  # labels per class
 
 Labels = npt.NDArray[np.int64]
 
@@ -60,7 +56,7 @@ def score_embeddings(
     Raises:
         EvaluationError: too few labels to learn from, choose on and test on.
     """
-    splits = label_splits(labels, class_names)
+    splits = default_splits(labels)
     named: dict[str, Features] = {estimator.name: embeddings}
     with progress_bar("Embedding with the floors", total=len(FLOORS)) as advance:
         for name in FLOORS:
@@ -79,20 +75,6 @@ def score_embeddings(
     counts = np.bincount(labels[labels >= 0], minlength=len(class_names))
     sizes = {str(name): int(count) for name, count in zip(class_names, counts, strict=True)}
     return Scores(rows, tuned, describe_split(splits[0]), sizes, predicted)
-
-
-def label_splits(labels: Labels, class_names: Sequence[str]) -> list[Split]:
-    """Five draws of 20 training and 30 validation labels per class, fewer of classes that are smaller."""
-    known = labels[labels >= 0]
-    sizes = np.bincount(known, minlength=len(class_names))
-    # 3 labels are the fewest of which one is for training, one for validation and one for testing
-    if np.count_nonzero(sizes >= 3) < 2:
-        raise EvaluationError(
-            f"{known.size} labels in {np.count_nonzero(sizes)} classes are too few for a score",
-            where="labels",
-            fix="At least two classes need three labelled nodes each.",
-        )
-    return [per_class_split(labels, train=TRAIN, val=VALIDATION, seed=seed) for seed in SPLIT_SEEDS]
 
 
 def describe_split(split: Split) -> str:

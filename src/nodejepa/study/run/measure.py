@@ -143,7 +143,7 @@ def _time_epochs(cell: Cell, dataset: Dataset, count: int) -> tuple[list[float],
         preset=cell.preset,
         dataset=cell.dataset,
         seed=cell.seed,
-        overrides={**cell.settings, "training.epochs": few},
+        settings={**cell.settings, "training.epochs": few},
     )
     if find_method(cell.method).supervised:
         estimator.fit(dataset.graph, labels=dataset.labels, split=dataset.split(cell.split, seed=cell.seed))
