@@ -45,7 +45,10 @@ EMBED_GRAPH_EXAMPLES = (
 )
 
 EdgeFile = Annotated[
-    Path, typer.Option(help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx.", metavar="FILE")
+    Path,
+    typer.Option(
+        help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx, GraphML.", metavar="FILE"
+    ),
 ]
 
 
@@ -210,20 +213,26 @@ def _show_result(made: EmbeddedGraph) -> None:
         if warning.startswith("No scores"):
             stderr.print(Text.assemble(("Warning: ", "yellow"), warning), soft_wrap=True)
     if made.scores is not None:
-        from nodejepa.owngraph.page import floor_words
+        from nodejepa.owngraph.page import beats_the_floors, floor_words, largest_words
 
-        table = Table(title="What the embeddings are worth")
+        table = Table(title="What the embeddings are worth, % on test nodes")
         table.add_column("embeddings")
-        table.add_column("test accuracy", justify="right")
-        for method, result in made.scores.rows.items():
-            table.add_row(method, f"{result.test_accuracy_mean:.1f} %")
+        for title in made.scores.measures.values():
+            table.add_column(title, justify="right")
+        for method, found in made.scores.table().items():
+            table.add_row(
+                Text(method), *("-" if value is None else f"{value.mean:.1f}" for value in found.values())
+            )
         tuned, name = made.scores.finetuned, made.manifest["method"]
         if tuned is not None:
-            table.add_row(f"{name}, fine-tuned (one split)", f"{tuned.test_accuracy:.1f} %")
-            table.add_row("the same network from random weights", f"{tuned.scratch_test_accuracy:.1f} %")
+            table.add_row(f"{name}, fine-tuned (one split)", f"{tuned.test_accuracy:.1f}")
+            table.add_row("the same network from random weights", f"{tuned.scratch_test_accuracy:.1f}")
         stdout.print(table)
         stdout.print(Text(f"Fair linear probe; {made.scores.split}."), soft_wrap=True)
-        stdout.print(Text(floor_words(made.scores, name)), soft_wrap=True)
+        style = "" if beats_the_floors(made.scores, name) else "yellow"
+        stdout.print(Text(floor_words(made.scores, name), style=style), soft_wrap=True)
+        for words in largest_words(made.scores):
+            stdout.print(Text(words), soft_wrap=True)
     if made.manifest["found"]:
         stdout.print(Text(made.manifest["found"]), soft_wrap=True)
     rows, columns = made.embeddings.shape

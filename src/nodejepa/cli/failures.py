@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Sequence
 
 from rich.panel import Panel
 from rich.text import Text
@@ -30,6 +31,16 @@ def report_os_error(error: OSError) -> int:
             fix="Check the path, its permissions and the free space.",
         )
     )
+
+
+def report_interrupt(arguments: Sequence[str]) -> int:
+    """Ctrl-C: how to go on, where there is anything to go on with."""
+    again = "The same command goes on with what is missing."
+    if not {"run", "study"} <= set(arguments):
+        again = "Go on with the same command and --resume; what was finished is kept."
+    worked = {"embed-graph", "pretrain", "study"} & set(arguments) and "--check" not in arguments
+    stderr.print(Text(f"Stopped. {again}" if worked else "Stopped."), soft_wrap=True)
+    return INTERRUPTED
 
 
 def report_memory(error: Exception) -> int:

@@ -72,7 +72,7 @@ def pretrain(
     data_root: DataRoot = None,
 ) -> None:
     """Learn an encoder from a named graph without labels; a killed run goes on with --resume."""
-    from nodejepa.config import flatten, parse_assignments
+    from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
     from nodejepa.methods import find_method, make_estimator
@@ -93,8 +93,7 @@ def pretrain(
         device=device,
     )
     graph = load_dataset(dataset, data_root).graph
-    if "encoder.hidden" in flatten(estimator.config):
-        make_plan(estimator, graph, memory_limit).require_fit()
+    make_plan(estimator, graph, memory_limit).require_fit()
     logging = Logging(checkpoint_epochs, checkpoint_minutes, tensorboard, f"{method} on {dataset}")
     estimator.fit(graph, out=out, resume=resume, logging=logging)
     history = estimator.history_

@@ -22,7 +22,7 @@ from nodejepa.diagnostics import Embeddings
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation.basis import Matrix
 from nodejepa.evaluation.logistic import TrainingSet, fit_logistic
-from nodejepa.evaluation.metrics import accuracy, balanced_accuracy, macro_f1, roc_auc
+from nodejepa.evaluation.metrics import accuracy, measure_guesses
 from nodejepa.evaluation.probe_checks import Task, check_task
 from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
 from nodejepa.evaluation.scaling import ScaledEmbeddings, Scaling, scale
@@ -79,13 +79,10 @@ def linear_probe(
                 seed=split.seed,
                 split_hash=split.hash,
                 val_accuracy=pick.val_accuracy,
-                test_accuracy=accuracy(guesses, truth),
                 scaling=pick.scaling,
                 C=pick.strength,
                 converged=pick.converged,
-                balanced_accuracy=balanced_accuracy(guesses, truth),
-                macro_f1=macro_f1(guesses, truth),
-                roc_auc=roc_auc(logits, truth),
+                **measure_guesses(guesses, logits, truth),
             )
         )
     return ProbeResult(mode, tuple(scores), tuple(predictions) if return_predictions else None)

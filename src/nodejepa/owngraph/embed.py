@@ -168,7 +168,7 @@ def embed_graph(
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
             places.page.unlink(missing_ok=True)
             with progress_bar("Writing embeddings"):
-                write_embeddings(places.embeddings, graph, embeddings, inspection.loaded.sides)
+                write_embeddings(places.embeddings, graph, embeddings, inspection.loaded.more_columns)
             if report:
                 with progress_bar("Writing the report"):
                     page = graph_report(
