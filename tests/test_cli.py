@@ -254,6 +254,24 @@ def test_interruption_ends_in_130(run, monkeypatch):
     assert run(*QUICK)[0] == 130
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("pretrain", "digits", "--out", "x"), "with --resume goes on"),
+        (("embed-graph", "--edges", "e.csv", "--out", "z.npy"), "with --resume goes on"),
+        (("embed-graph", "--edges", "e.csv", "--out", "z.npy", "--force"), "--resume in place of --force"),
+        (("study", "run", "studies/main.toml"), "The same command goes on"),
+        (("embed-graph", "--edges", "e.csv", "--check"), "Stopped.\n"),
+        (("neighbours", "z.npy", "--id", "1"), "Stopped.\n"),
+    ],
+)
+def test_an_interrupt_says_how_to_go_on(run, monkeypatch, arguments, said):
+    monkeypatch.setattr("nodejepa.cli.app", broken(KeyboardInterrupt()))
+    code, _, err = run(*arguments)
+    assert code == 130
+    assert said in err
+
+
 @pytest.mark.slow
 def test_a_real_interrupt_ends_in_130():
     code = "import nodejepa.cli, nodejepa.study.run.scoring as s, time; "

@@ -114,6 +114,9 @@ def embed_graph(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     check: Annotated[bool, typer.Option("--check", help="Stop after the data report.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
+    umap: Annotated[
+        bool, typer.Option("--umap", help="Also a UMAP on the map of the report; needs nodejepa[umap].")
+    ] = False,
     finetune: Annotated[
         bool, typer.Option("--finetune/--no-finetune", help="With --labels: also fine-tune.")
     ] = True,
@@ -178,6 +181,7 @@ def embed_graph(
         out=out,
         run=run,
         report=report,
+        umap=umap,
         finetune=finetune,
         resume=resume,
         force=force,

@@ -35,11 +35,14 @@ def report_os_error(error: OSError) -> int:
 
 def report_interrupt(arguments: Sequence[str]) -> int:
     """Ctrl-C: how to go on, where there is anything to go on with."""
-    again = "The same command goes on with what is missing."
-    if not {"run", "study"} <= set(arguments):
-        again = "Go on with the same command and --resume; what was finished is kept."
-    worked = {"embed-graph", "pretrain", "study"} & set(arguments) and "--check" not in arguments
-    stderr.print(Text(f"Stopped. {again}" if worked else "Stopped."), soft_wrap=True)
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    again = ""
+    if command == "study":
+        again = " The same command goes on with what is missing."
+    elif command in ("embed-graph", "pretrain") and "--check" not in arguments:
+        with_resume = "--resume in place of --force" if "--force" in arguments else "--resume"
+        again = f" The same command with {with_resume} goes on from the last checkpoint."
+    stderr.print(Text(f"Stopped.{again}"), soft_wrap=True)
     return INTERRUPTED
 
 

@@ -37,9 +37,11 @@ class ExportIds:
         """From any ids; none numbers the rows."""
         more = {name: pa.array(values) for name, values in (columns or {}).items()}
         for name, values in more.items():
-            if len(values) != rows:
+            if len(values) != rows or name in ("id", "vector"):
                 raise DataError(
-                    f"there are {len(values)} values for {rows} rows", where=name, fix="Give one value a row."
+                    f"there are {len(values)} values for {rows} rows",
+                    where=f"column {name}",
+                    fix="Give one value a row, under a name of its own.",
                 )
         names = read_ids(ids)
         array = np.arange(rows) if names is None else names

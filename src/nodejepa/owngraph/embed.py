@@ -28,6 +28,7 @@ from nodejepa.owngraph.scores import Scores, score_embeddings
 from nodejepa.owngraph.timing import Timings
 from nodejepa.progress import progress_bar
 from nodejepa.report import write_report
+from nodejepa.report.projection import require_umap
 from nodejepa.training.journal import Logging
 
 _BYTES_PER_VALUE = 4
@@ -91,6 +92,7 @@ def embed_graph(
     seed: int = 0,
     device: str = "auto",
     report: bool = True,
+    umap: bool = False,
     finetune: bool = True,
     resume: bool = False,
     force: bool = False,
@@ -114,6 +116,7 @@ def embed_graph(
         seed: of everything random.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
         report: whether to write the HTML report.
+        umap: whether its map has a UMAP as well; needs the extra ``nodejepa[umap]``.
         finetune: whether to fine-tune where there are labels.
         resume: go on with a run that was killed.
         force: replace what is there.
@@ -122,6 +125,8 @@ def embed_graph(
         logging: how often to checkpoint.
         options: single options of ``reading`` by their names: ``source``, ``labels``, ``directed``, ...
     """
+    if umap:
+        require_umap()
     places, reading = Places.beside(out, run), (reading or ReadingOptions()).changed(options)
     estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device)
     if resume and force:
@@ -179,6 +184,7 @@ def embed_graph(
                         scores,
                         out=places.embeddings,
                         warnings=warned,
+                        umap=umap,
                     )
                     write_report(page, places.page)
         manifest = make_manifest(

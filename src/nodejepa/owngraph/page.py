@@ -44,6 +44,7 @@ def graph_report(
     *,
     out: Path,
     warnings: Sequence[str] = (),
+    umap: bool = False,
 ) -> Report:
     """Everything worth seeing about one graph and its embeddings."""
     loaded = inspection.loaded
@@ -63,6 +64,7 @@ def graph_report(
             class_names=loaded.class_names,
             predicted=None if scores is None else scores.predicted,
             neighbours=loaded.graph.num_nodes <= MAX_NODES_FOR_NEIGHBOURS,
+            umap=umap,
         )
     )
     if scores is not None and loaded.labels is not None:
