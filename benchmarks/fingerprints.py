@@ -38,7 +38,7 @@ def main() -> None:
         for entry in METHODS.values():
             for preset in entry.presets:
                 changes = {"epochs": epochs} if entry.trained and entry.by_gradient else {}
-                method = make_method(entry.name, preset=preset, dataset=name, seed=7, overrides=changes)
+                method = make_method(entry.name, preset=preset, dataset=name, seed=7, settings=changes)
                 labels = {"labels": data.labels, "split": data.split(seed=42)} if entry.supervised else {}
                 z = method.fit(data.graph, **labels).transform(data.graph)
                 print(f"{name:8} {entry.name:16} {preset:9} {digest(z)}", flush=True)

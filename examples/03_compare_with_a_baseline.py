@@ -14,7 +14,7 @@ METHODS = {"nodejepa": {"epochs": 10, "encoder.hidden": 64}, "raw": {}, "sgc": {
 
 digits = load_dataset("digits")
 scores = {
-    method: score_method(digits, method, SEEDS, overrides=settings).result
+    method: score_method(digits, method, SEEDS, settings=settings).result
     for method, settings in METHODS.items()
 }
 

@@ -100,7 +100,7 @@ def test_pretrain_embed_and_probe_work_on_one_run(run, tmp_path, method):
     made = make_method(
         method,
         seed=5,
-        overrides={"encoder.hidden": 16, "predictor.hidden": 16, "epochs": 3},
+        settings={"encoder.hidden": 16, "predictor.hidden": 16, "epochs": 3},
     )
     graph = load_dataset("digits").graph
     wanted = made.fit(graph).transform(graph)
@@ -113,7 +113,7 @@ def test_pretrain_embed_and_probe_work_on_one_run(run, tmp_path, method):
 @pytest.mark.slow
 def test_pretrain_refuses_what_it_cannot_do(run, tmp_path):
     folder = str(tmp_path / "run")
-    assert run("pretrain", "digits", "--out", folder, *TINY)[0] == 0
+    assert run("pretrain", "digits", "--method", "nodejepa", "--out", folder, *TINY)[0] == 0
     for arguments, says in [
         (("--out", folder), "already holds a run"),
         (("--out", folder, "--resume", "--set", "masking.hops=1"), "another config"),
@@ -124,7 +124,7 @@ def test_pretrain_refuses_what_it_cannot_do(run, tmp_path):
         (("--out", str(tmp_path / "x"), "--preset", "papr"), "no preset 'papr'"),
         (("--out", str(tmp_path / "x"), "--device", "tpu"), "device 'tpu' is unknown"),
     ]:
-        code, _, err = run("pretrain", "digits", *arguments)
+        code, _, err = run("pretrain", "digits", "--method", "nodejepa", *arguments)
         assert code == 2, arguments
         assert says in " ".join(err.split()), arguments
         assert "Traceback" not in err
@@ -144,7 +144,9 @@ def test_an_empty_out_is_not_the_current_folder(run, tmp_path, monkeypatch):
 
 def test_embeddings_come_as_the_ending_says(run, tmp_path):
     folder = tmp_path / "run"
-    code, out, _ = run("pretrain", "digits", "--out", str(folder), *TINY, "--set", "epochs=0")
+    code, out, _ = run(
+        "pretrain", "digits", "--method", "nodejepa", "--out", str(folder), *TINY, "--set", "epochs=0"
+    )
     assert code == 0
     assert "history.csv" not in out  # nothing was trained, so there is none
     assert not (folder / "history.csv").exists()
@@ -158,9 +160,9 @@ def test_embeddings_come_as_the_ending_says(run, tmp_path):
 
 def test_a_resumed_run_that_is_finished_changes_nothing(run, tmp_path):
     folder = tmp_path / "run"
-    assert run("pretrain", "digits", "--out", str(folder), *TINY)[0] == 0
+    assert run("pretrain", "digits", "--method", "nodejepa", "--out", str(folder), *TINY)[0] == 0
     before = (folder / "model.safetensors").read_bytes()
-    assert run("pretrain", "digits", "--out", str(folder), *TINY, "--resume")[0] == 0
+    assert run("pretrain", "digits", "--method", "nodejepa", "--out", str(folder), *TINY, "--resume")[0] == 0
     assert (folder / "model.safetensors").read_bytes() == before
 
 
@@ -250,6 +252,24 @@ def test_a_bug_ends_in_one_and_asks_for_a_report(run, monkeypatch):
 def test_interruption_ends_in_130(run, monkeypatch):
     monkeypatch.setattr(scoring, "score_method", broken(KeyboardInterrupt()))
     assert run(*QUICK)[0] == 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("pretrain", "digits", "--out", "x"), "with --resume goes on"),
+        (("embed-graph", "--edges", "e.csv", "--out", "z.npy"), "with --resume goes on"),
+        (("embed-graph", "--edges", "e.csv", "--out", "z.npy", "--force"), "--resume in place of --force"),
+        (("study", "run", "studies/main.toml"), "The same command goes on"),
+        (("embed-graph", "--edges", "e.csv", "--check"), "Stopped.\n"),
+        (("neighbours", "z.npy", "--id", "1"), "Stopped.\n"),
+    ],
+)
+def test_an_interrupt_says_how_to_go_on(run, monkeypatch, arguments, said):
+    monkeypatch.setattr("nodejepa.cli.app", broken(KeyboardInterrupt()))
+    code, _, err = run(*arguments)
+    assert code == 130
+    assert said in err
 
 
 @pytest.mark.slow

@@ -118,3 +118,9 @@ def test_export_names_its_files(run, tmp_path, to, out, files):
     assert printed == "5 nodes x 2\n" + "".join(f"-> {file}\n" for file in files)
     assert all((tmp_path / file).stat().st_size for file in files)
     assert ("begin like a formula" in err) == (to == "csv")
+
+
+def test_neighbors_is_the_same_command(run):
+    assert run("neighbors", "z.npy", "--id", "0", "--json") == run(
+        "neighbours", "z.npy", "--id", "0", "--json"
+    )

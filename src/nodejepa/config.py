@@ -8,17 +8,31 @@ nearest known one suggested; text is parsed by the type of the field, so ``2e-4`
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from nodejepa.errors import ConfigError
+from nodejepa.errors import ConfigError, did_you_mean, nearest
 
 C = TypeVar("C")
+
+DEFAULT_METHOD = "linear-jepa"  # wherever none is named
+# what scikit-learn, PyTorch and other libraries call what has another name here
+_ELSEWHERE = {
+    "random_state": "seed",
+    "overrides": "settings",
+    "n_epochs": "epochs",
+    "num_epochs": "epochs",
+    "max_iter": "epochs",
+    "learning_rate": "lr",
+    "features": "columns",
+    "label": "labels",
+}
+_WIDTHS = ("dim", "embedding_dim", "n_components", "out_dim", "output_dim", "dimensions")
+_WIDTH_SETTINGS = ("dim", "encoder.out_dim", "encoder.hidden", "hidden")
 
 
 def flatten(config: Any) -> dict[str, Any]:
@@ -78,14 +92,39 @@ def _resolve(config: Any, name: str) -> str:
         return short[0]
     if short:
         raise ConfigError(f"setting {name!r} could be {' or '.join(short)}", fix="Give the full name.")
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    if not near:  # a right last part behind a wrong first one
+    if name in _WIDTHS:
+        width = next((setting for setting in _WIDTH_SETTINGS if setting in known), None)
+        if width is not None:
+            return width
+    hint = right_name(name, [*known, "seed"]) or did_you_mean(name, known, 0.5)
+    if not hint:  # a right last part behind a wrong first one
         leaves = {full.rsplit(".", 1)[-1]: full for full in known}
-        near = [
-            leaves[n] for n in difflib.get_close_matches(name.rsplit(".", 1)[-1], leaves, n=1, cutoff=0.6)
-        ]
-    hint = f"Did you mean {near[0]}? " if near else ""
+        near = nearest(name.rsplit(".", 1)[-1], leaves)
+        hint = f"Did you mean {leaves[near]}? " if near else ""
     raise ConfigError(f"setting {name!r} is unknown", fix=f"{hint}Known settings: {', '.join(known)}.")
+
+
+def right_name(name: str, known: Iterable[str]) -> str:
+    """``"It is called seed here. "`` for what other libraries call otherwise, if that is known; else nothing.
+
+    >>> right_name("random_state", ["seed", "device"])
+    'It is called seed here. '
+    """
+    leaves = [full.rsplit(".", 1)[-1] for full in known]
+    ours = _ELSEWHERE.get(name)
+    return f"It is called {ours} here. " if ours in leaves else ""
+
+
+def refuse_unknown(given: Mapping[str, Any], known: Iterable[str], what: str) -> None:
+    """Refuse arguments that ``what`` does not have, with the name or the place they have here."""
+    names = [name for name in known if name != "self"]
+    for name, value in given.items():
+        hint = right_name(name, names) or did_you_mean(name, names)
+        if not hint and "settings" in names:
+            hint = f'Settings of the method go into settings={{"{name}": {value!r}}}. '
+        raise ConfigError(
+            f"{what} has no argument {name!r}", where=what, fix=f"{hint}There are: {', '.join(names)}."
+        )
 
 
 def _replace(config: Any, changes: Mapping[str, Any], prefix: str = "") -> Any:

@@ -28,6 +28,7 @@ MAX_DIMENSIONS = 2048  # beyond it the D x D matrix and its eigenvalues cost mor
 _BLOCK_ELEMENTS = 2**17  # 1 MB of float64 at a time stays in the cache
 _CONSTANT = 1e-5  # spread over size below which rows differ by no more than float32 rounding, give or take
 _FEW_DIRECTIONS = 0.05  # share of the possible rank below which we speak of dimensional collapse
+_SPREAD = "the nodes spread over many directions."
 _LARGE_MEAN = 0.95  # share of the squared length above which the mean hides what tells nodes apart
 
 
@@ -43,6 +44,11 @@ class Diagnostics:
     participation_ratio_uncentred: float | None
     collapsed: bool  # fully, or onto few directions; false where it was not judged
     verdict: str
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing but good was found: neither collapse nor anything to mind or left unjudged."""
+        return self.verdict.startswith("healthy") and self.verdict.endswith(_SPREAD)
 
     def to_dict(self) -> dict[str, int | float | str | None]:
         """Plain values, ready for JSON."""
@@ -191,7 +197,7 @@ def _verdict(nodes: int, dimensions: int, constant: bool, mean_std: float, rank:
             f"dimensional collapse: {used}; the nodes differ along few directions only, most dimensions "
             "repeat what others say."
         )
-    return f"healthy: {used}; the nodes spread over many directions."
+    return f"healthy: {used}; {_SPREAD}"
 
 
 def _about_the_mean(share: float) -> str:

@@ -6,7 +6,8 @@ traceback. Any other exception is a bug of ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 
@@ -45,6 +46,23 @@ class Advice(str):
     def worded(self, word: Callable[[Setting], str]) -> str:
         """The message with every setting in the words that ``word`` has for it."""
         return "".join(word(part) if isinstance(part, Setting) else part for part in self.parts)
+
+
+def did_you_mean(given: object, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """``"Did you mean hops? "`` where something known looks much like it, else nothing.
+
+    >>> did_you_mean("Hop", ["hops", "dim"])
+    'Did you mean hops? '
+    """
+    near = nearest(given, known, cutoff)
+    return f"Did you mean {near}? " if near else ""
+
+
+def nearest(given: object, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that looks most like the given one, if any looks much like it; case does not count."""
+    names = {name.casefold(): name for name in reversed(list(known))}
+    near = difflib.get_close_matches(str(given).casefold(), names, n=1, cutoff=cutoff)
+    return names[near[0]] if near else None
 
 
 class NodeJEPAError(Exception):

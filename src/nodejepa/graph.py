@@ -33,6 +33,7 @@ from nodejepa.graph_checks import (
     read_sparse,
     refuse_one_way_edges,
 )
+from nodejepa.graph_doors import Doors
 from nodejepa.graph_ids import check_ids, read_ids
 
 Direction: TypeAlias = Literal["check", "symmetrize", "keep"]
@@ -40,9 +41,9 @@ _DIRECTIONS = ("check", "symmetrize", "keep")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graph:
-    """An immutable graph. Build it with :meth:`from_edges` or :meth:`from_scipy` (``nodejepa.io`` converts
-    PyG and NetworkX objects); the constructor itself takes a matrix that is already clean.
+class Graph(Doors):
+    """An immutable graph. Build it with :meth:`from_edges`, :meth:`from_scipy`, :meth:`from_networkx`,
+    :meth:`from_pyg` or :meth:`from_pandas`; the constructor itself takes a matrix that is already clean.
 
     >>> graph = Graph.from_edges([0, 1], [1, 2], features=np.eye(3))
     >>> graph

@@ -1,4 +1,4 @@
-"""The nodes nearest to a node in embedding space: exact, a block of rows at a time.
+"""The nodes nearest to a node in embedding space: exact, a block of rows at a time, or through an index.
 
 A matrix product finds, for every query, the few rows that can be among its k nearest; their scores are then
 computed pair by pair in float64. So two rows with the same numbers have the same score wherever they stand,
@@ -17,14 +17,17 @@ import numpy.typing as npt
 
 from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import EvaluationError
+from nodejepa.neighbour_index import candidate_rows, index_available
 from nodejepa.progress import progress_bar
 
 Metric: TypeAlias = Literal["cosine", "euclidean"]
+Search: TypeAlias = Literal["auto", "exact", "index"]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 _SCORES = 2**23  # scores of one block of queries against all rows: 64 MB
 _ELEMENTS = 2**20  # embedding values turned into float64 at one time: 8 MB, a few times over
+_EXACT_PAIRS = 10**10  # of queries and rows; all of 100,000 rows. Beyond it an index is faster than a product
 _LARGEST = 1e150  # its square still is a float64
 
 
@@ -32,12 +35,14 @@ _LARGEST = 1e150  # its square still is a float64
 class Neighbours:
     """The nearest rows of each query, nearest first, the query itself left out.
 
-    ``scores`` are cosine similarities (higher is nearer) or euclidean distances (lower is nearer).
+    ``scores`` are cosine similarities (higher is nearer) or euclidean distances (lower is nearer); they are
+    exact in any case. Where ``exact`` is false an index was asked, which may have missed a few of the rows.
     """
 
     rows: Rows  # [queries, k]
     scores: Floats  # [queries, k]
     metric: Metric
+    exact: bool = True
 
 
 def nearest_neighbours(
@@ -46,6 +51,7 @@ def nearest_neighbours(
     *,
     k: int = 10,
     metric: Metric = "cosine",
+    search: Search = "auto",
 ) -> Neighbours:
     """The ``k`` nearest rows of some rows of a matrix.
 
@@ -54,6 +60,8 @@ def nearest_neighbours(
         rows: which nodes to ask for, by row number; all of them if not given.
         k: how many; all other nodes if there are fewer.
         metric: ``"cosine"`` similarity (a row of zeros has 0 to every other) or ``"euclidean"`` distance.
+        search: ``"exact"``, through an ``"index"`` (the extra ``nodejepa[index]``), or ``"auto"``: an index
+            where it is installed and there are more than 10 billion pairs to compare, else exact.
 
     >>> z = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
     >>> nearest_neighbours(z, [0], k=2).rows.tolist()
@@ -61,12 +69,18 @@ def nearest_neighbours(
     """
     if metric not in get_args(Metric):
         raise EvaluationError(f"metric {metric!r} is unknown", fix='Use "cosine" or "euclidean".')
+    if search not in get_args(Search):
+        raise EvaluationError(f"search {search!r} is unknown", fix='Use "auto", "exact" or "index".')
     z = check_embeddings(embeddings)
     if max(abs(float(z.max())), abs(float(z.min()))) > _LARGEST:
         raise EvaluationError("the embeddings hold numbers above 1e150", fix="Scale them down first.")
     queries = _check_rows(rows, z.shape[0])
     width = min(_check_k(k), z.shape[0] - 1)
     space = _Space(z, metric)
+    if search == "auto":
+        search = "index" if queries.size * z.shape[0] > _EXACT_PAIRS and index_available() else "exact"
+    if search == "index" and width:
+        return _through_the_index(space, queries, width)
     found = np.empty((queries.size, width), dtype=np.int64)
     scores = np.empty((queries.size, width))
     at_once = max(1, min(_SCORES // z.shape[0], _ELEMENTS // z.shape[1]))
@@ -79,11 +93,20 @@ def nearest_neighbours(
                 worst = np.partition(closeness[i], -width)[-width]
                 near = np.flatnonzero(closeness[i] >= worst - 2 * slack[i])
                 near = near[near != query]
-                exact = space.score(query, near)
-                order = np.lexsort((near, exact if metric == "euclidean" else -exact))[:width]
-                found[start + i], scores[start + i] = near[order], exact[order]
+                found[start + i], scores[start + i] = space.nearest(query, near, width)
             advance(block.size)
     return Neighbours(found, scores, metric)
+
+
+def _through_the_index(space: _Space, queries: Rows, width: int) -> Neighbours:
+    """More candidates than asked for, scored exactly; the best of them count."""
+    count = min(2 * width + 16, space.z.shape[0])
+    candidates = candidate_rows(lambda rows: space.prepared(space.z[rows]), space.z.shape, queries, count)
+    found = np.empty((queries.size, width), dtype=np.int64)
+    scores = np.empty((queries.size, width))
+    for i, (query, near) in enumerate(zip(queries.tolist(), candidates, strict=True)):
+        found[i], scores[i] = space.nearest(query, near[near != query], width)
+    return Neighbours(found, scores, space.metric, exact=False)
 
 
 class _Space:
@@ -96,11 +119,11 @@ class _Space:
 
     def screen(self, queries: Rows) -> tuple[Floats, Floats]:
         """Closeness ``[queries, nodes]`` (higher is nearer) and how far each query's may be off."""
-        asked = self._prepared(self.z[queries])
+        asked = self.prepared(self.z[queries])
         closeness = np.empty((queries.size, self.z.shape[0]))
         longest = 0.0
         for start, part in self._parts():
-            block = self._prepared(part)
+            block = self.prepared(part)
             view = closeness[:, start : start + block.shape[0]]
             np.matmul(asked, block.T, out=view)
             if self.metric == "euclidean":  # -|q - z|^2 without the |q|^2 that all share
@@ -113,6 +136,12 @@ class _Space:
         own = np.einsum("ij,ij->i", asked, asked)
         rounding = 8 * (self.z.shape[1] + 8) * np.finfo(np.float64).eps
         return closeness, rounding * (own + longest) + np.finfo(np.float64).tiny
+
+    def nearest(self, query: int, near: Rows, width: int) -> tuple[Rows, Floats]:
+        """The best of some rows by their exact scores, and these; ties go to the row that comes first."""
+        exact = self.score(query, near)
+        order = np.lexsort((near, exact if self.metric == "euclidean" else -exact))[:width]
+        return near[order], exact[order]
 
     def score(self, query: int, rows: Rows) -> Floats:
         """Exact scores of a row with some others; each depends on its two rows alone."""
@@ -132,7 +161,8 @@ class _Space:
         for start in range(0, self.z.shape[0], step):
             yield start, self.z[start : start + step]
 
-    def _prepared(self, part: Any) -> Floats:
+    def prepared(self, part: Any) -> Floats:
+        """Rows of length 1, or around 0: their euclidean distances order rows as the metric does."""
         dense = _dense(part)
         return _unit(dense) if self.metric == "cosine" else dense - self.centre
 

@@ -15,11 +15,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from nodejepa.errors import EvaluationError, GraphError
-from nodejepa.graph import Graph
+from nodejepa.config import DEFAULT_METHOD, refuse_unknown
+from nodejepa.errors import ConfigError, EvaluationError, GraphError
 from nodejepa.graph_checks import Features
-from nodejepa.io import as_graph, find_rows
-from nodejepa.methods import make_method
+from nodejepa.io import find_rows, graph_with_features
+from nodejepa.methods import Estimator, find_method, make_method
+from nodejepa.methods.estimator import pick_device
+from nodejepa.owngraph.plan import make_plan
 
 
 class NodeEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -31,11 +33,17 @@ class NodeEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     Args:
         graph: a :class:`Graph`, PyG ``Data``, NetworkX or SciPy object; shared between clones, never copied.
+            Without features it is described by its structure, as `nodejepa embed-graph` does.
         method: a name in :data:`nodejepa.methods.METHODS`.
         preset: of the method.
         settings: changes by dotted name, such as ``{"epochs": 30}``.
         seed: of everything random.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        memory_limit: gigabytes the process may take; what is available if not given. Training that would
+            need more is refused before it begins.
+        unknown: refused, with the name that it has here.
+
+    After ``fit``, ``embedding_`` has a row for every node of the graph and ``node_ids_`` their ids.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
@@ -51,25 +59,40 @@ class NodeEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def __init__(
         self,
         graph: Any = None,
-        method: str = "nodejepa",
+        method: str = DEFAULT_METHOD,
         *,
         preset: str = "default",
         settings: Mapping[str, Any] | None = None,
         seed: int = 0,
         device: str = "auto",
+        memory_limit: float | None = None,
+        **unknown: Any,
     ) -> None:
+        refuse_unknown(unknown, self._get_param_names(), "NodeEmbedder")
         self.graph, self.method, self.preset = graph, method, preset
-        self.settings, self.seed, self.device = settings, seed, device
+        self.settings, self.seed, self.device, self.memory_limit = settings, seed, device, memory_limit
 
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
-        """Embed the whole graph; neither the nodes nor the labels are looked at."""
+        """Embed the whole graph; neither the nodes nor the labels are looked at.
+
+        Method, settings, device and memory are checked first: what cannot end is not begun.
+        """
         if self.graph is None:
             raise GraphError("there is no graph to embed", fix="Give one: NodeEmbedder(graph, ...).")
-        graph: Graph = as_graph(self.graph)
+        if find_method(self.method).supervised:
+            raise ConfigError(
+                f"{self.method} learns from labels, and fit keeps them away",
+                where="NodeEmbedder",
+                fix="Use another method of nodejepa.METHODS.",
+            )
         made = make_method(
-            self.method, preset=self.preset, seed=self.seed, overrides=self.settings, device=self.device
+            self.method, preset=self.preset, seed=self.seed, settings=self.settings, device=self.device
         )
-        self.embeddings_ = made.fit(graph).transform(graph)
+        pick_device(self.device)
+        graph = graph_with_features(self.graph)
+        if isinstance(made, Estimator):
+            make_plan(made, graph, self.memory_limit).require_fit()
+        self.embedding_ = made.fit(graph).transform(graph)
         self.node_ids_ = np.arange(graph.num_nodes) if graph.node_ids is None else graph.node_ids
         return self
 
@@ -80,13 +103,19 @@ class NodeEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             X: ids of the graph (row numbers where it has none), as a list, an array or a frame of one column.
         """
         check_is_fitted(self)
-        rows: Features = self.embeddings_[find_rows(self.node_ids_, _column(X))]
+        rows: Features = self.embedding_[find_rows(self.node_ids_, _column(X))]
         return rows
+
+    @property
+    def embeddings_(self) -> Features:
+        """The older name of ``embedding_``."""
+        check_is_fitted(self)
+        return self.embedding_
 
     @property
     def _n_features_out(self) -> int:
         """How many columns ``get_feature_names_out`` names."""
-        return int(self.embeddings_.shape[1])
+        return int(self.embedding_.shape[1])
 
     def __sklearn_tags__(self) -> Any:
         """``X`` is nodes, not numbers: it may be text, and is not validated as a matrix."""

@@ -28,7 +28,7 @@ def fitted(name, graph, preset="default", **changes):
 
     known = flatten(make_method(name, preset=preset).config)
     settings = {key: value for key, value in (SMALL | changes).items() if key in known}
-    method = make_method(name, preset=preset, overrides=settings)
+    method = make_method(name, preset=preset, settings=settings)
     if METHODS[name].supervised:
         return method.fit(graph, labels=LABELS, split=SPLIT)
     return method.fit(graph)

@@ -20,7 +20,15 @@ from hypothesis.extra import numpy as hnp
 
 from nodejepa.cli.export import Format
 from nodejepa.errors import DataError, NodeJEPAError
-from nodejepa.io import EXPORT_FORMATS, export_embeddings, export_writers, read_embeddings
+from nodejepa.graph import Graph
+from nodejepa.io import (
+    EXPORT_FORMATS,
+    export_embeddings,
+    export_writers,
+    read_columns,
+    read_embeddings,
+    write_embeddings,
+)
 
 Z = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
 HOSTILE = ["=1+1", "a\tb\nc", '"quoted", and,more', "<script>", "../../etc", "é\U0001f600 \u2028"]
@@ -212,3 +220,39 @@ def test_the_command_line_offers_every_format():
     assert [choice.value for choice in Format] == list(EXPORT_FORMATS)
     with pytest.raises(DataError):
         export_embeddings("z.csv", None, Z, to="CSV")
+
+
+COLUMNS = {"label": ["a\tb", None, "c"], "cluster": [2, 0, 1], "side": ["x", "y", "x"]}
+
+
+@pytest.mark.parametrize("to", EXPORT_FORMATS)
+def test_labels_and_clusters_travel(tmp_path, to):
+    graph = Graph.from_edges([0, 1], [1, 2], node_ids=["ann", "bob", "eve"])
+    write_embeddings(tmp_path / "z.parquet", graph, np.eye(3), COLUMNS)
+    found = read_columns(tmp_path / "z.parquet")
+    assert found == COLUMNS
+    stored = read_embeddings(tmp_path / "z.parquet")
+    out = tmp_path / f"out.{to}" if to != "projector" else tmp_path / "out"
+    made = export_embeddings(out, stored.ids, stored.matrix, to=to, columns=found)
+    if to == "parquet":
+        assert pq.read_table(out).drop_columns(["id", "vector"]).to_pydict() == COLUMNS
+        assert read_columns(out) == COLUMNS  # and on the way back
+    elif to == "jsonl":
+        lines = [json.loads(line) for line in out.read_text().splitlines()]
+        assert [{name: line[name] for name in COLUMNS} for line in lines] == [
+            {name: values[i] for name, values in COLUMNS.items()} for i in range(3)
+        ]
+    elif to == "csv":
+        assert out.read_text().splitlines()[0].startswith('"id","label","cluster","side","z0"')
+    elif to == "projector":
+        lines = (out / "metadata.tsv").read_text().splitlines()
+        assert lines == ["id\tlabel\tcluster\tside", "ann\ta b\t2\tx", "bob\t(empty)\t0\ty", "eve\tc\t1\tx"]
+    else:
+        assert any("label, cluster, side stay behind" in note for note in made.notes)
+
+
+def test_columns_that_do_not_fit_are_refused(tmp_path):
+    for columns in ({"label": ["a"]}, {"id": ["a", "b"]}):
+        with pytest.raises(DataError, match="values for 2 rows"):
+            export_embeddings(tmp_path / "z.csv", None, np.eye(2), to="csv", columns=columns)
+    assert read_columns(tmp_path / "z.npy") == {}

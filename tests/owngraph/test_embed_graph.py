@@ -82,7 +82,10 @@ def test_labels_give_probe_and_fine_tuning_a_page_and_never_other_embeddings(run
         assert said in page
     other = files.folder / "other.parquet"
     assert run(*files.quick("--ignore", "team", "--out", str(other)))[0] == 0
-    assert other.read_bytes() == (files.folder / "z.parquet").read_bytes()
+    np.testing.assert_array_equal(matrix(other), matrix(files.folder / "z.parquet"))
+    labels = pq.read_table(files.folder / "z.parquet")["label"].to_pylist()
+    assert labels == people()[1]["team"].to_pylist()  # they travel beside the vectors
+    assert "label" not in pq.read_schema(other).names
 
 
 @pytest.mark.parametrize(
@@ -265,3 +268,24 @@ def test_without_a_method_it_is_the_closed_form_and_says_what_it_found(run, file
     page = (files.folder / "z.html").read_text()
     assert "What is predictable" in page
     assert load_method(files.folder / "z.run").spectrum()
+
+
+@pytest.mark.slow
+def test_a_report_over_own_runs_shows_their_maps_and_compares_them(run, files):
+    for name, more in (("first", ("--seed", "1")), ("second", ("--seed", "2"))):
+        out = files.folder / f"{name}.parquet"
+        code, _, err = run(*files.quick("--labels", "team", "--out", str(out), "--report", *more))
+        assert code == 0, err
+    both = [str(files.folder / "first.parquet"), str(files.folder / "second.run")]
+    code, _, err = run("report", *both, "--out", str(files.folder / "both.html"))
+    assert code == 0, err
+    page = (files.folder / "both.html").read_text(encoding="utf-8")
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert [chapter["title"] for chapter in data["chapters"]] == [
+        "Runs compared",
+        "first: nodejepa on edges.parquet",
+        "second: nodejepa on edges.parquet",
+    ]
+    for chapter in data["chapters"][1:]:
+        kinds = [section["kind"] for section in chapter["sections"]]
+        assert {"map", "table", "confusion", "text"} <= set(kinds)

@@ -31,7 +31,7 @@ from nodejepa.owngraph.plan import make_plan
 from nodejepa.training.journal import peak_memory_mb
 name, method, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 graph = load_dataset(name).graph
-estimator = make_estimator(method, overrides=settings)
+estimator = make_estimator(method, settings=settings)
 held = resident_bytes()
 plan = make_plan(estimator, graph)
 estimator.fit(graph).transform(graph)
@@ -48,7 +48,7 @@ def compiled():
     """
     graph = load_dataset("digits").graph
     for method in ("nodejepa", "patchjepa"):
-        make_estimator(method, overrides={"epochs": 1, "encoder.hidden": 64}).fit(graph).transform(graph)
+        make_estimator(method, settings={"epochs": 1, "encoder.hidden": 64}).fit(graph).transform(graph)
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_more_of_anything_costs_more():
         least.seconds / 2
     )
     for change in ({"encoder.hidden": 512}, {"encoder.layers": 5}, {"encoder.kind": "gat"}):
-        wide = make_estimator("nodejepa", overrides=change).config
+        wide = make_estimator("nodejepa", settings=change).config
         assert (
             METHODS["nodejepa"].cost.budget(wide, base, operations_per_second=1e10).peak_bytes
             > least.peak_bytes
@@ -128,7 +128,7 @@ def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeyp
         assert in_options(proposal.words) in in_options(refused.value.fix)
         asked = {option.name: option.value for option in proposal.options}
         method, changes = asked.get("method", "nodejepa"), asked.get("settings")
-        again = make_plan(make_estimator(method, overrides=changes), wide_graph, memory_limit=1.2)
+        again = make_plan(make_estimator(method, settings=changes), wide_graph, memory_limit=1.2)
         assert again.fits, "the same plan says so"
     hopeless = make_plan(estimator, wide_graph, memory_limit=0.41)
     assert hopeless.proposals == ()

@@ -254,6 +254,41 @@ def test_a_phone_shows_all_without_scrolling_sideways(browser, file, dark):
     assert browser.problems == []
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_phone_cuts_no_column_off(browser, tmp_path, dark):
+    titles = ["run", "method", "graph", *(f"quite a long measure {i} %" for i in range(6))]
+    columns = (*map(text_column, titles[:3]), *map(Column, titles[3:]))
+    rows = tuple(
+        (
+            text_cell(f"run-{i}"),
+            text_cell("linear-jepa"),
+            text_cell(ENDING),
+            *map(number_cell, [80.0 + i] * 6),
+        )
+        for i in range(3)
+    )
+    wide = SortableTable(ReportTable("wide", "Wide", columns, (rows,), ()))
+    narrow = SortableTable(ReportTable("narrow", "Narrow", columns[:2], (tuple(r[:2] for r in rows),), ()))
+    path = tmp_path / "wide.html"
+    write_report(Report("Wide", (Chapter("c", (wide, narrow)),)), path)
+    cells = "[...document.querySelectorAll('.section.table td, .section.table th')]"
+    inside = (
+        f"{cells}.map((cell) => cell.getBoundingClientRect()).every((b) => b.left >= 0 && b.right <= 360)"
+    )
+    stacked = "[...document.querySelectorAll('.scroll')].map((box) => box.classList.contains('stacked'))"
+    browser.open(path, width=360, height=740, dark=dark)
+    browser.wait(f"{stacked}[0]")
+    assert browser.run(inside)
+    assert browser.run(stacked) == [True, False]  # what fits stays a table
+    assert (
+        browser.run("getComputedStyle(document.querySelector('.stacked td'), '::before').content") == '"run"'
+    )
+    browser.click("document.querySelectorAll('.stacked th button')[3]")  # sorts, as ever
+    assert browser.run("document.querySelector('.stacked tbody td').textContent") == "run-2"
+    browser.open(path, width=1440, height=740, dark=dark)
+    assert browser.run(stacked) == [False, False]
+
+
 def test_a_finger_reads_the_map_and_the_curves(browser, file):
     browser.problems.clear()
     browser.open(file, width=360, height=740, touch=True)

@@ -19,9 +19,9 @@ from nodejepa.cli.demo import demo
 from nodejepa.cli.embed_graph import EMBED_GRAPH_EXAMPLES, embed_graph
 from nodejepa.cli.export import EXPORT_EXAMPLES, export
 from nodejepa.cli.failures import (
-    INTERRUPTED,
     report_bug,
     report_error,
+    report_interrupt,
     report_memory,
     report_os_error,
     show_warning,
@@ -52,6 +52,7 @@ app.command(epilog=PROBE_EXAMPLES)(probe)
 app.command(epilog=REPORT_EXAMPLES)(report)
 app.add_typer(study, name="study")
 app.command(epilog=NEIGHBOURS_EXAMPLES)(neighbours)
+app.command("neighbors", hidden=True)(neighbours)
 app.command(epilog=EXPORT_EXAMPLES)(export)
 app.command()(datasets)
 app.command()(methods)
@@ -82,11 +83,12 @@ def start(
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and leave with an exit code that scripts can trust."""
     warnings.showwarning = show_warning
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        _require_utf8(sys.argv[1:] if arguments is None else arguments)
-        app(args=None if arguments is None else list(arguments), prog_name="nodejepa")
+        _require_utf8(given)
+        app(args=given, prog_name="nodejepa")
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(report_interrupt(given))
     except NodeJEPAError as error:
         sys.exit(report_error(error))
     except OSError as error:
@@ -94,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except Exception as error:
         # Ctrl-C while a library is loaded comes out as whatever the loading then fails with
         if _was_interrupted(error):
-            sys.exit(INTERRUPTED)
+            sys.exit(report_interrupt(given))
         sys.exit(report_memory(error) if ran_out(error) else report_bug(error))
     sys.exit(0)
 

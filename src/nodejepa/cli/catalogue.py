@@ -51,7 +51,9 @@ MethodName = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Change a setting, e.g. masking.hops=2; repeatable."),
+    typer.Option(
+        "--set", "--settings", metavar="NAME=VALUE", help="Change a setting, e.g. masking.hops=2; repeatable."
+    ),
 ]
 
 

@@ -29,6 +29,7 @@ from nodejepa.cli.reading_options import (
     weight_choice,
 )
 from nodejepa.cli.screen import in_options, stderr, stdout
+from nodejepa.config import DEFAULT_METHOD
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,7 +45,10 @@ EMBED_GRAPH_EXAMPLES = (
 )
 
 EdgeFile = Annotated[
-    Path, typer.Option(help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx.", metavar="FILE")
+    Path,
+    typer.Option(
+        help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx, GraphML.", metavar="FILE"
+    ),
 ]
 
 
@@ -102,7 +106,7 @@ def embed_graph(
     structural: Structural = None,
     header: Header = None,
     delimiter: Delimiter = None,
-    method: MethodName = "linear-jepa",
+    method: MethodName = DEFAULT_METHOD,
     preset: Annotated[str, typer.Option(help="Settings to start from.")] = "default",
     settings: Settings = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs of training.", min=0)] = None,
@@ -110,6 +114,9 @@ def embed_graph(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     check: Annotated[bool, typer.Option("--check", help="Stop after the data report.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
+    umap: Annotated[
+        bool, typer.Option("--umap", help="Also a UMAP on the map of the report; needs nodejepa[umap].")
+    ] = False,
     finetune: Annotated[
         bool, typer.Option("--finetune/--no-finetune", help="With --labels: also fine-tune.")
     ] = True,
@@ -174,6 +181,7 @@ def embed_graph(
         out=out,
         run=run,
         report=report,
+        umap=umap,
         finetune=finetune,
         resume=resume,
         force=force,
@@ -209,20 +217,26 @@ def _show_result(made: EmbeddedGraph) -> None:
         if warning.startswith("No scores"):
             stderr.print(Text.assemble(("Warning: ", "yellow"), warning), soft_wrap=True)
     if made.scores is not None:
-        from nodejepa.owngraph.page import floor_words
+        from nodejepa.owngraph.page import beats_the_floors, floor_words, largest_words
 
-        table = Table(title="What the embeddings are worth")
+        table = Table(title="What the embeddings are worth, % on test nodes")
         table.add_column("embeddings")
-        table.add_column("test accuracy", justify="right")
-        for method, result in made.scores.rows.items():
-            table.add_row(method, f"{result.test_accuracy_mean:.1f} %")
+        for title in made.scores.measures.values():
+            table.add_column(title, justify="right")
+        for method, found in made.scores.table().items():
+            table.add_row(
+                Text(method), *("-" if value is None else f"{value.mean:.1f}" for value in found.values())
+            )
         tuned, name = made.scores.finetuned, made.manifest["method"]
         if tuned is not None:
-            table.add_row(f"{name}, fine-tuned (one split)", f"{tuned.test_accuracy:.1f} %")
-            table.add_row("the same network from random weights", f"{tuned.scratch_test_accuracy:.1f} %")
+            table.add_row(f"{name}, fine-tuned (one split)", f"{tuned.test_accuracy:.1f}")
+            table.add_row("the same network from random weights", f"{tuned.scratch_test_accuracy:.1f}")
         stdout.print(table)
         stdout.print(Text(f"Fair linear probe; {made.scores.split}."), soft_wrap=True)
-        stdout.print(Text(floor_words(made.scores, name)), soft_wrap=True)
+        style = "" if beats_the_floors(made.scores, name) else "yellow"
+        stdout.print(Text(floor_words(made.scores, name), style=style), soft_wrap=True)
+        for words in largest_words(made.scores):
+            stdout.print(Text(words), soft_wrap=True)
     if made.manifest["found"]:
         stdout.print(Text(made.manifest["found"]), soft_wrap=True)
     rows, columns = made.embeddings.shape

@@ -42,7 +42,7 @@ def export(
     ] = False,
 ) -> None:
     """Write embeddings for TensorBoard's projector, a vector store, FAISS or a spreadsheet."""
-    from nodejepa.io import export_embeddings, read_embeddings
+    from nodejepa.io import export_embeddings, read_columns, read_embeddings
     from nodejepa.io.export import EXPORT_FORMATS, check_target
     from nodejepa.io.files_in import refuse_other_kind, refuse_replacing
     from nodejepa.owngraph.outputs import refuse_losing
@@ -53,7 +53,9 @@ def export(
     refuse_other_kind(out, kind.begins, kind.columns, force=force)
     refuse_losing(out, force=force, manifest_only=True)
     stored = read_embeddings(embeddings)
-    exported = export_embeddings(out, stored.ids, stored.matrix, to=to.value)
+    exported = export_embeddings(
+        out, stored.ids, stored.matrix, to=to.value, columns=read_columns(embeddings)
+    )
     nodes, width = stored.matrix.shape
     stdout.print(Text(f"{nodes:,} nodes x {width}"))
     for path in exported.files:

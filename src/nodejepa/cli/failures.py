@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Sequence
 
 from rich.panel import Panel
 from rich.text import Text
@@ -30,6 +31,19 @@ def report_os_error(error: OSError) -> int:
             fix="Check the path, its permissions and the free space.",
         )
     )
+
+
+def report_interrupt(arguments: Sequence[str]) -> int:
+    """Ctrl-C: how to go on, where there is anything to go on with."""
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    again = ""
+    if command == "study":
+        again = " The same command goes on with what is missing."
+    elif command in ("embed-graph", "pretrain") and "--check" not in arguments:
+        with_resume = "--resume in place of --force" if "--force" in arguments else "--resume"
+        again = f" The same command with {with_resume} goes on from the last checkpoint."
+    stderr.print(Text(f"Stopped.{again}"), soft_wrap=True)
+    return INTERRUPTED
 
 
 def report_memory(error: Exception) -> int:

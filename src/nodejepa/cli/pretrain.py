@@ -26,6 +26,7 @@ from nodejepa.cli.reading_options import (
     weight_choice,
 )
 from nodejepa.cli.screen import in_options, stderr, stdout
+from nodejepa.config import DEFAULT_METHOD
 from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ PRETRAIN_EXAMPLES = (
     "Examples:\n\n"
     "nodejepa pretrain digits --out runs/digits\n\n"
     "nodejepa pretrain photo --method patchjepa --preset paper --seed 42 --out runs/photo --resume\n\n"
-    "nodejepa pretrain digits --set masking.hops=1 --set epochs=50 --out runs/short"
+    "nodejepa pretrain digits --method nodejepa --set masking.hops=1 --set epochs=50 --out runs/short"
 )
 EMBED_EXAMPLES = (
     "Examples:\n\n"
@@ -58,7 +59,7 @@ def pretrain(
             help="Run folder: model, history and checkpoints go here.", parser=folder_path, metavar="PATH"
         ),
     ],
-    method: MethodName = "nodejepa",
+    method: MethodName = DEFAULT_METHOD,
     preset: Annotated[str, typer.Option(help="Settings to start from.")] = "default",
     seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
     settings: Settings = None,
@@ -71,7 +72,7 @@ def pretrain(
     data_root: DataRoot = None,
 ) -> None:
     """Learn an encoder from a named graph without labels; a killed run goes on with --resume."""
-    from nodejepa.config import flatten, parse_assignments
+    from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
     from nodejepa.methods import find_method, make_estimator
@@ -88,12 +89,11 @@ def pretrain(
         preset=preset,
         dataset=dataset,
         seed=seed,
-        overrides=parse_assignments(settings or []),
+        settings=parse_assignments(settings or []),
         device=device,
     )
     graph = load_dataset(dataset, data_root).graph
-    if "encoder.hidden" in flatten(estimator.config):
-        make_plan(estimator, graph, memory_limit).require_fit()
+    make_plan(estimator, graph, memory_limit).require_fit()
     logging = Logging(checkpoint_epochs, checkpoint_minutes, tensorboard, f"{method} on {dataset}")
     estimator.fit(graph, out=out, resume=resume, logging=logging)
     history = estimator.history_

@@ -65,8 +65,8 @@ def probe(
         stderr.print(
             Text(f"Embedding {dataset} with {run or method}, then probing {len(chosen)} splits"), style="dim"
         )
-    overrides = parse_assignments(settings or [])
-    if run is not None and (overrides or preset != "default" or method != "sgc"):
+    changes = parse_assignments(settings or [])
+    if run is not None and (changes or preset != "default" or method != "sgc"):
         raise ConfigError(
             "a trained run keeps the method and the settings it was trained with",
             where=f"--run {run}",
@@ -77,7 +77,7 @@ def probe(
         score = score_run(data, run, chosen, split=split, probe=mode.value)
     else:
         score = score_method(
-            data, method, chosen, preset=preset, overrides=overrides, split=split, probe=mode.value
+            data, method, chosen, preset=preset, settings=changes, split=split, probe=mode.value
         )
     if as_json:
         typer.echo(json.dumps(score.to_dict(), indent=2, allow_nan=False))

@@ -14,13 +14,18 @@ from nodejepa.cli.screen import stdout
 REPORT_EXAMPLES = (
     "Examples:\n\n"
     "nodejepa report runs/digits --out report.html\n\n"
+    "nodejepa report first.parquet second.parquet --out both.html   (of embed-graph, compared)\n\n"
     "nodejepa report studies/main runs/photo --out report.html --data-root ~/datasets"
 )
 
 
 def report(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUNS...", help="Run folders and study folders, in any mixture.")
+        list[Path],
+        typer.Argument(
+            metavar="RUNS...",
+            help="Run folders, study folders and embeddings of embed-graph, in any mixture.",
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
     dataset: Annotated[

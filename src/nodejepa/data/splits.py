@@ -19,6 +19,8 @@ from nodejepa.errors import EvaluationError
 
 Indices: TypeAlias = npt.NDArray[np.int64]
 
+SPLIT_SEEDS = (42, 43, 44, 45, 46)
+TRAIN, VALIDATION = 20, 30  # labels per class
 _SPLIT_NAMES = '"20-30" (any "TRAIN-VAL" labels per class), "random-10-10-80" (percent), "official"'
 
 
@@ -91,6 +93,24 @@ def per_class_split(labels: npt.ArrayLike, *, train: int = 20, val: int = 30, se
     in_train = rank < for_train[group]
     in_val = ~in_train & (rank < (for_train + for_val)[group])
     return Split(f"{train}-{val}", seed, shuffled[in_train], shuffled[in_val], shuffled[~in_train & ~in_val])
+
+
+def default_splits(labels: npt.ArrayLike) -> list[Split]:
+    """Five draws of 20 training and 30 validation labels per class, fewer of classes that are smaller.
+
+    >>> len(default_splits(np.repeat([0, 1], 100)))
+    5
+    """
+    classes, labelled = _labelled(labels)
+    sizes = np.unique(classes[labelled], return_counts=True)[1]
+    # 3 labels are the fewest of which one is for training, one for validation and one for testing
+    if np.count_nonzero(sizes >= 3) < 2:
+        raise EvaluationError(
+            f"{labelled.size} labels in {sizes.size} classes are too few for a score",
+            where="labels",
+            fix="At least two classes need three labelled nodes each.",
+        )
+    return [per_class_split(labels, train=TRAIN, val=VALIDATION, seed=seed) for seed in SPLIT_SEEDS]
 
 
 def random_split(labels: npt.ArrayLike, *, train: float = 0.1, val: float = 0.1, seed: int) -> Split:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import f1_score, roc_auc_score
 
 Codes = npt.NDArray[np.int64]
+
+
+def measure_guesses(guesses: Codes, logits: npt.NDArray[np.floating], truth: Codes) -> dict[str, Any]:
+    """All of them by the names that a ``SplitScore`` has for them."""
+    return {
+        "test_accuracy": accuracy(guesses, truth),
+        "balanced_accuracy": balanced_accuracy(guesses, truth),
+        "macro_f1": macro_f1(guesses, truth),
+        "roc_auc": roc_auc(logits, truth),
+    }
 
 
 def accuracy(guesses: Codes, truth: Codes) -> float:

@@ -17,12 +17,12 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from nodejepa.data.splits import Split
+from nodejepa.data.splits import Split, default_splits
 from nodejepa.diagnostics import Embeddings
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation.basis import Matrix
 from nodejepa.evaluation.logistic import TrainingSet, fit_logistic
-from nodejepa.evaluation.metrics import accuracy, balanced_accuracy, macro_f1, roc_auc
+from nodejepa.evaluation.metrics import accuracy, measure_guesses
 from nodejepa.evaluation.probe_checks import ProbeInput, check_probe_input
 from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
 from nodejepa.evaluation.scaling import ScaledEmbeddings, Scaling, scale
@@ -42,7 +42,7 @@ RELATIVE_STRENGTHS: tuple[float, ...] = tuple(10.0**power for power in range(-2,
 def linear_probe(
     embeddings: Embeddings | Sequence[Embeddings],
     labels: npt.ArrayLike,
-    splits: Sequence[Split],
+    splits: Sequence[Split] | None = None,
     *,
     mode: ProbeMode = "fair",
     return_predictions: bool = False,
@@ -53,7 +53,8 @@ def linear_probe(
         embeddings: ``[nodes, d]``, dense or SciPy sparse, or one such matrix a split (for methods whose
             embeddings depend on the seed).
         labels: one whole number a node; -1 where unknown, outside of every split.
-        splits: which nodes to learn from, tune on and test on.
+        splits: which nodes to learn from, tune on and test on; if not given, five draws of 20 training and
+            30 validation labels per class (:func:`nodejepa.data.splits.default_splits`).
         mode: ``"fair"`` or ``"paper"``.
         return_predictions: keep the predicted label of each test node, in the order of ``split.test``.
 
@@ -64,6 +65,7 @@ def linear_probe(
     """
     if mode not in get_args(ProbeMode):
         raise EvaluationError(f"probe mode {mode!r} is unknown", where="probe", fix='Use "fair" or "paper".')
+    splits = default_splits(labels) if splits is None else splits
     task = check_probe_input(embeddings, labels, splits, needs_validation=mode == "fair")
     chosen = _fair(task) if mode == "fair" else _paper(task)
     scores, predictions = [], []
@@ -77,13 +79,10 @@ def linear_probe(
                 seed=split.seed,
                 split_hash=split.hash,
                 val_accuracy=pick.val_accuracy,
-                test_accuracy=accuracy(guesses, truth),
                 scaling=pick.scaling,
                 C=pick.strength,
                 converged=pick.converged,
-                balanced_accuracy=balanced_accuracy(guesses, truth),
-                macro_f1=macro_f1(guesses, truth),
-                roc_auc=roc_auc(logits, truth),
+                **measure_guesses(guesses, logits, truth),
             )
         )
     return ProbeResult(mode, tuple(scores), tuple(predictions) if return_predictions else None)

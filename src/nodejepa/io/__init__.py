@@ -1,8 +1,9 @@
 """A user's own graph in, embeddings out."""
 
+from nodejepa.io.assemble import graph_with_features
 from nodejepa.io.convert import as_graph, from_networkx, from_pyg, to_networkx, to_pyg
 from nodejepa.io.embeddings import write_embeddings
-from nodejepa.io.embeddings_reader import StoredEmbeddings, read_embeddings
+from nodejepa.io.embeddings_reader import StoredEmbeddings, read_columns, read_embeddings
 from nodejepa.io.export import EXPORT_FORMATS, Exported, export_embeddings
 from nodejepa.io.feature_schema import FeatureSchema
 from nodejepa.io.frame import embeddings_frame
@@ -26,7 +27,9 @@ __all__ = [
     "find_rows",
     "from_networkx",
     "from_pyg",
+    "graph_with_features",
     "load_graph",
+    "read_columns",
     "read_embeddings",
     "read_graph",
     "to_networkx",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
+from nodejepa.io.convert import as_graph
 from nodejepa.io.feature_schema import FeatureSchema
 from nodejepa.io.join import Joined
 from nodejepa.io.read_report import ReadReport
@@ -111,6 +113,14 @@ def apply_schema(graph: Graph, nodes: Nodes, schema: FeatureSchema, report: Read
     if schema.structural:
         features = _with_structure(graph, features, schema.described_by)
     return graph.with_features(features)
+
+
+def graph_with_features(source: Any) -> Graph:
+    """As :func:`as_graph`; a graph without features is described by its structure, as a file without is."""
+    graph = as_graph(source)
+    if graph.num_features or graph.num_nodes < 2:
+        return graph
+    return graph.with_features(_with_structure(graph, graph.features, tuple(STRUCTURAL)))
 
 
 def structural_names(asked: tuple[str, ...] | None, schema: FeatureSchema) -> tuple[str, ...]:

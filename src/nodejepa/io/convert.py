@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -28,10 +29,23 @@ def as_graph(source: Any) -> Graph:
         return _undirected(source, from_pyg, "nodejepa.from_pyg")
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
         return _undirected(source, from_networkx, "nodejepa.from_networkx")
-    raise GraphError(
-        f"a {type(source).__name__} is not a graph",
-        fix="Give a nodejepa.Graph, a PyG Data, a NetworkX graph or a SciPy sparse matrix.",
-    )
+    raise GraphError(f"a {type(source).__name__} is not a graph", fix=_instead(source))
+
+
+def _instead(source: Any) -> str:
+    """What to do with something that holds a graph in another way."""
+    if hasattr(source, "edge_index_dict"):
+        return (
+            "It has several kinds of nodes and edges. Join them, data.to_homogeneous(), or take those of one "
+            "kind, Data(x=data[kind].x, edge_index=data[kind, relation, kind].edge_index)."
+        )
+    if isinstance(source, str | os.PathLike):
+        return "Read a file with nodejepa.load_graph(path)."
+    if hasattr(source, "__arrow_c_stream__"):
+        return "Read a table of edges with nodejepa.Graph.from_pandas(edges, nodes)."
+    if isinstance(source, np.ndarray) or hasattr(source, "detach"):
+        return "Give pairs of nodes to Graph.from_edges(source, target), a matrix to Graph.from_scipy."
+    return "Give a nodejepa.Graph, a PyG Data, a NetworkX graph or a SciPy sparse matrix."
 
 
 def _undirected(source: Any, convert: Callable[[Any], Graph], name: str) -> Graph:
@@ -57,7 +71,9 @@ def from_pyg(data: Any, *, direction: Direction = "check") -> Graph:
         raise GraphError(
             "the object has no edge_index of shape [2, edges]",
             where="PyG Data",
-            fix="Give a torch_geometric.data.Data with edge_index set.",
+            fix=_instead(data)
+            if hasattr(data, "edge_index_dict")
+            else "Give a torch_geometric.data.Data with edge_index set.",
         )
     source, target = _numpy(edge_index)
     x = getattr(data, "x", None)
@@ -78,7 +94,7 @@ def to_pyg(graph: Graph) -> Any:
     """A PyG ``Data`` with ``edge_index``, dense ``x`` and, for weighted graphs, ``edge_weight``."""
     import torch
 
-    data_class = _optional("torch_geometric.data", "pyg").Data
+    data_class = optional_module("torch_geometric.data", "pyg").Data
     source, target, weight = graph.edge_arrays()
     x = graph.features.copy() if isinstance(graph.features, np.ndarray) else graph.features.toarray()
     data = data_class(x=torch.from_numpy(x), edge_index=torch.from_numpy(np.stack([source, target])))
@@ -135,7 +151,7 @@ def to_networkx(graph: Graph, *, feature: str | None = None) -> Any:
 
     Each node's feature vector becomes its attribute ``feature`` if one is named.
     """
-    nx = _optional("networkx", "networkx")
+    nx = optional_module("networkx", "networkx")
     names = list(range(graph.num_nodes)) if graph.node_ids is None else graph.node_ids.tolist()
     out = nx.DiGraph() if graph.directed else nx.Graph()
     out.add_nodes_from(names)
@@ -168,7 +184,8 @@ def _numpy(value: Any) -> Any:
     return sp.coo_array((coo.values().numpy(), tuple(coo.indices().numpy())), shape=tuple(coo.shape))
 
 
-def _optional(module: str, extra: str) -> Any:
+def optional_module(module: str, extra: str) -> Any:
+    """A library that is not always there, or an error that says how to get it."""
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.io.column_names import ENDINGS, IDS, PAIRS, PARTNER, WEIGHTS, frame_index, plain
 from nodejepa.io.read_report import ReadReport
@@ -54,6 +56,38 @@ def edge_columns(
         report.note(f"columns of the edges that are not used: {', '.join(map(repr, unused[:10]))}.")
     report.edge_columns = {"source": source, "target": target, "weight": weight or None}
     return source, target, weight or None
+
+
+def refuse_swapped(edges: object, nodes: object, reading: ReadingOptions) -> None:
+    """Refuse a list of edges in the place of the nodes, and nodes in that of the edges, by their columns."""
+    told = reading.source or reading.target or reading.id_column
+    if told or not isinstance(edges, InputTable) or not isinstance(nodes, InputTable):
+        return
+    ends, own = _telling_ends(nodes.names), {plain(name) for name in edges.names}
+    if ends and not set(IDS) & {plain(name) for name in nodes.names}:
+        named = next((name for name in edges.names if plain(name) in IDS), None)
+        if named is not None and not any(a in own and PARTNER[a] in own for a in PARTNER):
+            raise GraphError(
+                f"edges and nodes are swapped: the nodes have columns {ends[0]!r} and {ends[1]!r}, the edges "
+                f"have {named!r}",
+                where=f"{edges.where}, {nodes.where}",
+                fix=Advice(
+                    "Name them the other way round, or say ",
+                    Setting("source", ""),
+                    " and ",
+                    Setting("target", ""),
+                    " if they are right.",
+                ),
+            )
+
+
+def _telling_ends(names: Sequence[str]) -> tuple[str, str] | None:
+    """Two columns that are hardly anything but the ends of edges; x and y may be places."""
+    known = {plain(name): name for name in reversed(names)}
+    pairs = (
+        (a + end, b + end) for end in ENDINGS for a, b in PAIRS if len(a) > 1 and a not in ("row", "start")
+    )
+    return next(((known[a], known[b]) for a, b in pairs if a in known and b in known), None)
 
 
 def guess_id_column(table: InputTable, report: ReadReport, *, positional: bool) -> str | None:

@@ -18,6 +18,7 @@ from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features, FloatArray
 
 _ENDINGS = (".parquet", ".npy")
+MANIFEST_FORMAT = "nodejepa embeddings"  # of the JSON that tells how embeddings were made
 
 
 def write_embeddings(

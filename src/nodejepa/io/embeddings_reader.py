@@ -17,9 +17,11 @@ import pyarrow.parquet as pq
 from nodejepa.diagnostics import check_embeddings
 from nodejepa.errors import DataError, NodeJEPAError
 from nodejepa.graph_ids import id_array
+from nodejepa.io.files_in import near_path
 from nodejepa.progress import progress_bar
 
 _VALUES_AT_ONCE = 2**22  # of a parquet file: what is read beside the matrix stays near 16 MB
+_NUMBERED = re.compile(r"z(0|[1-9]\d{0,8})")
 _MAKE = "Make one with `nodejepa embed` or nodejepa.io.write_embeddings."
 
 
@@ -48,11 +50,34 @@ def read_embeddings(path: str | Path) -> StoredEmbeddings:
         )
     if not file.is_file():
         what = "this is a folder, not a file" if file.is_dir() else "there is no such file"
-        raise DataError(what, where=str(path), fix=_MAKE)
+        raise DataError(what, where=str(path), fix=f"{near_path(file)}{_MAKE}")
     with _explained(path):
         stored = readers[file.suffix.lower()](file)
     check_embeddings(stored.matrix, where=str(path))
     return stored
+
+
+def read_columns(path: str | Path) -> dict[str, list[Any]]:
+    """What stands beside the vectors of a ``.parquet`` file, by its name: labels, clusters, sides."""
+    file = Path(path)
+    if file.suffix.lower() != ".parquet":
+        return {}
+    with _explained(path):
+        schema = pq.read_schema(file)
+        names = [
+            field.name
+            for field in schema
+            if field.name not in ("id", "vector")
+            and not _NUMBERED.fullmatch(field.name)
+            and _is_plain(field.type)
+        ]
+        table = pq.read_table(file, columns=names)
+        return {name: table[name].to_pylist() for name in names}
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    kinds = ("string", "large_string", "integer", "floating", "boolean")
+    return any(getattr(pa.types, f"is_{name}")(kind) for name in kinds)
 
 
 @contextmanager
@@ -106,9 +131,7 @@ def _read_parquet(file: Path) -> StoredEmbeddings:
 
 def _layout(schema: pa.Schema, where: str) -> tuple[list[str], np.dtype[Any], int | None]:
     """Names of the columns that hold numbers, their common type and, where the file says it, the width."""
-    numbered = sorted(
-        (n for n in schema.names if re.fullmatch(r"z(0|[1-9]\d{0,8})", n)), key=lambda n: int(n[1:])
-    )
+    numbered = sorted((n for n in schema.names if _NUMBERED.fullmatch(n)), key=lambda n: int(n[1:]))
     names = ["vector"] if "vector" in schema.names and not numbered else numbered
     complete = names == ["vector"] or names == [f"z{j}" for j in range(len(names))]
     if schema.names.count("id") != 1 or not names or not complete:

@@ -10,7 +10,7 @@ npy        the array alone; ids in a file beside it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,14 @@ EXPORT_FORMATS: dict[str, ExportFormat] = {
 }
 
 
-def export_embeddings(out: str | Path, ids: npt.ArrayLike | None, embeddings: Any, *, to: str) -> Exported:
+def export_embeddings(
+    out: str | Path,
+    ids: npt.ArrayLike | None,
+    embeddings: Any,
+    *,
+    to: str,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+) -> Exported:
     """Write embeddings for another tool, each file atomically, numbers as float32 that read back to the bit.
 
     Args:
@@ -68,6 +75,7 @@ def export_embeddings(out: str | Path, ids: npt.ArrayLike | None, embeddings: An
         ids: of the rows, in order; none numbers them.
         embeddings: ``[nodes, d]``, dense or SciPy sparse.
         to: a key of :data:`EXPORT_FORMATS`.
+        columns: what travels beside the ids, a value a row: labels, clusters; see :func:`read_columns`.
 
     >>> export_embeddings("z.jsonl", ["ann", "bob"], np.eye(2), to="jsonl").files  # doctest: +SKIP
     (PosixPath('z.jsonl'),)
@@ -81,7 +89,7 @@ def export_embeddings(out: str | Path, ids: npt.ArrayLike | None, embeddings: An
         raise DataError(
             "some numbers are too large for float32", where=str(out), fix="Scale them down first."
         )
-    names = ExportIds.of(ids, len(matrix))
+    names = ExportIds.of(ids, len(matrix), columns)
     files = EXPORT_FORMATS[to].write(Path(out), names, matrix)
     return Exported(tuple(files), tuple(names.notes(to)))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,21 @@ class ExportIds:
     values: list[Any]
     column: pa.Array
     converted: bool  # ids of another kind were turned into text
+    more: dict[str, pa.Array]  # columns that travel along, such as labels
 
     @classmethod
-    def of(cls, ids: npt.ArrayLike | None, rows: int) -> ExportIds:
+    def of(
+        cls, ids: npt.ArrayLike | None, rows: int, columns: Mapping[str, Sequence[Any]] | None = None
+    ) -> ExportIds:
         """From any ids; none numbers the rows."""
+        more = {name: pa.array(values) for name, values in (columns or {}).items()}
+        for name, values in more.items():
+            if len(values) != rows or name in ("id", "vector"):
+                raise DataError(
+                    f"there are {len(values)} values for {rows} rows",
+                    where=f"column {name}",
+                    fix="Give one value a row, under a name of its own.",
+                )
         names = read_ids(ids)
         array = np.arange(rows) if names is None else names
         if array.shape != (rows,):
@@ -42,15 +54,21 @@ class ExportIds:
         if kind is None:
             values = [str(value) for value in values]
         try:
-            return cls(values, pa.array(values, kind or pa.string()), kind is None)
+            return cls(values, pa.array(values, kind or pa.string()), kind is None, more)
         except UnicodeError as error:
             raise DataError(f"an id is no valid text: {error}", where="ids") from None
 
     def lines(self) -> Iterator[str]:
         """One line an id, as the projector's metadata wants it: no tabs, no line breaks, never empty."""
-        for value in self.values:
-            text = _BREAKS.sub(" ", str(value))
-            yield text if text.strip() else "(empty)"
+        return map(_cell, self.values)
+
+    def metadata(self) -> Iterator[str]:
+        """The lines of the projector's metadata; a single column has no header, says the projector."""
+        if not self.more:
+            return self.lines()
+        rows = zip(self.values, *(column.to_pylist() for column in self.more.values()), strict=True)
+        lines = ("\t".join(map(_cell, row)) for row in rows)
+        return chain(["\t".join(map(_cell, ("id", *self.more)))], lines)
 
     def notes(self, to: str) -> list[str]:
         """What changed on the way, or what the reading tool may change."""
@@ -64,6 +82,8 @@ class ExportIds:
                 )
             if len(self.values) > _SHOWN_BY_PROJECTOR:
                 notes.append(f"TensorBoard draws at most {_SHOWN_BY_PROJECTOR:,} points")
+        if to in ("fvecs", "npy") and self.more:
+            notes.append(f"{', '.join(self.more)} stay behind: a {to} file holds vectors only")
         if to == "csv" and (risky := sum(value.startswith(_FORMULA) for value in text)):
             notes.append(
                 f"{risky} ids begin like a formula (=, +, -, @) and are kept as they are: "
@@ -72,6 +92,11 @@ class ExportIds:
         if to == "jsonl" and any(type(v) is int and abs(v) > _EXACT_IN_JAVASCRIPT for v in self.values):
             notes.append("some ids are above 2^53: readers in JavaScript round them")
         return notes
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else _BREAKS.sub(" ", str(value))
+    return text if text.strip() else "(empty)"
 
 
 def _kind(values: list[Any]) -> pa.DataType | None:

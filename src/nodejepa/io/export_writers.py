@@ -28,9 +28,8 @@ def write_projector(folder: Path, ids: ExportIds, z: Matrix) -> list[Path]:
         folder / name for name in ("tensors.tsv", "metadata.tsv", "projector_config.pbtxt")
     )
     schema = pa.schema([(f"z{j}", pa.float32()) for j in range(z.shape[1])])
-    _write_separated(tensors, schema, None, z, header=False, delimiter="\t")
-    # a single column has no header, says the projector
-    write_text(metadata, "".join(f"{line}\n" for line in ids.lines()))
+    _write_separated(tensors, schema, [], z, header=False, delimiter="\t")
+    write_text(metadata, "".join(f"{line}\n" for line in ids.metadata()))
     write_text(
         config,
         "embeddings {\n"
@@ -47,7 +46,7 @@ def write_projector(folder: Path, ids: ExportIds, z: Matrix) -> list[Path]:
 def write_vectors(path: Path, ids: ExportIds, z: Matrix) -> list[Path]:
     """A list of fixed size a node: what vector stores take for a vector without being told."""
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(z.ravel()), z.shape[1])
-    table = pa.table({"id": ids.column, "vector": vectors})
+    table = pa.table({"id": ids.column, "vector": vectors, **ids.more})
     with atomic_path(path) as temporary:
         pq.write_table(table, temporary, write_page_checksum=True, use_dictionary=False)
     return [path]
@@ -55,6 +54,7 @@ def write_vectors(path: Path, ids: ExportIds, z: Matrix) -> list[Path]:
 
 def write_jsonl(path: Path, ids: ExportIds, z: Matrix) -> list[Path]:
     """An object a line."""
+    beside = {name: column.to_pylist() for name, column in ids.more.items()}
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for start, block in _blocks(z):
             # Arrow's text of a finite float32 is a JSON number, and faster than Python's
@@ -65,14 +65,19 @@ def write_jsonl(path: Path, ids: ExportIds, z: Matrix) -> list[Path]:
             for row in range(len(block)):
                 name = json.dumps(ids.values[start + row])
                 vector = ", ".join(numbers[row * width : (row + 1) * width])
-                file.write(f'{{"id": {name}, "vector": [{vector}]}}\n')
+                more = "".join(
+                    f", {json.dumps(key)}: {json.dumps(v[start + row])}" for key, v in beside.items()
+                )
+                file.write(f'{{"id": {name}, "vector": [{vector}]{more}}}\n')
     return [path]
 
 
 def write_csv(path: Path, ids: ExportIds, z: Matrix) -> list[Path]:
     """A header, then a line a node; text is quoted."""
-    schema = pa.schema([("id", ids.column.type), *((f"z{j}", pa.float32()) for j in range(z.shape[1]))])
-    _write_separated(path, schema, ids.column, z, header=True, delimiter=",")
+    first = {"id": ids.column, **ids.more}
+    named = [(name, column.type) for name, column in first.items()]
+    schema = pa.schema([*named, *((f"z{j}", pa.float32()) for j in range(z.shape[1]))])
+    _write_separated(path, schema, list(first.values()), z, header=True, delimiter=",")
     return [path]
 
 
@@ -102,7 +107,7 @@ def _write_id_lines(path: Path, ids: ExportIds) -> Path:
 
 
 def _write_separated(
-    path: Path, schema: pa.Schema, ids: pa.Array | None, z: Matrix, *, header: bool, delimiter: str
+    path: Path, schema: pa.Schema, first: list[pa.Array], z: Matrix, *, header: bool, delimiter: str
 ) -> None:
     options = pyarrow.csv.WriteOptions(include_header=header, delimiter=delimiter)
     with (
@@ -110,9 +115,8 @@ def _write_separated(
         pyarrow.csv.CSVWriter(temporary, schema, write_options=options) as file,
     ):
         for start, block in _blocks(z):
-            columns = [pa.array(column) for column in np.asfortranarray(block).T]
-            if ids is not None:
-                columns.insert(0, ids.slice(start, len(block)))
+            columns = [column.slice(start, len(block)) for column in first]
+            columns += [pa.array(column) for column in np.asfortranarray(block).T]
             file.write_table(pa.table(columns, schema=schema))
 
 

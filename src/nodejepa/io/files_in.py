@@ -12,22 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nodejepa.errors import Advice, DataError, NodeJEPAError, Setting
+from nodejepa.errors import Advice, DataError, NodeJEPAError, Setting, nearest
+from nodejepa.io.foreign import refuse_foreign
 from nodejepa.memory import gigabytes
 from nodejepa.progress import progress_bar
 
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 _SHOW_PROGRESS_ABOVE = 8_000_000  # bytes; smaller files are read in a blink
-_FOREIGN = {
-    b"PK\x03\x04": "a zip archive (or a spreadsheet)",
-    b"\xfd7zXZ": "an xz archive",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
-    b"ARROW1": "an Arrow IPC file",
-    b"\x89HDF": "an HDF5 file",
-    b"SQLite format 3": "an SQLite database",
-    b"\x80\x04": "a Python pickle",
-}
+_LISTED = 5000  # files of a folder that are compared with a name
 
 
 def existing_file(path: str | os.PathLike[str], role: str) -> Path:
@@ -45,9 +37,8 @@ def existing_file(path: str | os.PathLike[str], role: str) -> Path:
         with file.open("rb"):
             return file
     except FileNotFoundError:
-        raise DataError(
-            f"there is no {role} file", where=str(path), fix="Check the path for typing errors."
-        ) from None
+        fix = f"{near_path(path)}Check the path for typing errors."
+        raise DataError(f"there is no {role} file", where=str(path), fix=fix) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
         raise DataError(
@@ -55,6 +46,18 @@ def existing_file(path: str | os.PathLike[str], role: str) -> Path:
             where=str(path),
             fix="Check the path and its permissions.",
         ) from None
+
+
+def near_path(path: str | os.PathLike[str]) -> str:
+    """``"Did you mean data/edges.csv? "`` for a path that is not there, if something much like it is."""
+    wanted = Path(path)
+    while not wanted.parent.is_dir() and wanted.parent != wanted:  # the folder may be the mistake
+        wanted = wanted.parent
+    try:
+        near = nearest(wanted.name, sorted(os.listdir(wanted.parent))[:_LISTED])
+    except (OSError, ValueError):
+        return ""
+    return f"Did you mean {wanted.parent / near}? " if near else ""
 
 
 def refuse_replacing(out: Path, *sources: Path) -> None:
@@ -109,14 +112,14 @@ def reading(where: str, fix: str = "The file is damaged, cut off or of another f
 
 
 def file_format(path: Path) -> tuple[str, str | None]:
-    """``("parquet" | "npz" | "npy" | "mtx" | "text", compression or None)``, by the first bytes."""
+    """``("parquet" | "npz" | "npy" | "mtx" | "graphml" | "text", compression or None)``, by its start."""
     with reading(str(path)):
         with path.open("rb") as file:
-            start = file.read(64)
+            start = file.read(512)
         compression = next((name for magic, name in COMPRESSIONS.items() if start.startswith(magic)), None)
         if compression is not None:
             with pa.input_stream(str(path), compression=compression) as stream:
-                start = stream.read(64)
+                start = stream.read(512)
     if not start.strip():
         raise DataError("the file is empty", where=str(path), fix="Write it again.")
     return _format_of(start, path), compression
@@ -132,15 +135,9 @@ def _format_of(start: bytes, path: Path) -> str:
     endings = [ending.lower() for ending in path.suffixes[-2:]]
     if ".npz" in endings[-1:]:
         return "npz"
-    kind = next((name for magic, name in _FOREIGN.items() if start.startswith(magic)), None)
-    if kind is None and {".parquet", ".pq", ".npy", ".mtx"} & set(endings):
-        kind = f"no {endings[-1]} file inside"
-    if kind is not None:
-        raise DataError(
-            f"the file is {kind}",
-            where=str(path),
-            fix="Give parquet, CSV or TSV in UTF-8 (also .gz, .bz2, .zst), npz, npy or MatrixMarket.",
-        )
+    if b"<graphml" in start or ".graphml" in endings:
+        return "graphml"
+    refuse_foreign(start, endings, str(path))
     return "text"
 
 

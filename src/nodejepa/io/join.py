@@ -53,7 +53,7 @@ def join(edges: Edges, nodes: Nodes | None, reading: ReadingOptions, report: Rea
                 "there are no edges", where=report.edge_file, fix="Give at least one, or a node table."
             )
         return Joined(source, target, edges.weight, ids.size, ids, Nodes())
-    _refuse_repeated(codes[0], ids, nodes.ids.where)
+    _refuse_repeated(codes[0], ids, nodes.ids.where, source)
     known = len(codes[0])
     outside = (source >= known) | (target >= known)
     if not outside.any():
@@ -109,17 +109,21 @@ def _by_position(
     return Joined(*positions, edges.weight, size, ids, nodes or Nodes())
 
 
-def _refuse_repeated(codes: Positions, ids: npt.NDArray[Any], where: str) -> None:
+def _refuse_repeated(
+    codes: Positions, ids: npt.NDArray[Any], where: str, source: Positions | None = None
+) -> None:
     if not codes.size or int(codes.max()) == codes.size - 1:
         return
     counts = np.bincount(codes)
     repeated = np.flatnonzero(counts > 1)
     rows = np.flatnonzero(codes == repeated[0])[:2] + 1
     shown = ", ".join(_shown(ids, i) for i in repeated[:5])
+    once = source is not None and source.size and np.unique(source).size == source.size
+    swapped = " The edges name every start once: are edges and nodes swapped?" if once else ""
     raise GraphError(
         f"{repeated.size} ids appear more than once: {shown} (rows {rows[0]} and {rows[1]})",
         where=where,
-        fix="Keep one row a node; rows are counted from 1.",
+        fix=f"Keep one row a node; rows are counted from 1.{swapped}",
     )
 
 

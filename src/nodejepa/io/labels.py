@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nodejepa.errors import GraphError
+from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.io.column_content import interpret, untyped_words
 
 _MOST_CLASSES = 1000
@@ -23,8 +24,10 @@ def read_labels(
     Whole numbers are sorted by size, everything else as text.
     """
     words = values if typed else untyped_words(values)
+    if pa.types.is_nested(words.type):
+        raise _several(f"the column holds {words.type} values", where)
     content = interpret(words, True, where)
-    if content.kind == "vector" or content.kind == "time":
+    if content.kind == "time":
         raise GraphError("these values are no classes", where=where, fix="Labels are words or whole numbers.")
     if content.kind == "empty":
         raise GraphError("no node has a label", where=where, fix="Name another column.")
@@ -33,6 +36,7 @@ def read_labels(
             [word if word is not None else None for word in content.words.to_pylist()], dtype=object
         )
         present = np.array([name is not None for name in names], dtype=bool)
+        _refuse_several(names[present].tolist(), where)
     else:
         numbers = content.numbers[:, 0]
         present = ~np.isnan(numbers)
@@ -50,6 +54,36 @@ def read_labels(
     position = {name: i for i, name in enumerate(classes)}
     codes = np.array([position.get(name, -1) for name in names.tolist()], dtype=np.int64)
     return codes, tuple(classes)
+
+
+def _refuse_several(names: list[str], where: str) -> None:
+    """Refuse ``a;b``: as one class it would be a class of its own, beside ``a`` and ``b``."""
+    counts = Counter(names)
+    for separator in (";", "|", ","):
+        joined = [name for name in counts if separator in name.strip(separator)]
+        parts = [{part.strip(" []()'\"") for part in name.split(separator)} for name in joined]
+        alone = {name.strip(" []()'\"") for name in counts if name not in joined}
+        uses = Counter(part for each in parts for part in each)
+        again = [part for part, times in uses.items() if part in alone or (separator != "," and times > 1)]
+        # a comma stands within names, too ("Boston, MA"): there most parts must be classes of their own
+        if again and (separator != "," or 2 * len(again) > len(uses)):
+            many = sum(counts[name] for name in joined)
+            raise _several(f"{many} nodes have several labels, such as {joined[0][:100]!r}", where)
+
+
+def _several(what: str, where: str) -> GraphError:
+    return GraphError(
+        f"{what}, and a score needs one class a node",
+        where=where,
+        fix=Advice(
+            "Keep the main label of each node in a column of its own, or score one label at a time with a "
+            "column of true and false; ",
+            Setting("drop", ""),
+            " instead of ",
+            Setting("labels", ""),
+            " embeds without a score.",
+        ),
+    )
 
 
 def _number_names(values: pa.ChunkedArray, present: npt.NDArray[np.bool_], boolean: bool) -> list[str]:

@@ -15,9 +15,11 @@ from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.graph import Graph
 from nodejepa.io.assemble import apply_schema, build_graph, fit_nodes
 from nodejepa.io.convert import as_graph
+from nodejepa.io.edge_columns import refuse_swapped
 from nodejepa.io.feature_schema import FeatureSchema
 from nodejepa.io.files_in import existing_file, file_format
 from nodejepa.io.first_row import data_in_header
+from nodejepa.io.graphml import GraphFile, open_graphml
 from nodejepa.io.id_spaces import sides_of
 from nodejepa.io.join import join
 from nodejepa.io.labels import read_labels
@@ -56,6 +58,14 @@ class LoadedGraph:
         ids = self.graph.node_ids
         return sides_of(ids, self.report) if self.report.kept_apart and ids is not None else {}
 
+    @property
+    def more_columns(self) -> dict[str, list[Any]]:
+        """What a table of embeddings carries along: the sides, and the label of each node (None: unknown)."""
+        if self.labels is None:
+            return self.sides
+        names = [*(self.class_names or ()), None]  # -1 is the last of them
+        return {**self.sides, "label": [names[code] for code in self.labels.tolist()]}
+
 
 def load_graph(edges: Source, nodes: Source | None = None, **options: Any) -> Graph:
     """The graph in a user's files: ``load_graph("edges.parquet", nodes="nodes.parquet")``.
@@ -84,7 +94,8 @@ def read_graph(
     """Read a graph from files or data frames.
 
     Args:
-        edges: parquet, CSV or TSV (also compressed), npz, npy, MatrixMarket, or a data frame; a row an edge.
+        edges: parquet, CSV or TSV (also compressed), npz, npy, MatrixMarket, GraphML (with its nodes), or a
+            data frame; a row an edge.
         nodes: as ``edges``, a row a node. Without it nodes are described by their place in the graph.
         reading: how; see :class:`nodejepa.io.ReadingOptions`.
         schema: encode the nodes as another table was (``LoadedGraph.schema``) instead of fitting anew.
@@ -133,10 +144,20 @@ def _read_rows(
     said = len(report.notes)
     with report.timed("reading"):
         edge_source = _open(edges, "edges", report, reading, room, headers)
+        own: InputTable | MatrixFile | None = None  # a file of edges may describe its nodes as well
+        if isinstance(edge_source, MatrixFile):
+            own = edge_source
+        elif isinstance(edge_source, GraphFile):
+            if edge_source.directed and not reading.directed:
+                kept = Setting("directed", True)
+                report.note(Advice("the file calls its edges directed; ", kept, " keeps their direction."))
+            own, edge_source = edge_source.nodes, edge_source.edges
         report.edge_file = edge_source.where
-        # an archive of edges may describe its nodes as well
-        own = edge_source if isinstance(edge_source, MatrixFile) else None
-        node_source = own if nodes is None else _open(nodes, "nodes", report, reading, room, headers)
+        node_source = own
+        if nodes is not None:
+            found = _open(nodes, "nodes", report, reading, room, headers)
+            node_source = found.nodes if isinstance(found, GraphFile) else found
+            refuse_swapped(edge_source, node_source, reading)
         read = _read_edges(edge_source, reading, report)
         rows: Nodes | None = None
         if isinstance(node_source, InputTable):
@@ -191,7 +212,7 @@ def _open(
     reading: ReadingOptions,
     room: Room,
     headers: dict[str, bool],
-) -> InputTable | MatrixFile:
+) -> InputTable | MatrixFile | GraphFile:
     if is_frame(value):
         return frame_table(value, role)
     if not isinstance(value, str | os.PathLike):
@@ -203,6 +224,8 @@ def _open(
     most = unpacked_limit(path, kind, compression, room)
     if kind in MATRIX_FORMATS:
         return open_matrix(path, kind, compression, most)
+    if kind == "graphml":
+        return open_graphml(path, compression, most)
     header = headers.get(role, reading.header)
     return open_file_table(path, report, delimiter=reading.delimiter, header=header, most=most)
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from nodejepa.errors import Advice, ConfigError, Setting
+from nodejepa.config import right_name
+from nodejepa.errors import Advice, ConfigError, Setting, did_you_mean
 
 TextPolicy: TypeAlias = Literal["refuse", "hash", "ignore"]
 MissingPolicy: TypeAlias = Literal["fill", "refuse"]
@@ -92,7 +93,9 @@ class ReadingOptions:
         asked = {"drop" if name == "ignore" else name: value for name, value in changes.items()}
         for name in asked:
             if name not in known:
-                raise ConfigError(f"{name!r} is no option of reading", fix=f"There are: {', '.join(known)}.")
+                hint = right_name(name, [*known, "seed", "settings"]) or did_you_mean(name, known)
+                fix = f"{hint}There are: {', '.join(known)}."
+                raise ConfigError(f"{name!r} is no option of reading", fix=fix)
         return replace(self, **asked)
 
 

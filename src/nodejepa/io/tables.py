@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nodejepa.errors import Advice, DataError, GraphError, Setting
+from nodejepa.errors import Advice, DataError, GraphError, Setting, did_you_mean
 from nodejepa.io.delimited import TextTable, open_text
 from nodejepa.io.files_in import file_format, reading
 from nodejepa.io.read_report import ReadReport
@@ -49,7 +49,7 @@ class InputTable:
             raise GraphError(
                 f"there is no column {column!r}",
                 where=Advice(self.where, ", ", Setting(argument)),
-                fix=f"There are: {known}.",
+                fix=f"{did_you_mean(repr(column), map(repr, self.names))}There are: {known}.",
             )
         return column
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from nodejepa.config import override
-from nodejepa.errors import CheckpointError, ConfigError
+from nodejepa.config import override, refuse_unknown
+from nodejepa.errors import CheckpointError, ConfigError, did_you_mean
 from nodejepa.graph_checks import Features
 from nodejepa.methods.arguments import check_folder, dataset_key
 from nodejepa.methods.baseline_blocks import PRESETS
@@ -186,8 +185,7 @@ def find_method(name: str) -> MethodEntry:
     """The entry called ``name``."""
     if isinstance(name, str) and name in METHODS:
         return METHODS[name]
-    near = difflib.get_close_matches(str(name), METHODS, n=1)
-    hint = f"Did you mean {near[0]}? " if near else ""
+    hint = did_you_mean(name, METHODS)
     raise ConfigError(f"method {name!r} is unknown", fix=f"{hint}Known methods: {', '.join(METHODS)}.")
 
 
@@ -197,8 +195,9 @@ def make_method(
     preset: str = "default",
     dataset: str | None = None,
     seed: int = 0,
-    overrides: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
     device: str = "auto",
+    **unknown: Any,
 ) -> Method:
     """Build a method by name.
 
@@ -207,9 +206,11 @@ def make_method(
         preset: one of the entry's presets.
         dataset: name of the data set, for presets that differ between data sets.
         seed: of everything random.
-        overrides: settings by dotted name, as in :func:`nodejepa.config.override`.
+        settings: changes by dotted name, as in :func:`nodejepa.config.override`.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        unknown: refused, with the name that it has here.
     """
+    refuse_unknown(unknown, ("preset", "dataset", "seed", "settings", "device"), "make_method")
     entry = find_method(name)
     if preset not in entry.presets:
         raise ConfigError(
@@ -218,7 +219,7 @@ def make_method(
     make_config = getattr(entry.method, "preset", None)
     config = make_config(preset, dataset_key(dataset)) if make_config else entry.method.config_class()
     config = override(config, entry.settings)
-    method: Method = entry.method(override(config, overrides or {}), seed=seed, device=device)
+    method: Method = entry.method(override(config, settings or {}), seed=seed, device=device)
     return method
 
 

@@ -35,7 +35,7 @@ def check_config(config: Any, kind: type[C], method: str) -> C:
         f"config is of type {type(config).__name__}",
         where=method,
         fix=f"Give a {kind.__name__}, or name a preset and single settings: "
-        f"make_method({method!r}, preset=..., overrides={{...}}).",
+        f"make_method({method!r}, preset=..., settings={{...}}).",
     )
 
 

@@ -15,7 +15,7 @@ import torch
 from nodejepa.config import override, to_dict
 from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.graph import Graph
-from nodejepa.io import as_graph
+from nodejepa.io import graph_with_features
 from nodejepa.methods.arguments import (
     check_columns,
     check_config,
@@ -24,6 +24,7 @@ from nodejepa.methods.arguments import (
     check_sizes,
     dataset_key,
 )
+from nodejepa.methods.habits import Habits
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.provenance import source_hash, versions
@@ -32,7 +33,7 @@ from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run, check_history
 
 
-class Estimator(ABC):
+class Estimator(Habits, ABC):
     """A method that learns an encoder from a graph without labels.
 
     Args:
@@ -93,7 +94,7 @@ class Estimator(ABC):
         """How well each direction is predicted, best first; empty for methods that have no directions."""
         return ()
 
-    def prepare(self, graph: Graph) -> None:  # noqa: B027 - most need nothing
+    def prepare(self, graph: Graph) -> None:
         """Compute what the method needs of a graph's structure; ``fit`` finds it in the cache."""
 
     def fit(
@@ -107,12 +108,12 @@ class Estimator(ABC):
         """Pretrain on a graph (or a PyG ``Data``, NetworkX or SciPy object).
 
         Args:
-            graph: must have features.
+            graph: without features it is described by its structure, as `nodejepa embed-graph` does.
             out: run folder for history, checkpoints and the final model; none keeps all in memory.
             resume: go on with the run in ``out`` if there is one.
             logging: how often to checkpoint, TensorBoard.
         """
-        graph = as_graph(graph)
+        graph = graph_with_features(graph)
         logging = logging or Logging(description=f"Pretraining {self.name}")
         if out is None:
             for asked, what in ((resume, "resume=True"), (logging.tensorboard, "tensorboard=True")):
@@ -142,7 +143,7 @@ class Estimator(ABC):
         """The graph as the fitted encoder takes it, checked; both are on the device afterwards."""
         if not hasattr(self, "encoder_"):
             raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
-        graph = as_graph(graph)
+        graph = graph_with_features(graph)
         check_columns(graph, self.in_dim_)
         device = pick_device(self.device)
         self.encoder_.eval().to(device)
@@ -196,7 +197,7 @@ class Estimator(ABC):
         """What a method must know beside its settings to build its encoder again; most need nothing."""
         return {}
 
-    def take_facts(self, facts: Mapping[str, Any]) -> None:  # noqa: B027 - most have nothing to take
+    def take_facts(self, facts: Mapping[str, Any]) -> None:
         """Take :meth:`own_facts` back from a saved model."""
 
     def training_data(self, graph: Graph) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from nodejepa.config import require
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.io import as_graph
+from nodejepa.io import graph_with_features
 from nodejepa.methods.arguments import check_columns, check_config, check_seed
 from nodejepa.methods.estimator import pick_device
+from nodejepa.methods.habits import Habits
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.sparse import density, to_dense
@@ -26,7 +27,7 @@ class RawConfig:
     """Raw features have nothing to set."""
 
 
-class RawFeatures:
+class RawFeatures(Habits):
     """The node features themselves."""
 
     config_class = RawConfig
@@ -37,12 +38,12 @@ class RawFeatures:
 
     def fit(self, graph: Any) -> RawFeatures:
         """Nothing to learn."""
-        as_graph(graph)
+        graph_with_features(graph)
         return self
 
     def transform(self, graph: Any) -> Features:
         """X ``[N, F]``, sparse if the graph's features are."""
-        return as_graph(graph).features
+        return graph_with_features(graph).features
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class SGCConfig:
         require(self.hops >= 0, "hops", self.hops, "0 or more")
 
 
-class SGC:
+class SGC(Habits):
     """Features propagated k times, :math:`S^k X` (Wu et al. 2019): smoothing without learning."""
 
     config_class = SGCConfig
@@ -66,12 +67,12 @@ class SGC:
 
     def fit(self, graph: Any) -> SGC:
         """Nothing to learn."""
-        as_graph(graph)
+        graph_with_features(graph)
         return self
 
     def transform(self, graph: Any) -> Features:
         """``S^k X`` ``[N, F]``; stays sparse as long as that saves memory."""
-        graph = as_graph(graph)
+        graph = graph_with_features(graph)
         x = graph.features
         for _ in range(self.config.hops):
             x = _propagate(graph, x)
@@ -88,7 +89,7 @@ class EqualHopsConfig:
         require(self.hops >= 0, "hops", self.hops, "0 or more")
 
 
-class EqualHops:
+class EqualHops(Habits):
     r"""Features and what they look like one and two hops away, equally loud:
     :math:`\sum_k S^k X / \|S^k X\|_F`.
 
@@ -105,12 +106,12 @@ class EqualHops:
 
     def fit(self, graph: Any) -> EqualHops:
         """Nothing to learn."""
-        as_graph(graph)
+        graph_with_features(graph)
         return self
 
     def transform(self, graph: Any) -> Features:
         """``[N, F]``; stays sparse as long as that saves memory."""
-        graph = as_graph(graph)
+        graph = graph_with_features(graph)
         hop = graph.features
         total = _scaled(hop)
         for _ in range(self.config.hops):
@@ -144,7 +145,7 @@ class RandomGCNConfig:
         require(self.layers > 0, "layers", self.layers, "at least 1")
 
 
-class RandomGCN:
+class RandomGCN(Habits):
     """The paper's encoder with random weights: what the architecture is worth before any training."""
 
     config_class = RandomGCNConfig
@@ -157,7 +158,7 @@ class RandomGCN:
 
     def fit(self, graph: Any) -> RandomGCN:
         """Draw the weights for this graph's number of features."""
-        self.in_dim_ = as_graph(graph).num_features
+        self.in_dim_ = graph_with_features(graph).num_features
         with seeded(self.seed, "init"):
             self.encoder_ = GCN(
                 self.in_dim_,
@@ -171,7 +172,7 @@ class RandomGCN:
         """Embeddings ``[N, hidden]``."""
         if not hasattr(self, "encoder_"):
             raise ConfigError("the method has not been fitted", fix="Call fit first.")
-        graph = as_graph(graph)
+        graph = graph_with_features(graph)
         check_columns(graph, self.in_dim_)
         device = pick_device(self.device)
         z: Features = self.encoder_.eval().to(device).embed(WholeGraph(graph, device)).cpu().numpy()

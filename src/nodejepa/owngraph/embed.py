@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nodejepa.config import DEFAULT_METHOD
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import Advice, ConfigError, EvaluationError, Setting
 from nodejepa.files import write_json
@@ -27,6 +28,7 @@ from nodejepa.owngraph.scores import Scores, score_embeddings
 from nodejepa.owngraph.timing import Timings
 from nodejepa.progress import progress_bar
 from nodejepa.report import write_report
+from nodejepa.report.projection import require_umap
 from nodejepa.training.journal import Logging
 
 _BYTES_PER_VALUE = 4
@@ -74,7 +76,7 @@ def make_trainable(
             ),
         )
     pick_device(device)
-    return make_estimator(method, preset=preset, overrides=settings, seed=seed, device=device)
+    return make_estimator(method, preset=preset, settings=settings, seed=seed, device=device)
 
 
 def embed_graph(
@@ -84,12 +86,13 @@ def embed_graph(
     *,
     out: str | os.PathLike[str],
     run: str | os.PathLike[str] | None = None,
-    method: str = "linear-jepa",
+    method: str = DEFAULT_METHOD,
     preset: str = "default",
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     device: str = "auto",
     report: bool = True,
+    umap: bool = False,
     finetune: bool = True,
     resume: bool = False,
     force: bool = False,
@@ -113,6 +116,7 @@ def embed_graph(
         seed: of everything random.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
         report: whether to write the HTML report.
+        umap: whether its map has a UMAP as well; needs the extra ``nodejepa[umap]``.
         finetune: whether to fine-tune where there are labels.
         resume: go on with a run that was killed.
         force: replace what is there.
@@ -121,6 +125,8 @@ def embed_graph(
         logging: how often to checkpoint.
         options: single options of ``reading`` by their names: ``source``, ``labels``, ``directed``, ...
     """
+    if umap:
+        require_umap()
     places, reading = Places.beside(out, run), (reading or ReadingOptions()).changed(options)
     estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device)
     if resume and force:
@@ -167,7 +173,7 @@ def embed_graph(
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
             places.page.unlink(missing_ok=True)
             with progress_bar("Writing embeddings"):
-                write_embeddings(places.embeddings, graph, embeddings, inspection.loaded.sides)
+                write_embeddings(places.embeddings, graph, embeddings, inspection.loaded.more_columns)
             if report:
                 with progress_bar("Writing the report"):
                     page = graph_report(
@@ -178,6 +184,7 @@ def embed_graph(
                         scores,
                         out=places.embeddings,
                         warnings=warned,
+                        umap=umap,
                     )
                     write_report(page, places.page)
         manifest = make_manifest(

@@ -10,9 +10,9 @@ import torch
 
 from nodejepa.config import to_dict
 from nodejepa.diagnostics import Diagnostics
+from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.inspect import Inspection
-from nodejepa.owngraph.outputs import MANIFEST_FORMAT
 from nodejepa.owngraph.places import Places, sha256_of
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.owngraph.scores import Scores

@@ -10,9 +10,9 @@ from typing import IO
 
 from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.files import parse_json
+from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.locks import lock_file
 
-MANIFEST_FORMAT = "nodejepa embeddings"
 _OUT, _FORCE = Setting("out"), Setting("force", True)
 
 

@@ -18,7 +18,6 @@ from nodejepa.owngraph.scores import Scores
 from nodejepa.report import Report, footer
 from nodejepa.report.maps import embedding_map, error_sections
 from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
-from nodejepa.report.summary import summarise
 from nodejepa.report.table import (
     Column,
     ReportTable,
@@ -33,6 +32,7 @@ from nodejepa.report.training import training_curves, verdict, what_was_found
 # t-SNE can only show a few thousand nodes: in a graph much larger than that hardly any of them are neighbours
 # of each other, and the picture would take longer than everything else that is written
 MAX_NODES_FOR_NEIGHBOURS = 50_000
+_MOSTLY_ONE_CLASS = 70.0  # percent of the test nodes
 
 
 def graph_report(
@@ -44,10 +44,13 @@ def graph_report(
     *,
     out: Path,
     warnings: Sequence[str] = (),
+    umap: bool = False,
 ) -> Report:
     """Everything worth seeing about one graph and its embeddings."""
     loaded = inspection.loaded
-    sections: list[Section] = [verdict(diagnostics)]
+    words = () if scores is None else (floor_words(scores, estimator.name), *largest_words(scores))
+    doubtful = scores is not None and not beats_the_floors(scores, estimator.name)
+    sections: list[Section] = [verdict(diagnostics, *words, doubtful=doubtful)]
     said = [*inspection.warnings(), *warnings]
     if said:
         sections.append(Text(tuple(said), tone="warning"))
@@ -61,6 +64,7 @@ def graph_report(
             class_names=loaded.class_names,
             predicted=None if scores is None else scores.predicted,
             neighbours=loaded.graph.num_nodes <= MAX_NODES_FOR_NEIGHBOURS,
+            umap=umap,
         )
     )
     if scores is not None and loaded.labels is not None:
@@ -77,16 +81,20 @@ def graph_report(
 
 
 def score_sections(scores: Scores, method: str) -> list[Section]:
-    """The accuracies beside the floors, and what they mean."""
+    """The scores beside the floors and the largest class."""
     rows = []
-    for name, result in scores.rows.items():
+    for name, found in scores.table().items():
         about = METHODS[name].summary if name in FLOORS else "these embeddings"
-        found = summarise([score.test_accuracy for score in result.scores])
-        rows.append((text_cell(name), text_cell(about), score_cell(found)))
-    columns = (text_column("embeddings"), text_column("what it is"), score_column("test accuracy %"))
-    notes = (f"Fair linear probe; {scores.split}.", "The floors need no training.")
+        about = about if name in scores.rows else "the largest class, whatever the node"
+        rows.append((text_cell(name), text_cell(about), *map(score_cell, found.values())))
+    titles = (score_column(f"{title} %") for title in scores.measures.values())
+    columns = (text_column("embeddings"), text_column("what it is"), *titles)
+    notes = (
+        f"Fair linear probe on test labels; {scores.split}.",
+        "The floors need no training. Balanced accuracy and macro-F1 count every class alike, however small.",
+    )
     table = ReportTable("scores", "What the embeddings are worth", columns, (tuple(rows),), notes)
-    sections: list[Section] = [Text((floor_words(scores, method),)), SortableTable(table)]
+    sections: list[Section] = [SortableTable(table)]
     tuned = scores.finetuned
     if tuned is not None:
         lines = (
@@ -101,16 +109,32 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
 
 def floor_words(scores: Scores, method: str) -> str:
     """One honest sentence: are the embeddings better than what costs nothing?"""
-    ours = scores.rows[method].test_accuracy_mean
-    best = max(
-        (name for name in FLOORS if name in scores.rows),
-        key=lambda name: scores.rows[name].test_accuracy_mean,
-    )
-    floor = scores.rows[best].test_accuracy_mean
+    best = _best_floor(scores)
+    ours, floor = (scores.rows[name].test_accuracy_mean for name in (method, best))
     compared = f"{ours:.1f} % of the test nodes are right, the best floor ({best}) has {floor:.1f} %"
-    if ours > floor:
+    if beats_the_floors(scores, method):
         return f"{compared}."
     return f"{compared}: on these labels training has gained nothing over features that need none."
+
+
+def beats_the_floors(scores: Scores, method: str) -> bool:
+    """Whether the mean accuracy is above that of every floor."""
+    floor = scores.rows[_best_floor(scores)].test_accuracy_mean
+    return scores.rows[method].test_accuracy_mean > floor
+
+
+def largest_words(scores: Scores) -> tuple[str, ...]:
+    """A word on accuracy where most nodes are of one class: guessing it looks good and says nothing."""
+    share = scores.largest.test_accuracy_mean
+    if share < _MOSTLY_ONE_CLASS:
+        return ()
+    words = f"{share:.1f} % of the test nodes are {scores.largest_class!r}: guessing that for every node has"
+    return (f"{words} that accuracy too. Read balanced accuracy and macro-F1 instead.",)
+
+
+def _best_floor(scores: Scores) -> str:
+    floors = (name for name in FLOORS if name in scores.rows)
+    return max(floors, key=lambda name: scores.rows[name].test_accuracy_mean)
 
 
 def _columns_table(inspection: Inspection) -> Section:

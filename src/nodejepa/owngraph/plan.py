@@ -141,7 +141,7 @@ def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, 
     if not find_method(estimator.name).by_gradient:
         return found  # nothing is lighter
     epochs = estimator.config.training.epochs
-    lighter = make_estimator(_LIGHTER_METHOD, overrides={"training.epochs": epochs})
+    lighter = make_estimator(_LIGHTER_METHOD, settings={"training.epochs": epochs})
     configs = {_LIGHTER_METHOD: lighter.config} | {estimator.name: estimator.config}
     for width in (None, *_WIDTHS):
         for name, config in configs.items():

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from nodejepa.errors import CheckpointError, DataError
 from nodejepa.files import parse_json, write_json
 from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions
+from nodejepa.io.files_in import near_path
 
 _FORMAT = "nodejepa run schema"
 _VERSION = 1
@@ -63,7 +64,9 @@ class RunSchema:
         """Read it back; a changed or damaged one is refused."""
         path = run / FILE
         if not run.is_dir():
-            raise CheckpointError("there is no such run folder", where=str(run), fix="Check the path.")
+            raise CheckpointError(
+                "there is no such run folder", where=str(run), fix=f"{near_path(run)}Check the path."
+            )
         try:
             content = parse_json(path.read_bytes())
         except FileNotFoundError:

@@ -9,39 +9,73 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.data.splits import Split, per_class_split
-from nodejepa.errors import EvaluationError
-from nodejepa.evaluation import FinetuneResult, ProbeResult, finetune, linear_probe
+from nodejepa.data.splits import SPLIT_SEEDS, TRAIN, VALIDATION, Split, default_splits
+from nodejepa.evaluation import FinetuneResult, ProbeResult, SplitScore, finetune, linear_probe
+from nodejepa.evaluation.metrics import measure_guesses
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import FLOORS, find_method, make_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import progress_bar
-
-SPLIT_SEEDS = (42, 43, 44, 45, 46)
-TRAIN, VALIDATION = 20, 30  # labels per class
+from nodejepa.report.summary import Summary, summarise
 
 Labels = npt.NDArray[np.int64]
+
+MEASURES = {  # of a SplitScore, and what tables call them
+    "test_accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "macro_f1": "macro-F1",
+    "roc_auc": "ROC-AUC",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Accuracies in percent; ``predicted``: the probe's guesses for the test nodes of the first split."""
+    """Scores in percent; ``predicted``: the probe's guesses for the test nodes of the first split."""
 
     rows: dict[str, ProbeResult]  # the method first, then the floors
+    largest: ProbeResult  # always the largest class, whatever the node
     finetuned: FinetuneResult | None
     split: str
     class_sizes: dict[str, int]
     predicted: Labels
+
+    @property
+    def largest_class(self) -> str:
+        """The name of the class with most labels."""
+        return max(self.class_sizes, key=lambda name: self.class_sizes[name])
+
+    @property
+    def measures(self) -> dict[str, str]:
+        """What is measured and how it is called; the area under the curve is one of two classes only."""
+        two = all(score.roc_auc is not None for score in self.largest.scores)
+        return {name: title for name, title in MEASURES.items() if name != "roc_auc" or two}
+
+    def table(self) -> dict[str, dict[str, Summary | None]]:
+        """Every measure of every row, the largest class last."""
+        rows = {**self.rows, f"always {self.largest_class!r}": self.largest}
+        return {name: {m: summary(result, m) for m in self.measures} for name, result in rows.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {
             "split": self.split,
             "class_sizes": self.class_sizes,
+            "largest_class": {"name": self.largest_class, **self._means(self.largest)},
+            "means": {name: self._means(result) for name, result in self.rows.items()},
             "probe": {name: result.to_dict() for name, result in self.rows.items()},
             "finetune": None if self.finetuned is None else self.finetuned.to_dict(),
         }
+
+    def _means(self, result: ProbeResult) -> dict[str, float | None]:
+        found = {measure: summary(result, measure) for measure in self.measures}
+        return {measure: None if value is None else value.mean for measure, value in found.items()}
+
+
+def summary(result: ProbeResult, measure: str) -> Summary | None:
+    """Mean and spread of one measure over the splits."""
+    values = [getattr(score, measure) for score in result.scores]
+    return summarise([value for value in values if value is not None])
 
 
 def score_embeddings(
@@ -60,7 +94,7 @@ def score_embeddings(
     Raises:
         EvaluationError: too few labels to learn from, choose on and test on.
     """
-    splits = label_splits(labels, class_names)
+    splits = default_splits(labels)
     named: dict[str, Features] = {estimator.name: embeddings}
     with progress_bar("Embedding with the floors", total=len(FLOORS)) as advance:
         for name in FLOORS:
@@ -78,21 +112,28 @@ def score_embeddings(
     tuned = finetune(estimator, graph, labels, splits[0], seed=splits[0].seed) if tune else None
     counts = np.bincount(labels[labels >= 0], minlength=len(class_names))
     sizes = {str(name): int(count) for name, count in zip(class_names, counts, strict=True)}
-    return Scores(rows, tuned, describe_split(splits[0]), sizes, predicted)
+    largest = always_largest(labels, splits)
+    return Scores(rows, largest, tuned, describe_split(splits[0]), sizes, predicted)
 
 
-def label_splits(labels: Labels, class_names: Sequence[str]) -> list[Split]:
-    """Five draws of 20 training and 30 validation labels per class, fewer of classes that are smaller."""
-    known = labels[labels >= 0]
-    sizes = np.bincount(known, minlength=len(class_names))
-    # 3 labels are the fewest of which one is for training, one for validation and one for testing
-    if np.count_nonzero(sizes >= 3) < 2:
-        raise EvaluationError(
-            f"{known.size} labels in {np.count_nonzero(sizes)} classes are too few for a score",
-            where="labels",
-            fix="At least two classes need three labelled nodes each.",
-        )
-    return [per_class_split(labels, train=TRAIN, val=VALIDATION, seed=seed) for seed in SPLIT_SEEDS]
+def always_largest(labels: Labels, splits: Sequence[Split]) -> ProbeResult:
+    """What guessing the largest class for every node scores: so much accuracy needs no embeddings."""
+    classes, codes = np.unique(labels[labels >= 0], return_inverse=True)
+    everywhere = np.full(labels.shape, -1, dtype=np.int64)
+    everywhere[labels >= 0] = codes
+    scores = []
+    for split in splits:
+        truth = everywhere[split.test]
+        guesses = np.full(truth.shape, np.bincount(codes).argmax())
+        known: dict[str, Any] = {
+            "split": split.name,
+            "seed": split.seed,
+            "split_hash": split.hash,
+            "val_accuracy": None,
+        }
+        measured = measure_guesses(guesses, np.zeros((len(truth), len(classes))), truth)
+        scores.append(SplitScore(**known, scaling="none", C=0.0, converged=True, **measured))
+    return ProbeResult("largest class", tuple(scores))
 
 
 def describe_split(split: Split) -> str:

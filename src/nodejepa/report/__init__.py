@@ -6,7 +6,7 @@ summary      mean and standard deviation, as tables and pictures show them
 maps         a graph and its embeddings -> map, confusion matrix, scores by class
 projection   embeddings in the plane
 training     how a training went, and what came of it
-runs         the chapter about a run folder, with the graph it was trained on
+runs         the chapter about a run folder, with the graph it was trained on; own_runs: about own graphs
 html         the page; its style and scripts are in assets/
 """
 

@@ -13,7 +13,7 @@ from nodejepa.errors import EvaluationError
 from nodejepa.evaluation import linear_probe
 from nodejepa.graph import Graph
 from nodejepa.report.charts import ConfusionMatrix, EmbeddingMap
-from nodejepa.report.projection import neighbour_plane, principal_plane
+from nodejepa.report.projection import neighbour_plane, principal_plane, umap_plane
 from nodejepa.report.sections import Section, SortableTable
 from nodejepa.report.table import Column, ReportTable, number_cell, text_cell, text_column
 
@@ -21,7 +21,7 @@ Labels = npt.NDArray[np.int64]
 
 MAX_POINTS = 5000
 MAX_NEIGHBOUR_POINTS = 3000  # t-SNE beyond this takes longer than a reader waits
-_PCA, _TSNE = "principal components", "neighbours (t-SNE)"
+_PCA, _TSNE, _UMAP = "principal components", "neighbours (t-SNE)", "neighbours (UMAP)"
 
 
 def embedding_map(
@@ -33,6 +33,7 @@ def embedding_map(
     class_names: Sequence[str] | None = None,
     predicted: Labels | None = None,
     neighbours: bool = True,
+    umap: bool = False,
     seed: int = 0,
 ) -> EmbeddingMap:
     """An interactive map of a graph's embeddings.
@@ -45,7 +46,8 @@ def embedding_map(
         class_names: of the classes 0, 1, ...; their numbers if not given.
         predicted: what a classifier says of each node, -1 where it was not tested.
         neighbours: also compute a t-SNE, a few seconds more.
-        seed: of the sample of a large graph, and of t-SNE.
+        umap: also compute a UMAP, with the extra ``nodejepa[umap]``; its first time takes long to compile.
+        seed: of the sample of a large graph, of t-SNE and of UMAP.
     """
     matrix = check_embeddings(embeddings)
     for name, array in (("embeddings", matrix), ("labels", labels), ("predictions", predicted)):
@@ -69,6 +71,8 @@ def embedding_map(
             "Principal components keep large distances; t-SNE keeps neighbours together, and its distances "
             "between groups mean little."
         )
+    if umap:
+        planes[_UMAP] = umap_plane(matrix[drawn], seed=seed)
     ids = drawn.tolist() if graph.node_ids is None else graph.node_ids[drawn].tolist()
     return EmbeddingMap(
         title,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import warnings
+from importlib.util import find_spec
+
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, svds
 
 from nodejepa.diagnostics import Embeddings, centred_second_moment, column_statistics
+from nodejepa.errors import ConfigError
 
 Plane = npt.NDArray[np.float64]
 
@@ -40,6 +45,30 @@ def neighbour_plane(embeddings: Embeddings, *, seed: int = 0) -> Plane:
         random_state=seed,
     )
     return np.asarray(tsne.fit_transform(leading.astype(np.float32)), dtype=np.float64)
+
+
+def umap_plane(embeddings: Embeddings, *, seed: int = 0) -> Plane:
+    """UMAP (McInnes et al. 2018) of the leading principal components; needs the extra ``nodejepa[umap]``."""
+    require_umap()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a missing TensorFlow, and of one thread where a seed is given
+        library = importlib.import_module("umap")
+        leading = _principal_components(embeddings, min(_TSNE_COLUMNS, embeddings.shape[1]))
+        if len(leading) < 4 or not leading[:, 0].any():
+            return leading[:, :2]
+        near = min(15, len(leading) - 1)
+        model = library.UMAP(n_neighbors=near, init="pca", random_state=seed, n_jobs=1)
+        return np.asarray(model.fit_transform(leading.astype(np.float32)), dtype=np.float64)
+
+
+def require_umap() -> None:
+    """Refuse before the work what needs a library that is not there."""
+    if find_spec("umap") is None:
+        raise ConfigError(
+            "umap-learn is not installed",
+            where="umap",
+            fix="pip install 'nodejepa[umap]', or leave the projection out: the map has two others.",
+        )
 
 
 def _principal_components(embeddings: Embeddings, count: int) -> Plane:

@@ -44,7 +44,7 @@ def run_chapter(folder: Path, *, dataset: str | None = None, data_root: Path | N
     elif data is None:
         words = (
             "No map of the embeddings: the graph of this run is not among the named graphs at the data root. "
-            "Name it, or the folder of its data."
+            "Name it, or the folder of its data; of a graph of your own, the embeddings."
         )
         sections += [*_last_watch(history), Text((words,))]
     sections.append(Facts("The run", _overview(facts, history)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nodejepa.diagnostics import Diagnostics
 from nodejepa.methods.estimator import Estimator
 from nodejepa.report.charts import Curves, Series
-from nodejepa.report.sections import Section, Text
+from nodejepa.report.sections import Section, Text, Tone
 from nodejepa.training.journal import NOT_A_LOSS
 from nodejepa.training.run import History
 from nodejepa.training.share import SHARE
@@ -20,9 +20,18 @@ _PANELS = {
 }
 
 
-def verdict(found: Diagnostics) -> Text:
-    """The diagnosis as a section."""
-    return Text((f"Embeddings: {found.verdict}",), tone="warning" if found.collapsed else "good")
+def verdict(found: Diagnostics, *words: str, doubtful: bool = False) -> Text:
+    """The diagnosis and what else is said of the embeddings, in the colour of the worst of it.
+
+    Args:
+        found: collapse is a warning; what was not judged, or comes with advice, is not called good.
+        words: more sentences.
+        doubtful: whether they say that the embeddings are worth little.
+    """
+    tone: Tone = "good" if found.sound else "plain"
+    return Text(
+        (f"Embeddings: {found.verdict}", *words), tone="warning" if found.collapsed or doubtful else tone
+    )
 
 
 def training_curves(history: History) -> tuple[Section, ...]:

@@ -89,11 +89,11 @@ def test_a_refused_resume_names_the_setting(
         split = Split("mine", 0, *(np.arange(start, start + 6) for start in (0, 6, 12)))
         given = {"labels": np.arange(toy_graph.num_nodes) % 2, "split": split}
     settings = TINY if METHODS[method].by_gradient else {}
-    make_estimator(method, overrides=settings).fit(toy_graph, out=tmp_path, **given)
+    make_estimator(method, settings=settings).fit(toy_graph, out=tmp_path, **given)
     tomorrow()
-    make_estimator(method, overrides=settings).fit(toy_graph, out=tmp_path, resume=True, **given)
+    make_estimator(method, settings=settings).fit(toy_graph, out=tmp_path, resume=True, **given)
     with pytest.raises(CheckpointError, match="another config: novelty: 3 then, 4 now"):
-        make_estimator(method, overrides=settings | {"novelty": 4}).fit(
+        make_estimator(method, settings=settings | {"novelty": 4}).fit(
             toy_graph, out=tmp_path, resume=True, **given
         )
 

@@ -56,7 +56,7 @@ def test_a_record_has_the_scores_of_a_direct_call(folders: Folders) -> None:
     digits = load_dataset("digits")
     for probe, field in (("fair", "test_accuracy"), ("paper", "test_accuracy_paper_probe")):
         direct = score_method(
-            digits, "patchjepa", [1], preset="paper", overrides={"training.epochs": 2}, probe=probe
+            digits, "patchjepa", [1], preset="paper", settings={"training.epochs": 2}, probe=probe
         )
         assert record[field] == direct.result.scores[0].test_accuracy
     assert record["effective_rank"] == direct.diagnostics.effective_rank

@@ -21,7 +21,7 @@ def dataset(toy_graph):
 
 
 def test_every_seed_trains_on_its_own_split(dataset):
-    score = score_method(dataset, "supervised-gcn", [3, 4], overrides=SMALL, split="5-5")
+    score = score_method(dataset, "supervised-gcn", [3, 4], settings=SMALL, split="5-5")
     written = json.loads(json.dumps(score.to_dict()))
     assert [row["seed"] for row in written["head"]["scores"]] == [3, 4]
     for row in written["head"]["scores"]:

@@ -19,7 +19,7 @@ SPLIT = make_split("20-30", DATASET.labels, seed=42)
 
 def fitted(method: str, **settings: object):
     overrides = {"training.epochs": 1, **settings}
-    return make_estimator(method, preset="paper", overrides=overrides, seed=42).fit(DATASET.graph)
+    return make_estimator(method, preset="paper", settings=overrides, seed=42).fit(DATASET.graph)
 
 
 def test_the_score_is_that_of_finetune_and_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

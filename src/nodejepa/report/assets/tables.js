@@ -60,15 +60,25 @@ function tableSection(section) {
   });
   tools.append(count);
   refresh();
+  const box = el("div", { class: rows.length > 20 ? "scroll tall" : "scroll", tabindex: "0", role: "region", "aria-label": section.title },
+    el("table", {}, el("thead", {}, el("tr", {}, ...heads)), body));
+  stackWhereNarrow(box);
   return [
     tools,
-    el("div", { class: rows.length > 20 ? "scroll tall" : "scroll", tabindex: "0", role: "region", "aria-label": section.title },
-      el("table", {}, el("thead", {}, el("tr", {}, ...heads)), body)),
+    box,
     ...section.notes.map((note) => el("p", { class: "quiet" }, note)),
   ];
 }
 
+// On a phone a table that does not fit shows each row as a card, so that no column is out of sight.
+function stackWhereNarrow(box) {
+  drawToWidth(box, (width) => {
+    box.classList.remove("stacked");
+    box.classList.toggle("stacked", width < 480 && box.scrollWidth > box.clientWidth + 1);
+  });
+}
+
 function tableRow(columns, row) {
   return el("tr", {}, ...row.map(([text, , bold], i) =>
-    el("td", { class: columns[i].numeric ? "number" : text.length > 40 ? "wide" : null }, bold ? el("strong", {}, text) : text)));
+    el("td", { class: columns[i].numeric ? "number" : text.length > 40 ? "wide" : null, "data-title": columns[i].title }, bold ? el("strong", {}, text) : text)));
 }

@@ -1,13 +1,17 @@
-"""The page on run folders and study folders, one chapter each."""
+"""The page on run folders, study folders and graphs of a user's own, one chapter each."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nodejepa.errors import Advice, NodeJEPAError, Setting
+from nodejepa.io.files_in import near_path
 from nodejepa.progress import progress_bar
 from nodejepa.report import Chapter, Report, footer
+from nodejepa.report.own_runs import find_own_run, own_chapters
 from nodejepa.report.runs import is_run_folder, run_chapter
 from nodejepa.study.render.chapter import is_study_folder, study_chapter
 
@@ -15,38 +19,41 @@ from nodejepa.study.render.chapter import is_study_folder, study_chapter
 def build_report(
     sources: Sequence[Path], *, dataset: str | None = None, data_root: Path | None = None
 ) -> Report:
-    """The report on run folders and study folders, one chapter each.
+    """The report on runs and studies, one chapter each; runs of ``embed-graph`` are compared as well.
 
     Args:
-        sources: folders that ``nodejepa pretrain`` or ``nodejepa study`` wrote.
+        sources: folders that ``nodejepa pretrain`` or ``nodejepa study`` wrote; of ``nodejepa embed-graph``
+            the embeddings, their manifest or the run folder beside them.
         dataset: the graph whose nodes the maps show; found by its hash if not given.
         data_root: folder of the data files.
     """
     folders = list(dict.fromkeys(Path(source) for source in sources))
     if not folders:
         raise NodeJEPAError("there is nothing to report on", fix="Name a run folder or a study folder.")
+    own = {folder: run for folder in folders if (run := find_own_run(folder)) is not None}
     for folder in folders:  # all of them, before the work
-        if not is_run_folder(folder) and not is_study_folder(folder):
+        if folder not in own and not is_run_folder(folder) and not is_study_folder(folder):
             raise NodeJEPAError(
-                "the folder holds neither a run nor a study"
-                if folder.is_dir()
-                else "there is no such folder",
+                "this is neither a run nor a study" if folder.exists() else "there is no such folder",
                 where=str(folder),
-                fix="Name a folder with model.safetensors or config.json (nodejepa pretrain) or with "
-                "records.jsonl (nodejepa study run).",
+                fix=f"{'' if folder.exists() else near_path(folder)}Name a folder with model.safetensors or "
+                "config.json (nodejepa pretrain) or with records.jsonl (nodejepa study run), or embeddings "
+                "with their manifest beside them (nodejepa embed-graph).",
             )
     if dataset is not None and not any(is_run_folder(folder) for folder in folders):
         raise NodeJEPAError(
             f"a graph is named ({dataset}), but there is no run whose embeddings a map could show",
             fix=Advice("Leave ", Setting("dataset"), " out, or name a run folder as well."),
         )
-    chapters: list[Chapter] = []
+    chapters: list[Chapter] = own_chapters(list({run.path: run for run in own.values()}.values()))
     with progress_bar("Report", total=len(folders)) as advance:
         for folder in folders:
             if is_study_folder(folder):
                 chapters.append(study_chapter(folder))
-            if is_run_folder(folder):
+            if is_run_folder(folder) and folder not in own:
                 chapters.append(run_chapter(folder, dataset=dataset, data_root=data_root))
             advance(note=str(folder))
+    titles = Counter(chapter.title for chapter in chapters)
+    chapters = [c if titles[c.title] == 1 else replace(c, title=f"{c.title}: {c.subtitle}") for c in chapters]
     title = chapters[0].title if len(chapters) == 1 else "nodejepa report"
     return Report(title, tuple(chapters), footer=footer())

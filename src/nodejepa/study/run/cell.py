@@ -48,9 +48,7 @@ class Cell:
     @cached_property
     def config(self) -> dict[str, Any]:
         """All settings of the method in this cell."""
-        made: Any = make_method(
-            self.method, preset=self.preset, dataset=self.dataset, overrides=self.settings
-        )
+        made: Any = make_method(self.method, preset=self.preset, dataset=self.dataset, settings=self.settings)
         return to_dict(made.config)
 
     @cached_property

@@ -25,7 +25,7 @@ def trained_encoder(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> E
     supervised = find_method(cell.method).supervised
     folder = encoder_folder(cell, runs)
     estimator = make_estimator(
-        cell.method, preset=cell.preset, dataset=cell.dataset, seed=cell.seed, overrides=cell.settings
+        cell.method, preset=cell.preset, dataset=cell.dataset, seed=cell.seed, settings=cell.settings
     )
     arguments: dict[str, Any] = {"labels": dataset.labels, "split": split} if supervised else {}
     logging = Logging(description=cell.label, share_epochs=10)

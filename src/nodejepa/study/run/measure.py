@@ -172,7 +172,7 @@ def _time_epochs(cell: Cell, dataset: Dataset, count: int) -> tuple[list[float],
         preset=cell.preset,
         dataset=cell.dataset,
         seed=cell.seed,
-        overrides={**cell.settings, "training.epochs": few},
+        settings={**cell.settings, "training.epochs": few},
     )
     logging = Logging(share_epochs=few)
     if find_method(cell.method).supervised:

@@ -68,12 +68,12 @@ def embed_seeds(
     *,
     preset: str = "default",
     dataset: str | None = None,
-    overrides: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> list[Features]:
     """The method's embeddings for every seed; computed once where the seed makes no difference."""
 
     def embed(seed: int) -> Features:
-        made = make_method(method, preset=preset, dataset=dataset, seed=seed, overrides=overrides)
+        made = make_method(method, preset=preset, dataset=dataset, seed=seed, settings=settings)
         embeddings: Features = made.fit(graph).transform(graph)
         return embeddings
 
@@ -88,7 +88,7 @@ def score_method(
     seeds: Sequence[int],
     *,
     preset: str = "default",
-    overrides: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
     split: str | None = None,
     probe: ProbeMode = "fair",
 ) -> MethodScore:
@@ -100,21 +100,21 @@ def score_method(
         method: a name in :data:`nodejepa.methods.METHODS`.
         seeds: one split and one set of embeddings each.
         preset: of the method.
-        overrides: settings changed against the preset, by dotted name.
+        settings: changes against the preset, by dotted name.
         split: name of the split, the dataset's default if not given.
         probe: ``"fair"`` or ``"paper"``.
     """
     started, head = time.perf_counter(), None
     if find_method(method).supervised:
         embeddings, head = _train_and_embed(
-            dataset, method, seeds, preset=preset, overrides=overrides, split=split
+            dataset, method, seeds, preset=preset, settings=settings, split=split
         )
     else:
         embeddings = embed_seeds(
-            dataset.graph, method, seeds, preset=preset, dataset=dataset.name, overrides=overrides
+            dataset.graph, method, seeds, preset=preset, dataset=dataset.name, settings=settings
         )
     seconds = time.perf_counter() - started
-    made: Any = make_method(method, preset=preset, dataset=dataset.name, overrides=overrides)
+    made: Any = make_method(method, preset=preset, dataset=dataset.name, settings=settings)
     identity = {"method": method, "preset": preset, "config": to_dict(made.config), "training_seed": None}
     score = _score(dataset, identity, embeddings, seconds, seeds, split, probe)
     return replace(score, head=head)
@@ -126,14 +126,14 @@ def _train_and_embed(
     seeds: Sequence[int],
     *,
     preset: str,
-    overrides: Mapping[str, object] | None,
+    settings: Mapping[str, object] | None,
     split: str | None,
 ) -> tuple[list[Features], HeadResult]:
     """Of a supervised method: each seed's split trains a model, whose own head is scored too."""
     embeddings, heads = [], []
     for seed in seeds:
         drawn = dataset.split(split, seed=seed)
-        made: Any = make_method(method, preset=preset, dataset=dataset.name, seed=seed, overrides=overrides)
+        made: Any = make_method(method, preset=preset, dataset=dataset.name, seed=seed, settings=settings)
         made.fit(dataset.graph, labels=dataset.labels, split=drawn)
         embeddings.append(made.transform(dataset.graph))
         heads.append(score_head(made, dataset, drawn))

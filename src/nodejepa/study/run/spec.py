@@ -28,9 +28,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
+from nodejepa.config import right_name
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.data.splits import parse_split_name
-from nodejepa.errors import ConfigError, EvaluationError
+from nodejepa.errors import ConfigError, EvaluationError, did_you_mean
 from nodejepa.methods import METHODS, find_method
 from nodejepa.study.run.cell import Cell, Kind
 from nodejepa.study.run.seeds import parse_seeds
@@ -141,7 +142,8 @@ def _check_keys(
     known = {**required, **optional}
     for name, value in table.items():
         if name not in known:
-            _refuse(path, f"{name!r} is unknown; known are {', '.join(known)}")
+            hint = right_name(name, known) or did_you_mean(name, known)
+            _refuse(path, f"{name!r} is unknown. {hint}Known are {', '.join(known)}")
         if not isinstance(value, known[name]):
             _refuse(path, f"{name} must be {_IN_WORDS[known[name]]}, not {value!r}")
         if isinstance(value, list) and not value:

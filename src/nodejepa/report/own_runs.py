@@ -1,0 +1,204 @@
+"""Graphs of a user's own: what ``embed-graph`` left beside its embeddings, shown together and compared.
+
+The manifest says what was made and how it scored; the page beside it has map and tables, which are taken over
+as they are. Its digest is in the manifest: a page that was changed is not shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from nodejepa.errors import CheckpointError
+from nodejepa.files import parse_json
+from nodejepa.io.embeddings import MANIFEST_FORMAT
+from nodejepa.report.charts import Dot, DotPlot
+from nodejepa.report.sections import Chapter, Section, SortableTable, Text
+from nodejepa.report.summary import Summary, summarise
+from nodejepa.report.table import (
+    Column,
+    ReportTable,
+    number_cell,
+    score_cell,
+    score_column,
+    text_cell,
+    text_column,
+)
+
+_MEASURES = {
+    "test_accuracy": "accuracy %",
+    "balanced_accuracy": "balanced accuracy %",
+    "macro_f1": "macro-F1 %",
+    "roc_auc": "ROC-AUC %",
+}
+_BEGIN, _END = b'<script type="application/json" id="data">', b"</script>"
+
+
+@dataclass(frozen=True)
+class StoredSection(Section):
+    """A section of a page that was written before."""
+
+    stored: Mapping[str, Any]
+    kind: ClassVar[str] = "stored"
+
+    def content(self) -> dict[str, Any]:
+        """As it was; its own kind is among the values."""
+        return dict(self.stored)
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """One run of ``embed-graph``: where its manifest is, and what it says."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return str(self.manifest.get("method"))
+
+    @property
+    def graph(self) -> tuple[str, str]:
+        """The file of its edges and the digest of all files: what must be the same to be compared."""
+        inputs = self.manifest.get("inputs") or {}
+        read = (self.manifest.get("read") or {}).get("edge_file") or ""
+        digests = [str(inputs[name].get("sha256")) for name in sorted(inputs)]
+        return Path(str((inputs.get("edges") or {}).get("path") or read)).name, "-".join(digests)
+
+    def scores(self, method: str, measure: str) -> list[float]:
+        """One measure of a row of the scores, a value a split; nothing where there are none."""
+        probe = ((self.manifest.get("scores") or {}).get("probe") or {}).get(method) or {}
+        values = [score.get(measure) for score in probe.get("scores") or ()]
+        return [float(value) for value in values if isinstance(value, int | float)]
+
+    def best_floor(self) -> tuple[str, Summary] | None:
+        """The floor with the highest accuracy."""
+        rows = (self.manifest.get("scores") or {}).get("probe") or {}
+        floors = (
+            (name, summarise(self.scores(name, "test_accuracy"))) for name in rows if name != self.method
+        )
+        known = [(name, found) for name, found in floors if found is not None]
+        return max(known, key=lambda pair: pair[1].mean) if known else None
+
+
+def find_own_run(source: Path) -> OwnRun | None:
+    """The run that a manifest, embeddings, page or run folder belongs to, if ``embed-graph`` made it."""
+    path = source if source.suffix == ".json" else source.with_suffix(".json")
+    try:
+        manifest = parse_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(manifest, dict) or manifest.get("format") != MANIFEST_FORMAT:
+        return None
+    folder = (manifest.get("run") or {}).get("folder")
+    if source.is_dir() and Path(str(folder)).name != source.name:
+        return None
+    return OwnRun(path, manifest)
+
+
+def own_chapters(runs: Sequence[OwnRun]) -> list[Chapter]:
+    """A chapter that compares the runs, where there are several, and one for each, under its name."""
+    names = run_names(runs)
+    chapters = [_chapter(run, name) for run, name in zip(runs, names, strict=True)]
+    return [_comparison(runs, names), *chapters] if len(runs) > 1 else chapters
+
+
+def run_names(runs: Sequence[OwnRun]) -> list[str]:
+    """The name of each run's embeddings, with as many of its folders as it takes to tell them apart."""
+    places = [run.path.absolute().with_suffix("").parts for run in runs]
+    depth = 1
+    while len({place[-depth:] for place in places}) < len(set(places)):
+        depth += 1
+    return ["/".join(place[-depth:]) for place in places]
+
+
+def _comparison(runs: Sequence[OwnRun], names: Sequence[str]) -> Chapter:
+    graphs: dict[tuple[str, str], list[int]] = {}
+    for i, run in enumerate(runs):
+        graphs.setdefault(run.graph, []).append(i)
+    measures = {m: title for m, title in _MEASURES.items() if any(run.scores(run.method, m) for run in runs)}
+    rows, panels, words = [], {}, []
+    for number, ((file, _), members) in enumerate(graphs.items(), start=1):
+        graph = file if sum(f == file for f, _ in graphs) == 1 else f"{file} ({number})"
+        dots = []
+        for i in members:
+            run, values = runs[i], runs[i].scores(runs[i].method, "test_accuracy")
+            found = summarise(values)
+            cells = [score_cell(summarise(run.scores(run.method, m))) for m in measures]
+            rows.append((text_cell(names[i]), text_cell(run.method), text_cell(graph), *cells, *_rest(run)))
+            if found is not None:
+                dots.append(Dot(names[i], found.mean, found.std, tuple(values)))
+        floors = [best for i in members if (best := runs[i].best_floor()) is not None]
+        if floors:
+            name, floor = max(floors, key=lambda pair: pair[1].mean)
+            dots.append(Dot(f"best floor ({name})", floor.mean, floor.std, emphasised=False))
+        if dots:
+            panels[graph] = dots
+            words.append(_standing(graph, [dot for dot in dots if dot.emphasised]))
+    columns = (*map(text_column, ("run", "method", "graph")), *map(score_column, measures.values()))
+    last = (*map(Column, ("best floor %", "columns", "seconds of training")), text_column("embeddings"))
+    notes = (
+        "Mean ± standard deviation, in brackets the splits. Rows of different graphs are not comparable.",
+    )
+    table = ReportTable("own", "The runs", (*columns, *last), (tuple(rows),), notes)
+    sections: list[Section] = [SortableTable(table, choices=("graph", "method"))]
+    if panels:
+        caption = "Hollow: the best floor, which needs no training. The axes do not start at zero."
+        sections = [Text(tuple(words)), DotPlot("Accuracy", "test accuracy, %", panels, caption), *sections]
+    return Chapter("Runs compared", tuple(sections))
+
+
+def _rest(run: OwnRun) -> tuple[Any, ...]:
+    floor, said = run.best_floor(), str((run.manifest.get("diagnostics") or {}).get("verdict") or "")
+    seconds = (run.manifest.get("seconds") or {}).get("training")
+    width = (run.manifest.get("embeddings") or {}).get("dimensions")
+    return (
+        number_cell(None if floor is None else floor[1].mean),
+        number_cell(width, decimals=0),
+        number_cell(seconds, decimals=1),
+        text_cell(said.partition(":")[0]),
+    )
+
+
+def _standing(graph: str, dots: Sequence[Dot]) -> str:
+    """Which run is ahead on a graph, and whether that is more than the draw of the labels does."""
+    best, *others = sorted(dots, key=lambda dot: -dot.value)
+    words = f"{graph}: {best.label} has the highest accuracy, {best.value:.1f} %"
+    if not others:
+        return f"{graph}: {best.label} has {best.value:.1f} %."
+    gap, spread = best.value - others[0].value, max(best.spread or 0.0, others[0].spread or 0.0)
+    size = "no more than" if gap <= spread else "more than"
+    return f"{words}, {gap:.1f} points above {others[0].label}: {size} the spread over draws of the labels."
+
+
+def _chapter(run: OwnRun, name: str) -> Chapter:
+    title = f"{name}: {run.method} on {run.graph[0] or 'a graph'}"
+    return Chapter(title, _stored_sections(run), subtitle=str(run.path))
+
+
+def _stored_sections(run: OwnRun) -> tuple[Section, ...]:
+    described = run.manifest.get("report")
+    said = str((run.manifest.get("diagnostics") or {}).get("verdict") or "not judged")
+    missing = (
+        Text((f"Embeddings: {said}",)),
+        Text(("No map: the run was made without its page. The same command with --resume writes one.",)),
+    )
+    if not isinstance(described, dict):
+        return missing
+    page = run.path.with_name(Path(str(described.get("file"))).name)
+    try:
+        content = page.read_bytes()
+    except FileNotFoundError:
+        return missing
+    if hashlib.sha256(content).hexdigest() != described.get("sha256"):
+        raise CheckpointError(
+            "the page is not the one that the manifest tells of",
+            where=str(page),
+            fix="Make it again: the same embed-graph command with --resume.",
+        )
+    chapters = parse_json(content.partition(_BEGIN)[2].partition(_END)[0])["chapters"]
+    return tuple(StoredSection(section) for chapter in chapters for section in chapter["sections"])

@@ -1,0 +1,138 @@
+"""Scores beside accuracy wherever a user's labels are scored, and a verdict in the colour of the worst."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.metrics import balanced_accuracy_score, f1_score
+
+from nodejepa.data.splits import default_splits
+from nodejepa.diagnostics import diagnose
+from nodejepa.errors import GraphError
+from nodejepa.evaluation import ProbeResult, SplitScore
+from nodejepa.io import read_graph
+from nodejepa.io.labels import read_labels
+from nodejepa.owngraph.page import beats_the_floors, floor_words, largest_words
+from nodejepa.owngraph.scores import Scores, always_largest
+from nodejepa.report.training import verdict
+
+
+def result(value, count=2):
+    score = SplitScore("20-30", 1, "h", None, value, "l2", 1.0, True, value - 1, value - 2, value - 3)
+    return ProbeResult("fair", (score,) * count)
+
+
+def scores(ours, floor, largest=50.0):
+    rows = {"linear-jepa": result(ours), "raw": result(floor), "sgc": result(floor - 5)}
+    sizes = {"rare": 5, "common": 95}
+    return Scores(rows, result(largest), None, "a split", sizes, np.zeros(3, dtype=np.int64))
+
+
+def test_the_largest_class_is_scored_as_a_classifier_would_be():
+    labels = np.repeat([0, 3, -1], [180, 60, 10])
+    splits = default_splits(labels)
+    found = always_largest(labels, splits)
+    for score, split in zip(found.scores, splits, strict=True):
+        truth = labels[split.test]
+        assert score.test_accuracy == pytest.approx(100 * np.mean(truth == 0))
+        assert score.balanced_accuracy == pytest.approx(100 * balanced_accuracy_score(truth, 0 * truth))
+        wanted = f1_score(truth, 0 * truth, average="macro", zero_division=0.0)
+        assert score.macro_f1 == pytest.approx(100 * wanted)
+        assert score.roc_auc == pytest.approx(50)
+    three = np.repeat([0, 1, 2], 60)
+    assert always_largest(three, default_splits(three)).scores[0].roc_auc is None
+
+
+def test_the_colour_is_that_of_the_worst_thing_said():
+    sound = diagnose(np.random.default_rng(0).normal(size=(100, 8)))
+    assert sound.sound
+    assert verdict(sound).tone == "good"
+    assert verdict(sound, "Below the floors.", doubtful=True).tone == "warning"
+    assert verdict(diagnose(np.ones((9, 3)))).tone == "warning"
+    shifted = diagnose(100 + np.random.default_rng(0).normal(size=(100, 8)))  # healthy, with advice
+    assert not shifted.sound
+    assert verdict(shifted).tone == "plain"
+    assert verdict(diagnose(np.random.default_rng(0).normal(size=(5, 3000)))).tone == "plain"  # not judged
+
+
+def test_words_and_means():
+    good, bad, tie = scores(80.0, 70.0), scores(60.0, 70.0), scores(70.0, 70.0)
+    assert [beats_the_floors(s, "linear-jepa") for s in (good, bad, tie)] == [True, False, False]
+    assert "gained nothing" in floor_words(bad, "linear-jepa")
+    assert largest_words(good) == ()
+    assert "95.0 % of the test nodes are 'common'" in largest_words(scores(80.0, 70.0, 95.0))[0]
+    kept = good.to_dict()
+    assert kept["means"]["linear-jepa"] == {
+        "test_accuracy": 80.0,
+        "balanced_accuracy": 79.0,
+        "macro_f1": 78.0,
+        "roc_auc": 77.0,
+    }
+    assert kept["largest_class"]["name"] == "common"
+    assert list(good.table()) == ["linear-jepa", "raw", "sgc", "always 'common'"]
+
+
+@pytest.mark.slow
+def test_terminal_manifest_and_page_show_them(run, files):
+    code, out, err = run(*files.quick("--labels", "team", "--report"))
+    assert code == 0, err
+    manifest = json.loads((files.folder / "z.json").read_text())["scores"]
+    page = (files.folder / "z.html").read_text(encoding="utf-8")
+    for title in ("balanced accuracy", "macro-F1", "ROC-AUC"):
+        assert title in page
+        assert title.split()[0] in out
+    assert "always" in out
+    assert {"test_accuracy", "balanced_accuracy", "macro_f1", "roc_auc"} <= manifest["means"]["raw"].keys()
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    first = data["chapters"][0]["sections"][0]
+    ours = manifest["means"].pop(next(iter(manifest["means"])))["test_accuracy"]
+    beaten = ours > max(row["test_accuracy"] for row in manifest["means"].values())
+    assert first["tone"] != "good" if not beaten else first["tone"] != "warning"
+    assert "the best floor" in first["paragraphs"][1]
+
+
+MANY = ["a", "b", "a;b", "b;c"] * 20
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(MANY),
+        pa.array([value.replace(";", "|") for value in MANY]),
+        pa.array([value.replace(";", ", ") for value in MANY]),
+        pa.array(["['a']", "['b']", "['a', 'b']", "['b']"] * 20),
+        pa.array([value.split(";") for value in MANY]),
+        pa.array([[1, 2], [1]] * 20),
+        pa.array([{"a": 1}] * 20),
+    ],
+    ids=["semicolons", "bars", "commas", "lists as text", "lists", "lists of numbers", "records"],
+)
+def test_several_labels_a_node_are_refused_with_advice(values):
+    with pytest.raises(GraphError, match="one class a node") as caught:
+        read_labels(pa.chunked_array([values]), True, "nodes.csv, column 'topics'")
+    assert "Keep the main label" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["Boston, MA", "Lowell, MA", "Albany, NY", "Utica, NY"],
+        ["C/C++", "a b", "R&D; other", "x"],
+        ["cs.AI", "cs.LG"],
+    ],
+)
+def test_names_with_commas_are_one_label(names):
+    codes, found = read_labels(pa.chunked_array([pa.array(names * 20)]), True, "here")
+    assert len(found) == len(names)
+    assert codes.max() == len(names) - 1
+
+
+def test_labels_of_a_file_are_refused_before_training(tmp_path):
+    (tmp_path / "e.csv").write_text("source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(39)))
+    rows = "".join(f"{i},{i / 7},{MANY[i]}\n" for i in range(40))
+    (tmp_path / "n.csv").write_text("id,size,topics\n" + rows)
+    with pytest.raises(GraphError, match="20 nodes have several labels, such as 'a;b'"):
+        read_graph(tmp_path / "e.csv", tmp_path / "n.csv", labels="topics")

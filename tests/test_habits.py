@@ -1,0 +1,156 @@
+"""What people who know scikit-learn, NetworkX, PyG and pandas expect to work, or to be told the name of."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import nodejepa
+from nodejepa import Graph, NodeEmbedder, linear_probe, make_method
+from nodejepa.config import DEFAULT_METHOD
+from nodejepa.data.splits import default_splits
+from nodejepa.errors import ConfigError, EvaluationError, GraphError
+from nodejepa.methods import FLOORS, METHODS
+from nodejepa.owngraph import embed_graph
+
+RING = Graph.from_edges(np.arange(20), (np.arange(20) + 1) % 20, features=np.eye(20))
+SMALL = {"epochs": 1, "encoder.hidden": 8}
+NAMES = [entry.name for entry in METHODS.values() if not entry.supervised]
+
+
+def made(name):
+    floor_or_closed = name in FLOORS or not METHODS[name].by_gradient
+    return make_method(name, seed=3, settings={} if floor_or_closed else SMALL)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_method_has_the_habits_of_an_estimator(name):
+    method = made(name)
+    both = method.fit_transform(RING)
+    again = clone(method)
+    apart = again.fit(RING).transform(RING)
+    dense = [z if isinstance(z, np.ndarray) else z.toarray() for z in (both, apart, method.embedding_)]
+    np.testing.assert_array_equal(dense[0], dense[1])
+    np.testing.assert_array_equal(dense[0], dense[2])
+    assert again.get_params() == method.get_params()
+    assert not hasattr(clone(method), "embedding_")
+    assert clone(method).set_params(seed=5).get_params()["seed"] == 5
+
+
+def test_parameters_are_the_constructors_and_are_checked():
+    method = nodejepa.NodeJEPA(epochs=7, seed=2)
+    params = method.get_params()
+    assert params["training.epochs"] == 7
+    assert nodejepa.NodeJEPA(**params).get_params() == params
+    method.set_params(epochs=9, **{"masking.hops": 1})
+    assert (method.config.training.epochs, method.config.masking.hops) == (9, 1)
+    with pytest.raises(ConfigError, match="Did you mean"):
+        method.set_params(epoch=3)
+    assert method.config.training.epochs == 9
+
+
+@pytest.mark.parametrize("name", ["dim", "embedding_dim", "n_components", "out_dim"])
+@pytest.mark.parametrize("method", ["linear-jepa", "nodejepa", "patchjepa", "dgi", "bgrl", "random-gcn"])
+def test_the_width_is_understood_by_its_other_names(method, name):
+    small = {} if method in ("linear-jepa", "random-gcn") else {"epochs": 0}
+    found = make_method(method, settings={**small, name: 12}).fit(RING).transform(RING)
+    assert found.shape == (20, 12)
+
+
+@pytest.mark.parametrize(
+    ("use", "match"),
+    [
+        (lambda: NodeEmbedder(RING, random_state=3), "It is called seed here"),
+        (lambda: NodeEmbedder(RING, overrides={"epochs": 3}), "It is called settings here"),
+        (lambda: NodeEmbedder(RING, embedding_dim=64), r'settings=\{"embedding_dim": 64\}'),
+        (lambda: NodeEmbedder(RING, epochs=3), r'settings=\{"epochs": 3\}'),
+        (lambda: NodeEmbedder(RING, presets="paper"), "Did you mean preset"),
+        (lambda: nodejepa.NodeJEPA(random_state=3), "It is called seed here"),
+        (lambda: nodejepa.LinearJEPA(random_state=3), "It is called seed here"),
+        (lambda: make_method("sgc", overrides={"hops": 1}), "It is called settings here"),
+        (lambda: make_method("sgc", random_state=1), "It is called seed here"),
+        (lambda: embed_graph("e.csv", out="z.npy", overrides={}), "It is called settings here"),
+        (lambda: embed_graph("e.csv", out="z.npy", label="y"), "It is called labels here"),
+        (lambda: embed_graph("e.csv", out="z.npy", sources="y"), "Did you mean source"),
+    ],
+)
+def test_names_of_other_libraries_are_answered_with_ours(use, match):
+    with pytest.raises(ConfigError, match=match):
+        use()
+
+
+def test_a_study_answers_the_old_name(tmp_path):
+    from nodejepa.study.run.spec import load_spec
+
+    (tmp_path / "s.toml").write_text(
+        'summary = "s"\nkind = "probe"\n[[grid]]\nmethods = ["nodejepa"]\npreset = "paper"\n'
+        'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1"\noverrides = {"epochs" = 1}\n'
+    )
+    with pytest.raises(ConfigError, match="It is called settings here"):
+        load_spec(tmp_path / "s.toml")
+
+
+def test_one_method_is_the_default_everywhere():
+    import inspect
+
+    from nodejepa.cli.embed_graph import embed_graph as embed_command
+    from nodejepa.cli.pretrain import pretrain
+
+    for where in (NodeEmbedder, embed_graph, embed_command, pretrain):
+        assert inspect.signature(where).parameters["method"].default == DEFAULT_METHOD == "linear-jepa"
+    np.testing.assert_array_equal(
+        NodeEmbedder(RING).fit().embedding_, nodejepa.LinearJEPA().fit_transform(RING)
+    )
+
+
+def test_the_doors_of_a_graph():
+    club = nx.karate_club_graph()
+    assert Graph.from_networkx(club).content_hash == nodejepa.from_networkx(club).content_hash
+    assert Graph.from_networkx(club, np.eye(34), weight="weight").is_weighted
+    assert Graph.from_pyg(nodejepa.to_pyg(RING)).content_hash == RING.content_hash
+    edges = pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"]})
+    nodes = pd.DataFrame({"id": ["c", "b", "a"], "age": [1.0, 2.0, 4.0]})
+    graph = Graph.from_pandas(edges, nodes)
+    assert graph.node_ids.tolist() == ["c", "b", "a"]
+    assert graph.num_features == 1
+    with pytest.raises(GraphError, match="DataFrame"):
+        Graph.from_networkx(edges)
+
+
+def test_a_probe_without_splits_takes_the_five_of_the_house():
+    labels = np.repeat([0, 1, 2], 50)
+    z = np.random.default_rng(0).normal(size=(150, 4)) + labels[:, None]
+    told = linear_probe(z, labels, default_splits(labels))
+    assert linear_probe(z, labels).to_dict() == told.to_dict()
+    assert [score.seed for score in told.scores] == [42, 43, 44, 45, 46]
+    with pytest.raises(EvaluationError, match="too few for a score"):
+        linear_probe(z[:4], [0, 1, 0, -1])
+
+
+def test_without_features_the_structure_describes_the_nodes_as_on_the_command_line(tmp_path):
+    club = nx.karate_club_graph()
+    pairs = pd.DataFrame(list(club.edges), columns=["source", "target"])
+    by_files = embed_graph(pairs, out=tmp_path / "z.parquet", report=False)
+    graph = Graph.from_pandas(pairs).with_features(np.zeros((34, 0)))
+    np.testing.assert_array_equal(NodeEmbedder(graph).fit().embedding_, by_files.embeddings)
+    np.testing.assert_array_equal(nodejepa.LinearJEPA().fit_transform(graph), by_files.embeddings)
+    assert make_method("sgc").fit_transform(club).shape == (34, 11)
+
+
+def test_an_embedder_checks_before_it_trains(monkeypatch):
+    from nodejepa.methods import NodeJEPA
+
+    monkeypatch.setattr(NodeJEPA, "fit", lambda *_, **__: pytest.fail("it trains"))
+    for arguments, match in (
+        ({"memory_limit": 0.001}, "memory plan"),
+        ({"settings": {"encoder.hidden": -1}}, "encoder.hidden is -1|hidden is -1"),
+        ({"device": "tpu"}, "device 'tpu' is unknown"),
+        ({"preset": "papper"}, "has no preset"),
+        ({"seed": -1}, "seed is -1"),
+        ({"method": "supervised-gcn"}, "learns from labels"),
+    ):
+        with pytest.raises(ConfigError, match=match):
+            NodeEmbedder(RING, **({"method": "nodejepa"} | arguments)).fit()
