@@ -4,30 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from nodejepa.cli.catalogue import MethodName, Settings, folder_path
-from nodejepa.cli.reading_options import (
-    Bipartite,
-    Delimiter,
-    Header,
-    IdColumn,
-    MemoryLimit,
-    NodeFile,
-    NoWeight,
-    SourceColumn,
-    Structural,
-    TargetColumn,
-    UnknownIds,
-    WeightColumn,
-    delimiter_choice,
-    structural_choice,
-    weight_choice,
-)
+from nodejepa.cli.reading_options import EdgeFile, MemoryLimit, NodeFile, reads_files
 from nodejepa.cli.screen import in_options, stderr, stdout
 
 if TYPE_CHECKING:
@@ -43,11 +27,8 @@ EMBED_GRAPH_EXAMPLES = (
     "--labels team --epochs 100 --out z.parquet"
 )
 
-EdgeFile = Annotated[
-    Path, typer.Option(help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx.", metavar="FILE")
-]
 
-
+@reads_files
 def embed_graph(
     edges: EdgeFile,
     nodes: NodeFile = None,
@@ -63,49 +44,19 @@ def embed_graph(
             metavar="PATH",
         ),
     ] = None,
-    source: SourceColumn = None,
-    target: TargetColumn = None,
-    weight: WeightColumn = None,
-    no_weight: NoWeight = False,
-    id_column: IdColumn = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(help="Column of classes: scored, never trained on.", metavar="COLUMN"),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--drop", "--ignore", help="Column of the node table to leave out; repeatable.", metavar="COLUMN"
-        ),
-    ] = None,
-    directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
-    text: Annotated[
-        Literal["refuse", "hash", "ignore"], typer.Option(help="Free text: refuse, hash or ignore.")
-    ] = "refuse",
-    missing: Annotated[
-        Literal["fill", "refuse"],
-        typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
-    ] = "fill",
-    infinite: Annotated[
-        Literal["refuse", "missing"],
-        typer.Option(help="Infinite numbers: refuse, or take them for missing."),
-    ] = "refuse",
-    scale: Annotated[
-        Literal["auto", "standardise", "none"],
-        typer.Option(
-            help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
-            "first but for columns of 0 and 1 and lists (auto)."
-        ),
-    ] = "auto",
-    unknown_ids: UnknownIds = "add",
-    bipartite: Bipartite = None,
-    structural: Structural = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
+    reading: Any = None,  # the options of reading, see reads_files
     method: MethodName = "linear-jepa",
     preset: Annotated[str, typer.Option(help="Settings to start from.")] = "default",
     settings: Settings = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs of training.", min=0)] = None,
+    dim: Annotated[
+        int | None,
+        typer.Option(help="Columns: of wider embeddings keep so many principal components.", min=1),
+    ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(help="Also group the nodes: a number of groups, or auto.", metavar="auto|K"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     check: Annotated[bool, typer.Option("--check", help="Stop after the data report.")] = False,
@@ -122,7 +73,6 @@ def embed_graph(
     """Learn embeddings of your own graph: files in, embeddings keyed by your ids out."""
     from nodejepa import owngraph
     from nodejepa.config import parse_assignments
-    from nodejepa.io import ReadingOptions
     from nodejepa.training.journal import Logging
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
@@ -134,25 +84,8 @@ def embed_graph(
         "settings": changes,
         "seed": seed,
         "device": device,
+        "dim": dim,
     }
-    reading = ReadingOptions(
-        source=source,
-        target=target,
-        weight=weight_choice(weight, no_weight),
-        id_column=id_column,
-        labels=labels,
-        drop=tuple(drop or ()),
-        directed=directed,
-        text=text,
-        missing=missing,
-        infinite=infinite,
-        scale=scale,
-        unknown_ids=unknown_ids,
-        bipartite=bipartite,
-        structural=structural_choice(structural),
-        header=header,
-        delimiter=delimiter_choice(delimiter),
-    )
     if check:
         estimator = owngraph.make_trainable(**trained)
         found = owngraph.inspect_graph(
@@ -173,6 +106,7 @@ def embed_graph(
         reading,
         out=out,
         run=run,
+        clusters=clusters,
         report=report,
         finetune=finetune,
         resume=resume,
@@ -223,6 +157,11 @@ def _show_result(made: EmbeddedGraph) -> None:
         stdout.print(table)
         stdout.print(Text(f"Fair linear probe; {made.scores.split}."), soft_wrap=True)
         stdout.print(Text(floor_words(made.scores, name)), soft_wrap=True)
+    if made.clusters is not None:
+        from nodejepa.owngraph.page import cluster_words
+
+        words = cluster_words(made.clusters, made.inspection.loaded.labels)
+        stdout.print(Text(words), soft_wrap=True)
     if made.manifest["found"]:
         stdout.print(Text(made.manifest["found"]), soft_wrap=True)
     rows, columns = made.embeddings.shape

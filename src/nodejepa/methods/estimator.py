@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from nodejepa.config import override, to_dict
 from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.graph import Graph
+from nodejepa.graph_checks import Features
 from nodejepa.io import as_graph
 from nodejepa.methods.arguments import (
     check_columns,
@@ -27,9 +27,12 @@ from nodejepa.methods.arguments import (
 )
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.nn.inputs import WholeGraph
+from nodejepa.principal import PrincipalAxes
 from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run, check_history
+
+_KEPT = "kept."  # before the names of the principal axes in a model
 
 
 class Estimator(ABC):
@@ -50,6 +53,8 @@ class Estimator(ABC):
     encoder_: Any
     in_dim_: int
     history_: History
+    keep: int | None = None  # columns; of wider embeddings ``fit`` keeps so many principal components
+    reduction_: PrincipalAxes | None = None
 
     def __init__(
         self,
@@ -80,10 +85,9 @@ class Estimator(ABC):
     def learn(self, inputs: WholeGraph, run: Run | None, logging: Logging) -> tuple[Any, History]:
         """The encoder, learned from a graph, and the history of learning it: one record an epoch."""
 
-    @property
     @abstractmethod
-    def width(self) -> int:
-        """Columns of the embeddings, at most."""
+    def width(self, graph: Graph) -> int:
+        """Columns of the embeddings, at most, if all are kept."""
 
     def describe(self) -> str:
         """What was found on the graph, in plain words; most methods cannot say."""
@@ -131,12 +135,18 @@ class Estimator(ABC):
             run.checkpoint.unlink(missing_ok=True)  # the finished model has taken its place
         return self
 
-    def transform(self, graph: Any) -> npt.NDArray[np.float32]:
-        """Embeddings ``[N, D]`` of a graph's nodes, rows in the graph's order; the graph may be a new one."""
-        inputs = self.inputs_to_encode(graph)
+    def transform(self, graph: Any) -> Features:
+        """Embeddings ``[N, D]`` of a graph's nodes, rows in the graph's order; the graph may be a new one.
+
+        float32, and dense but for floors, which leave sparse features sparse.
+        """
+        z = self._embed(self.inputs_to_encode(graph))
+        return z if self.reduction_ is None else self.reduction_.project(z).astype(np.float32)
+
+    def _embed(self, inputs: WholeGraph) -> Features:
         with torch.no_grad():
-            z: npt.NDArray[np.float32] = self.encoder_.embed(inputs).cpu().numpy()
-        return z
+            z: torch.Tensor | Features = self.encoder_.embed(inputs)
+        return z.cpu().numpy() if isinstance(z, torch.Tensor) else z
 
     def inputs_to_encode(self, graph: Any) -> WholeGraph:
         """The graph as the fitted encoder takes it, checked; both are on the device afterwards."""
@@ -160,8 +170,12 @@ class Estimator(ABC):
             "history": self.history_,
             "versions": versions(),
             **self.own_facts(),
+            **({} if self.keep is None else {"keep": self.keep}),
         }
-        save_tensors(Run(check_folder(folder)).model, self.encoder_.state_dict(), facts)
+        tensors = dict(self.encoder_.state_dict())
+        if self.reduction_ is not None:
+            tensors |= {f"{_KEPT}{name}": torch.from_numpy(v) for name, v in vars(self.reduction_).items()}
+        save_tensors(Run(check_folder(folder)).model, tensors, facts)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto") -> Self:
@@ -178,6 +192,10 @@ class Estimator(ABC):
             self.seed, self.in_dim_ = check_seed(facts["seed"]), int(facts["in_dim"])
             self.history_ = check_history(facts["history"], path)
             self.take_facts(facts)
+            self.keep, axes = facts.get("keep"), None
+            if f"{_KEPT}axes" in tensors:
+                axes = PrincipalAxes(*(tensors.pop(f"{_KEPT}{name}").numpy() for name in ("mean", "axes")))
+            self.reduction_ = axes
             check_sizes(self.config, self.in_dim_, sum(tensor.numel() for tensor in tensors.values()))
         except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
             raise CheckpointError(
@@ -190,7 +208,10 @@ class Estimator(ABC):
     def _learn(self, graph: Graph, run: Run | None, logging: Logging) -> None:
         inputs = WholeGraph(graph, pick_device(self.device))
         self.encoder_, self.history_ = self.learn(inputs, run, logging)
-        self.in_dim_ = graph.num_features
+        self.in_dim_, self.reduction_ = graph.num_features, None
+        if self.keep is not None:
+            z = self._embed(self.inputs_to_encode(graph))
+            self.reduction_ = PrincipalAxes.of(z, self.keep) if z.shape[1] > self.keep else None
 
     def own_facts(self) -> dict[str, Any]:
         """What a method must know beside its settings to build its encoder again; most need nothing."""
@@ -213,6 +234,7 @@ class Estimator(ABC):
             "config": to_dict(self.config),
             "seed": self.seed,
             "graph": self.training_data(graph),
+            "keep": self.keep,
             "versions": versions(),
         }
 

@@ -14,10 +14,12 @@ import numpy.typing as npt
 
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import Advice, ConfigError, EvaluationError, Setting
+from nodejepa.evaluation.clusters import Clusters, check_count, find_clusters
 from nodejepa.files import write_json
 from nodejepa.io import ReadingOptions, write_embeddings
-from nodejepa.methods import find_method, make_estimator
+from nodejepa.methods import find_method, make_method
 from nodejepa.methods.estimator import Estimator, pick_device
+from nodejepa.nn.sparse import to_dense
 from nodejepa.owngraph.inspect import Inspection, inspect_graph
 from nodejepa.owngraph.manifest import make_manifest
 from nodejepa.owngraph.page import graph_report
@@ -41,6 +43,7 @@ class EmbeddedGraph:
     scores: Scores | None
     manifest: dict[str, Any]
     places: Places
+    clusters: Clusters | None = None
 
 
 def make_trainable(
@@ -50,19 +53,19 @@ def make_trainable(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     device: str = "auto",
+    dim: int | None = None,
 ) -> Estimator:
-    """The method with its settings; one that learns from labels, or does not learn, is refused."""
+    """The method with its settings, floors included; one that learns from labels is refused.
+
+    Args:
+        method: a name in :data:`nodejepa.METHODS`.
+        preset: of the method.
+        settings: changes by dotted name.
+        seed: of everything random.
+        device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        dim: of wider embeddings, keep so many principal components.
+    """
     entry = find_method(method)
-    if not entry.trained:
-        raise ConfigError(
-            f"method {method} needs no training",
-            where="method",
-            fix=Advice(
-                f'In Python it is make_method("{method}").fit(graph).transform(graph); ',
-                Setting("labels"),
-                " scores it beside a method that is trained, such as nodejepa.",
-            ),
-        )
     if entry.supervised:
         raise ConfigError(
             f"{method} learns from labels, and embed-graph keeps labels away from training",
@@ -73,8 +76,12 @@ def make_trainable(
                 " gives scores.",
             ),
         )
+    if dim is not None and (isinstance(dim, bool) or not isinstance(dim, int) or dim < 1):
+        raise ConfigError(f"dim is {dim!r}", where="dim", fix="Give a whole number of columns, 1 or more.")
     pick_device(device)
-    return make_estimator(method, preset=preset, overrides=settings, seed=seed, device=device)
+    estimator = make_method(method, preset=preset, overrides=settings, seed=seed, device=device)
+    estimator.keep = dim
+    return estimator
 
 
 def embed_graph(
@@ -89,6 +96,8 @@ def embed_graph(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     device: str = "auto",
+    dim: int | None = None,
+    clusters: int | str | None = None,
     report: bool = True,
     finetune: bool = True,
     resume: bool = False,
@@ -107,11 +116,14 @@ def embed_graph(
         out: the embeddings, ``.parquet`` (with ids) or ``.npy``. The manifest (``.json``, written last) and
             the report (``.html``) go beside it.
         run: folder of the model; beside ``out`` if not given.
-        method: a name in :data:`nodejepa.METHODS` of a method that is trained without labels.
+        method: a name in :data:`nodejepa.METHODS` of a method that needs no labels.
         preset: of the method.
         settings: changes by dotted name, such as ``{"epochs": 100}``.
         seed: of everything random.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        dim: columns; of wider embeddings the leading principal components are kept, and by the model, too.
+        clusters: also put every node into one of so many groups (``"auto"``: a number chosen without
+            labels): a column ``cluster`` of the parquet file.
         report: whether to write the HTML report.
         finetune: whether to fine-tune where there are labels.
         resume: go on with a run that was killed.
@@ -122,7 +134,11 @@ def embed_graph(
         options: single options of ``reading`` by their names: ``source``, ``labels``, ``directed``, ...
     """
     places, reading = Places.beside(out, run), (reading or ReadingOptions()).changed(options)
-    estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device)
+    estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device, dim=dim)
+    check_count(clusters)
+    if clusters is not None and places.embeddings.suffix.lower() != ".parquet":
+        fix = Advice("End ", Setting("out"), " in .parquet.")
+        raise ConfigError("an array has no column for clusters", where=str(places.embeddings), fix=fix)
     if resume and force:
         raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
     places.check(input_files(edges, nodes), resume=resume, force=force)
@@ -140,7 +156,7 @@ def embed_graph(
         inspection.require_usable()
         inspection.plan.require_fit()
         graph, schema = inspection.loaded.graph, RunSchema.of(inspection.loaded, reading)
-        width = estimator.width
+        width = min(estimator.width(graph), dim or estimator.width(graph))
         places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * width)
         places.begin(force=force)
         with timings.phase("structure"):
@@ -155,8 +171,12 @@ def embed_graph(
         # of the whole training, also that of a process that was killed
         timings.seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
         with timings.phase("embedding"), progress_bar("Embedding"):
-            embeddings = estimator.transform(graph)
+            embeddings = to_dense(estimator.transform(graph))
             diagnostics = diagnose(embeddings)
+        groups = None
+        if clusters is not None:
+            with timings.phase("clustering"):
+                groups = find_clusters(embeddings, clusters, seed=seed)
         scores, problem = None, None
         if inspection.loaded.labels is not None:
             with timings.phase("scoring"):
@@ -167,7 +187,10 @@ def embed_graph(
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
             places.page.unlink(missing_ok=True)
             with progress_bar("Writing embeddings"):
-                write_embeddings(places.embeddings, graph, embeddings, inspection.loaded.sides)
+                columns = dict(inspection.loaded.sides or {})
+                if groups is not None:
+                    columns["cluster"] = groups.assigned.tolist()
+                write_embeddings(places.embeddings, graph, embeddings, columns)
             if report:
                 with progress_bar("Writing the report"):
                     page = graph_report(
@@ -176,6 +199,7 @@ def embed_graph(
                         embeddings,
                         diagnostics,
                         scores,
+                        groups,
                         out=places.embeddings,
                         warnings=warned,
                     )
@@ -187,12 +211,13 @@ def embed_graph(
             estimator,
             diagnostics,
             scores,
+            groups,
             preset=preset,
             seconds=timings.seconds,
             warnings=warned,
         )
         write_json(places.manifest, manifest)
-    return EmbeddedGraph(embeddings, inspection, scores, manifest, places)
+    return EmbeddedGraph(embeddings, inspection, scores, manifest, places, groups)
 
 
 def _score(

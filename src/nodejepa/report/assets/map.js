@@ -11,7 +11,7 @@ function mapSection(data) {
 class EmbeddingMap {
   constructor(data) {
     this.data = data;
-    this.hidden = { class: new Set(), error: new Set() };
+    this.hidden = { class: new Set(), cluster: new Set(), error: new Set() };
     this.plane = data.planes[0];
     this.current = null;
     this.named = data.labels !== null && data.names.length <= 20;
@@ -202,6 +202,7 @@ class EmbeddingMap {
     const name = (label) => data.names[label] ?? String(label);
     const words = [`node ${shortened(data.ids[i], 80)}`];
     if (data.labels) words.push(data.labels[i] < 0 ? "no label" : `class ${name(data.labels[i])}`);
+    if (data.clusters) words.push(`cluster ${data.clusters[i]}`);
     words.push(`degree ${data.degrees[i]}`);
     if (data.predicted && data.predicted[i] >= 0) {
       words.push(data.predicted[i] === data.labels?.[i] ? "predicted right" : `predicted ${name(data.predicted[i])} (wrong)`);
