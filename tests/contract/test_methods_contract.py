@@ -317,7 +317,7 @@ def test_saved_and_loaded_it_gives_the_same_bits(name, keep, tmp_path):
     method = fitted(name)
     if keep is not None:
         method = tiny(name)
-        method.keep = keep
+        method.max_columns = keep
         fit(method, graph_of())
     method.save(tmp_path)
     wanted = dense(method.transform(graph_of()))
@@ -325,7 +325,7 @@ def test_saved_and_loaded_it_gives_the_same_bits(name, keep, tmp_path):
         assert type(loaded) is METHODS[name].method
         assert loaded.config == method.config
         assert loaded.seed == method.seed
-        assert loaded.keep == keep
+        assert loaded.max_columns == keep
         np.testing.assert_array_equal(dense(loaded.transform(graph_of())), wanted)
 
 
@@ -335,7 +335,7 @@ def test_of_wide_embeddings_the_leading_principal_components_are_kept(name, spar
     """Beside a dense singular value decomposition."""
     graph, new = graph_of(sparse=sparse), graph_of(nodes=23, seed=9)
     whole, kept = fit(tiny(name), graph), tiny(name)
-    kept.keep = 4
+    kept.max_columns = 4
     fit(kept, graph)
     z = dense(whole.transform(graph)).astype(np.float64)
     axes = np.linalg.svd(z - z.mean(axis=0), full_matrices=False)[2][:4].T
@@ -346,7 +346,7 @@ def test_of_wide_embeddings_the_leading_principal_components_are_kept(name, spar
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(wanted).max())
     wide = tiny(name)
-    wide.keep = 1000  # more than there are: nothing is turned
+    wide.max_columns = 1000  # more than there are: nothing is turned
     np.testing.assert_array_equal(dense(fit(wide, graph).transform(graph)), dense(whole.transform(graph)))
 
 

@@ -56,7 +56,7 @@ def test_dim_keeps_principal_components_in_the_file_and_in_the_model(options, fi
     assert (np.diff(spread) <= 1e-6).all()  # the longest axis first
     model = load_method(made.places.run)
     np.testing.assert_array_equal(model.transform(graph_of(files)), made.embeddings)
-    with pytest.raises(CheckpointError, match="another keep: 3 then, 2 now"):
+    with pytest.raises(CheckpointError, match="another max_columns: 3 then, 2 now"):
         embed_graph(
             **options, method=method, dim=2, settings=settings, finetune=False, report=False, resume=True
         )
@@ -79,7 +79,7 @@ def test_methods_that_learn_from_labels_are_refused_with_advice():
 
 @pytest.mark.parametrize("dim", [0, -3, 2.5, "8", True])
 def test_a_dim_that_is_no_number_of_columns(dim):
-    with pytest.raises(ConfigError, match="dim is .*1 or more"):
+    with pytest.raises(ConfigError, match=r"dim is .*1 or more"):
         make_trainable("raw", dim=dim)
 
 

@@ -94,7 +94,7 @@ def embed_graph(
         if as_json:
             typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
         else:
-            _show_inspection(stdout, found)
+            show_inspection(stdout, found)
         return
     if out is None:
         raise typer.BadParameter(
@@ -112,7 +112,7 @@ def embed_graph(
         resume=resume,
         force=force,
         memory_limit=memory_limit,
-        announce=lambda found: _show_inspection(stderr, found),
+        announce=lambda found: show_inspection(stderr, found),
         logging=Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}"),
         **trained,
     )
@@ -122,7 +122,8 @@ def embed_graph(
         _show_result(made)
 
 
-def _show_inspection(console: Console, found: Inspection) -> None:
+def show_inspection(console: Console, found: Inspection) -> None:
+    """The data report."""
     table = Table(title=Text(f"The graph in {found.loaded.report.edge_file}"), show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

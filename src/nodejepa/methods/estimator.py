@@ -53,7 +53,7 @@ class Estimator(ABC):
     encoder_: Any
     in_dim_: int
     history_: History
-    keep: int | None = None  # columns; of wider embeddings ``fit`` keeps so many principal components
+    max_columns: int | None = None  # columns; of wider embeddings ``fit`` keeps so many principal components
     reduction_: PrincipalAxes | None = None
 
     def __init__(
@@ -170,7 +170,7 @@ class Estimator(ABC):
             "history": self.history_,
             "versions": versions(),
             **self.own_facts(),
-            **({} if self.keep is None else {"keep": self.keep}),
+            **({} if self.max_columns is None else {"max_columns": self.max_columns}),
         }
         tensors = dict(self.encoder_.state_dict())
         if self.reduction_ is not None:
@@ -192,7 +192,7 @@ class Estimator(ABC):
             self.seed, self.in_dim_ = check_seed(facts["seed"]), int(facts["in_dim"])
             self.history_ = check_history(facts["history"], path)
             self.take_facts(facts)
-            self.keep, axes = facts.get("keep"), None
+            self.max_columns, axes = facts.get("max_columns"), None
             if f"{_KEPT}axes" in tensors:
                 axes = PrincipalAxes(*(tensors.pop(f"{_KEPT}{name}").numpy() for name in ("mean", "axes")))
             self.reduction_ = axes
@@ -209,9 +209,9 @@ class Estimator(ABC):
         inputs = WholeGraph(graph, pick_device(self.device))
         self.encoder_, self.history_ = self.learn(inputs, run, logging)
         self.in_dim_, self.reduction_ = graph.num_features, None
-        if self.keep is not None:
+        if self.max_columns is not None:
             z = self._embed(self.inputs_to_encode(graph))
-            self.reduction_ = PrincipalAxes.of(z, self.keep) if z.shape[1] > self.keep else None
+            self.reduction_ = PrincipalAxes.of(z, self.max_columns) if z.shape[1] > self.max_columns else None
 
     def own_facts(self) -> dict[str, Any]:
         """What a method must know beside its settings to build its encoder again; most need nothing."""
@@ -234,7 +234,7 @@ class Estimator(ABC):
             "config": to_dict(self.config),
             "seed": self.seed,
             "graph": self.training_data(graph),
-            "keep": self.keep,
+            "max_columns": self.max_columns,
             "versions": versions(),
         }
 

@@ -80,7 +80,7 @@ def make_trainable(
         raise ConfigError(f"dim is {dim!r}", where="dim", fix="Give a whole number of columns, 1 or more.")
     pick_device(device)
     estimator = make_method(method, preset=preset, overrides=settings, seed=seed, device=device)
-    estimator.keep = dim
+    estimator.max_columns = dim
     return estimator
 
 
@@ -171,7 +171,8 @@ def embed_graph(
         # of the whole training, also that of a process that was killed
         timings.seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
         with timings.phase("embedding"), progress_bar("Embedding"):
-            embeddings = to_dense(estimator.transform(graph))
+            found = estimator.transform(graph)
+            embeddings = found if isinstance(found, np.ndarray) else to_dense(found)
             diagnostics = diagnose(embeddings)
         groups = None
         if clusters is not None:

@@ -47,7 +47,7 @@ def make_manifest(
         "method": estimator.name,
         "preset": preset,
         "config": to_dict(estimator.config),
-        "dim": estimator.keep,
+        "dim": estimator.max_columns,
         "seed": estimator.seed,
         "epochs": sum("loss" in record for record in estimator.history_),
         "found": estimator.describe() or None,

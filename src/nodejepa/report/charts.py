@@ -128,6 +128,7 @@ class EmbeddingMap(Section):
     clusters: npt.NDArray[np.int64] | None = None
     class_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    side_by_side: bool = False  # all projections at once, small
     kind: ClassVar[str] = "map"
 
     def content(self) -> dict[str, Any]:
@@ -150,4 +151,5 @@ class EmbeddingMap(Section):
             "clusters": None if self.clusters is None else self.clusters.tolist(),
             "names": list(self.class_names),
             "planes": planes,
+            "side_by_side": self.side_by_side,
         }
