@@ -130,7 +130,7 @@ def rules_table(graphs: dict[str, Rows]) -> ReportTable:
         "Accuracy of the fair linear probe, mean over five draws of 20 labels a class (seeds 42-46); scores "
         "without labels with seed 0. One draw of hidden links and columns: no spread is known.",
         "The rule of LinearJEPA was chosen with labels of these graphs (docs/recipe.md): its line is kinder "
-        "than new graphs will be. That hidden columns are used, and not hidden nodes, was chosen on them, too.",
+        "than new graphs will be. To hide columns, not nodes, was chosen on them, too.",
         "Methods that are trained by gradient descent were not measured here.",
     )
     return ReportTable("rules", title, columns, tuple(map(tuple, groups)), notes)

@@ -96,34 +96,19 @@ def _say(row: MethodRow) -> None:
 
 
 def _show(made: Comparison) -> None:
-    from nodejepa.owngraph.compare_page import NOTES
+    from nodejepa.owngraph.compare_page import comparison_table, problems
 
-    labelled = any(row.accuracy for row in made.rows)
-    table = Table(title="Embeddings of the graph")
-    table.add_column("method", no_wrap=True)
-    heads = [
-        *(["accuracy %"] if labelled else []),
-        "links AUC",
-        "MRR",
-        "features",
-        "stability",
-        "seconds",
-        "MB",
-    ]
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
-    for row in made.rows:
-        if row.problem is not None:
-            continue
-        mean = [f"{sum(row.accuracy) / len(row.accuracy):.1f}" if row.accuracy else "-"] if labelled else []
-        scores = (row.links_auc, row.links_mrr, row.features, row.stability)
-        shown = ["-" if score is None else f"{score:.3f}" for score in scores]
-        memory = "-" if row.memory_mb is None else f"{row.memory_mb:,.0f}"
-        chosen = row.method == made.recommendation.method
-        cells = (row.method, *mean, *shown, f"{row.seconds:,.1f}", memory)
-        table.add_row(*cells, style="bold" if chosen else None)
+    chosen = made.recommendation
+    found = comparison_table(made.rows, chosen.method, made.split)
+    table = Table(title=found.title)
+    for column in found.columns:
+        table.add_column(column.title, justify="left" if column.left else "right", no_wrap=True)
+    for row in found.rows:
+        table.add_row(*(cell.text for cell in row), style="bold" if row[0].mark else None)
     stdout.print(table)
-    for words in (*((f"Accuracy: fair linear probe; {made.split}.",) if made.split else ()), *NOTES):
+    for words in found.notes:
         stderr.print(Text(words, style="dim"), soft_wrap=True)
-    for words in made.recommendation.words:
+    for words in (*made.notes, *problems(made.rows)):
+        stderr.print(Text.assemble(("Note: ", "yellow"), words), soft_wrap=True)
+    for words in chosen.words:
         stdout.print(Text(words), soft_wrap=True)

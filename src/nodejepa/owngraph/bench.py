@@ -15,7 +15,7 @@ import numpy.typing as npt
 from nodejepa.config import to_dict
 from nodejepa.data.splits import Split
 from nodejepa.diagnostics import diagnose
-from nodejepa.errors import EvaluationError, NodeJEPAError
+from nodejepa.errors import CheckpointError, EvaluationError, NodeJEPAError
 from nodejepa.evaluation import SplitScore, linear_probe
 from nodejepa.evaluation.unlabelled import HeldOut, score_held_out
 from nodejepa.files import parse_json, write_json
@@ -77,6 +77,8 @@ class Bench:
             return MethodRow(estimator.name, f"not begun: it needs {needs} of memory, {there_is} are there")
         try:
             row = self._measure(estimator)
+        except CheckpointError:
+            raise  # what is in the folder belongs to something else
         except NodeJEPAError as error:
             return MethodRow(estimator.name, error.what)
         write_json(path, {"identity": identity, "row": row.to_dict()})

@@ -22,9 +22,9 @@ from nodejepa.report.table import (
     Column,
     ReportTable,
     Row,
+    mean_cell,
+    mean_column,
     number_cell,
-    score_cell,
-    score_column,
     text_cell,
     text_column,
 )
@@ -37,53 +37,56 @@ Labels = npt.NDArray[np.int64]
 
 _BY_LABELS = {
     "accuracy": "accuracy %",
-    "balanced_accuracy": "balanced accuracy %",
+    "balanced_accuracy": "balanced %",
     "macro_f1": "macro-F1 %",
     "roc_auc": "ROC-AUC %",
 }
 _UNLABELLED = {
     "links_auc": "links AUC",
     "links_mrr": "links MRR",
-    "features": "hidden features",
+    "features": "features",
     "stability": "stability",
 }
 NOTES = (
     "links: a tenth of them was taken out before learning; how often a node is nearer to the one it was "
     "linked to than to a stranger of like degree (AUC), and the mean of 1 / its place among 20 strangers "
     "(MRR).",
-    "hidden features: half of the columns were hidden; how well a node's nearest neighbours tell them "
+    "features: half of the columns were hidden; how well a node's nearest neighbours tell them "
     "(cosine; 0: no better than the average).",
     "stability: share of a node's ten nearest neighbours that another seed finds, too; empty: no seed.",
-    "seconds: of learning and embedding once; memory: of the whole process, at the peak of that.",
+    "seconds: of learning and embedding once; MB: memory of the whole process at the peak of that.",
 )
 
 
 def comparison_table(rows: Sequence[MethodRow], chosen: str, split: str | None) -> ReportTable:
-    """All scores of all methods, the chosen one in bold; why a method has none stands in its row."""
+    """All scores of all methods that were measured, the chosen one marked."""
     labelled = [name for name in _BY_LABELS if any(getattr(row, name) for row in rows)]
     columns = (
         text_column("method"),
-        *(score_column(_BY_LABELS[name]) for name in labelled),
+        *(mean_column(_BY_LABELS[name]) for name in labelled),
         *(Column(title) for title in _UNLABELLED.values()),
-        *map(Column, ("columns", "epochs", "seconds", "memory MB")),
-        text_column("what it is"),
+        *map(Column, ("seconds", "MB")),
     )
 
     def line(row: MethodRow) -> Row:
-        about = f"{METHODS[row.method].summary}" + ("; collapsed" if row.collapsed else "")
         return (
             text_cell(row.method, mark=" ✓" if row.method == chosen else ""),
-            *(score_cell(summarise(getattr(row, name)), decimals=1) for name in labelled),
+            *(mean_cell(summarise(getattr(row, name)), decimals=1) for name in labelled),
             *(number_cell(getattr(row, name), decimals=3) for name in _UNLABELLED),
-            number_cell(row.columns, decimals=0),
-            number_cell(row.epochs if row.problem is None else None, decimals=0),
             number_cell(row.seconds, decimals=1),
             number_cell(row.memory_mb, decimals=0),
-            text_cell(about if row.problem is None else row.problem),
         )
 
+    done = tuple(line(row) for row in rows if row.problem is None)
     notes = (*((f"Fair linear probe; {split}.",) if split else ()), *NOTES)
-    return ReportTable("compare", "All methods", columns, (tuple(map(line, rows)),), notes)
+    return ReportTable("compare", "All methods", columns, (done,), notes)
+
+
+def problems(rows: Sequence[MethodRow]) -> tuple[str, ...]:
+    """What a reader of the table should know: methods that have no numbers, and those that collapsed."""
+    missing = (f"{row.method} is not in the table: {row.problem}." for row in rows if row.problem)
+    bad = (f"{row.method}: {row.verdict}" for row in rows if row.collapsed)
+    return (*missing, *bad)
 
 
 def comparison_report(
@@ -92,8 +95,8 @@ def comparison_report(
     """The recommendation, the table, a small map of every method and a large one of the chosen."""
     chosen = made.recommendation
     sections: list[Section] = [Text(chosen.words, tone="good" if chosen.by_labels else "plain")]
-    if made.notes:
-        sections.append(Text(made.notes, tone="warning"))
+    if said := (*made.notes, *problems(made.rows)):
+        sections.append(Text(said, tone="warning"))
     sections.append(SortableTable(comparison_table(made.rows, chosen.method, made.split)))
     groups = None if labels is not None else find_clusters(made.embeddings[drawn]).assigned
     ids = drawn if graph.node_ids is None else graph.node_ids[drawn]
