@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     )
     from nodejepa.methods import METHODS, LinearJEPA, NodeJEPA, PatchJEPA, load_method, make_method
     from nodejepa.neighbours import Neighbours, nearest_neighbours
-    from nodejepa.owngraph import apply_run, embed_graph, inspect_graph
+    from nodejepa.owngraph import apply_run, compare, embed_graph, inspect_graph
     from nodejepa.pipeline import NodeEmbedder
     from nodejepa.structure import descriptors
 
@@ -83,6 +83,7 @@ __all__ = [
     "__version__",
     "apply_run",
     "as_graph",
+    "compare",
     "descriptors",
     "diagnose",
     "embed_graph",
@@ -138,7 +139,7 @@ _HOMES = {
     "methods": ("METHODS", "LinearJEPA", "NodeJEPA", "PatchJEPA", "load_method", "make_method"),
     "neighbours": ("Neighbours", "nearest_neighbours"),
     "pipeline": ("NodeEmbedder",),
-    "owngraph": ("apply_run", "embed_graph", "inspect_graph"),
+    "owngraph": ("apply_run", "compare", "embed_graph", "inspect_graph"),
     "structure": ("descriptors",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

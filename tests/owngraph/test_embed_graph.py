@@ -156,7 +156,8 @@ def test_every_method_that_is_trained_without_labels(run, files, method):
     ("more", "said"),
     [
         (("--method", "supervised-gcn"), "labels away from training"),
-        (("--method", "raw"), "needs no training"),
+        (("--clusters", "many"), "2 or more"),
+        (("--clusters", "1"), "2 or more"),
         (("--method", "nodejpea"), "Did you mean nodejepa"),
         (("--set", "hiden=3"), "unknown"),
         (("--preset", "best"), "no preset"),

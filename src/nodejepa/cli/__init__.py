@@ -15,6 +15,7 @@ import typer
 
 import nodejepa
 from nodejepa.cli.catalogue import datasets, methods
+from nodejepa.cli.compare import COMPARE_EXAMPLES, compare
 from nodejepa.cli.demo import demo
 from nodejepa.cli.embed_graph import EMBED_GRAPH_EXAMPLES, embed_graph
 from nodejepa.cli.export import EXPORT_EXAMPLES, export
@@ -46,6 +47,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command("embed-graph", epilog=EMBED_GRAPH_EXAMPLES)(embed_graph)
+app.command(epilog=COMPARE_EXAMPLES)(compare)
 app.command(epilog=PRETRAIN_EXAMPLES)(pretrain)
 app.command(epilog=EMBED_EXAMPLES)(embed)
 app.command(epilog=PROBE_EXAMPLES)(probe)

@@ -4,30 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from nodejepa.cli.catalogue import MethodName, Settings, folder_path
-from nodejepa.cli.reading_options import (
-    Bipartite,
-    Delimiter,
-    Header,
-    IdColumn,
-    MemoryLimit,
-    NodeFile,
-    NoWeight,
-    SourceColumn,
-    Structural,
-    TargetColumn,
-    UnknownIds,
-    WeightColumn,
-    delimiter_choice,
-    structural_choice,
-    weight_choice,
-)
+from nodejepa.cli.reading_options import EdgeFile, MemoryLimit, NodeFile, reads_files
 from nodejepa.cli.screen import in_options, stderr, stdout
 from nodejepa.config import DEFAULT_METHOD
 
@@ -44,14 +28,8 @@ EMBED_GRAPH_EXAMPLES = (
     "--labels team --epochs 100 --out z.parquet"
 )
 
-EdgeFile = Annotated[
-    Path,
-    typer.Option(
-        help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx, GraphML.", metavar="FILE"
-    ),
-]
 
-
+@reads_files
 def embed_graph(
     edges: EdgeFile,
     nodes: NodeFile = None,
@@ -67,49 +45,19 @@ def embed_graph(
             metavar="PATH",
         ),
     ] = None,
-    source: SourceColumn = None,
-    target: TargetColumn = None,
-    weight: WeightColumn = None,
-    no_weight: NoWeight = False,
-    id_column: IdColumn = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(help="Column of classes: scored, never trained on.", metavar="COLUMN"),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--drop", "--ignore", help="Column of the node table to leave out; repeatable.", metavar="COLUMN"
-        ),
-    ] = None,
-    directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
-    text: Annotated[
-        Literal["refuse", "hash", "ignore"], typer.Option(help="Free text: refuse, hash or ignore.")
-    ] = "refuse",
-    missing: Annotated[
-        Literal["fill", "refuse"],
-        typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
-    ] = "fill",
-    infinite: Annotated[
-        Literal["refuse", "missing"],
-        typer.Option(help="Infinite numbers: refuse, or take them for missing."),
-    ] = "refuse",
-    scale: Annotated[
-        Literal["auto", "standardise", "none"],
-        typer.Option(
-            help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
-            "first but for columns of 0 and 1 and lists (auto)."
-        ),
-    ] = "auto",
-    unknown_ids: UnknownIds = "add",
-    bipartite: Bipartite = None,
-    structural: Structural = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
+    reading: Any = None,  # the options of reading, see reads_files
     method: MethodName = DEFAULT_METHOD,
     preset: Annotated[str, typer.Option(help="Settings to start from.")] = "default",
     settings: Settings = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs of training.", min=0)] = None,
+    dim: Annotated[
+        int | None,
+        typer.Option(help="Columns: of wider embeddings keep so many principal components.", min=1),
+    ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(help="Also group the nodes: a number of groups, or auto.", metavar="auto|K"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     check: Annotated[bool, typer.Option("--check", help="Stop after the data report.")] = False,
@@ -129,7 +77,6 @@ def embed_graph(
     """Learn embeddings of your own graph: files in, embeddings keyed by your ids out."""
     from nodejepa import owngraph
     from nodejepa.config import parse_assignments
-    from nodejepa.io import ReadingOptions
     from nodejepa.training.journal import Logging
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
@@ -141,25 +88,8 @@ def embed_graph(
         "settings": changes,
         "seed": seed,
         "device": device,
+        "dim": dim,
     }
-    reading = ReadingOptions(
-        source=source,
-        target=target,
-        weight=weight_choice(weight, no_weight),
-        id_column=id_column,
-        labels=labels,
-        drop=tuple(drop or ()),
-        directed=directed,
-        text=text,
-        missing=missing,
-        infinite=infinite,
-        scale=scale,
-        unknown_ids=unknown_ids,
-        bipartite=bipartite,
-        structural=structural_choice(structural),
-        header=header,
-        delimiter=delimiter_choice(delimiter),
-    )
     if check:
         estimator = owngraph.make_trainable(**trained)
         found = owngraph.inspect_graph(
@@ -168,7 +98,7 @@ def embed_graph(
         if as_json:
             typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
         else:
-            _show_inspection(stdout, found)
+            show_inspection(stdout, found)
         return
     if out is None:
         raise typer.BadParameter(
@@ -180,13 +110,14 @@ def embed_graph(
         reading,
         out=out,
         run=run,
+        clusters=clusters,
         report=report,
         umap=umap,
         finetune=finetune,
         resume=resume,
         force=force,
         memory_limit=memory_limit,
-        announce=lambda found: _show_inspection(stderr, found),
+        announce=lambda found: show_inspection(stderr, found),
         logging=Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}"),
         **trained,
     )
@@ -196,7 +127,8 @@ def embed_graph(
         _show_result(made)
 
 
-def _show_inspection(console: Console, found: Inspection) -> None:
+def show_inspection(console: Console, found: Inspection) -> None:
+    """The data report."""
     table = Table(title=Text(f"The graph in {found.loaded.report.edge_file}"), show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -237,6 +169,11 @@ def _show_result(made: EmbeddedGraph) -> None:
         stdout.print(Text(floor_words(made.scores, name), style=style), soft_wrap=True)
         for words in largest_words(made.scores):
             stdout.print(Text(words), soft_wrap=True)
+    if made.clusters is not None:
+        from nodejepa.owngraph.page import cluster_words
+
+        words = cluster_words(made.clusters, made.inspection.loaded.labels)
+        stdout.print(Text(words), soft_wrap=True)
     if made.manifest["found"]:
         stdout.print(Text(made.manifest["found"]), soft_wrap=True)
     rows, columns = made.embeddings.shape

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+
+EdgeFile = Annotated[
+    Path,
+    typer.Option(
+        help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx, GraphML.", metavar="FILE"
+    ),
+]
 
 NodeFile = Annotated[
     Path | None,
@@ -79,3 +88,85 @@ def structural_choice(given: str | None) -> tuple[str, ...] | None:
     if given is None or given in ("all", "none"):
         return None if given is None else tuple(STRUCTURAL) if given == "all" else ()
     return tuple(name.strip() for name in given.split(","))
+
+
+def _reading(
+    source: SourceColumn = None,
+    target: TargetColumn = None,
+    weight: WeightColumn = None,
+    no_weight: NoWeight = False,
+    id_column: IdColumn = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(help="Column of classes: scored, never trained on.", metavar="COLUMN"),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drop", "--ignore", help="Column of the node table to leave out; repeatable.", metavar="COLUMN"
+        ),
+    ] = None,
+    directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
+    text: Annotated[
+        Literal["refuse", "hash", "ignore"], typer.Option(help="Free text: refuse, hash or ignore.")
+    ] = "refuse",
+    missing: Annotated[
+        Literal["fill", "refuse"],
+        typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
+    ] = "fill",
+    infinite: Annotated[
+        Literal["refuse", "missing"],
+        typer.Option(help="Infinite numbers: refuse, or take them for missing."),
+    ] = "refuse",
+    scale: Annotated[
+        Literal["auto", "standardise", "none"],
+        typer.Option(
+            help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
+            "first but for columns of 0 and 1 and lists (auto)."
+        ),
+    ] = "auto",
+    unknown_ids: UnknownIds = "add",
+    bipartite: Bipartite = None,
+    structural: Structural = None,
+    header: Header = None,
+    delimiter: Delimiter = None,
+) -> Any:
+    from nodejepa.io import ReadingOptions
+
+    return ReadingOptions(
+        source=source,
+        target=target,
+        weight=weight_choice(weight, no_weight),
+        id_column=id_column,
+        labels=labels,
+        drop=tuple(drop or ()),
+        directed=directed,
+        text=text,
+        missing=missing,
+        infinite=infinite,
+        scale=scale,
+        unknown_ids=unknown_ids,
+        bipartite=bipartite,
+        structural=structural_choice(structural),
+        header=header,
+        delimiter=delimiter_choice(delimiter),
+    )
+
+
+def reads_files(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of reading in the place of its argument ``reading``."""
+    own, options = (inspect.signature(one, eval_str=True) for one in (command, _reading))
+
+    def with_options(**given: Any) -> None:
+        reading = _reading(**{name: given.pop(name) for name in options.parameters})
+        command(reading=reading, **given)
+
+    merged = [
+        parameter.replace(kind=parameter.KEYWORD_ONLY)
+        for name, one in own.parameters.items()
+        for parameter in (options.parameters.values() if name == "reading" else (one,))
+    ]
+    with_options.__name__, with_options.__doc__ = command.__name__, command.__doc__
+    with_options.__signature__ = own.replace(parameters=merged)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in merged}
+    return with_options

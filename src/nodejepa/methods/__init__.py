@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from nodejepa.config import override, refuse_unknown
 from nodejepa.errors import CheckpointError, ConfigError, did_you_mean
-from nodejepa.graph_checks import Features
 from nodejepa.methods.arguments import check_folder, dataset_key
 from nodejepa.methods.baseline_blocks import PRESETS
 from nodejepa.methods.bgrl import BGRL
-from nodejepa.methods.budget import ClosedFormCost, Cost, GradientCost
+from nodejepa.methods.budget import ClosedFormCost, Cost, FloorCost, GradientCost
 from nodejepa.methods.ccassg import CCASSG
 from nodejepa.methods.dgi import DGI
 from nodejepa.methods.estimator import Estimator
-from nodejepa.methods.floors import SGC, EqualHops, RandomGCN, RawFeatures
+from nodejepa.methods.floors import SGC, SGC1, SGC3, EqualHops, RandomGCN, RawFeatures
 from nodejepa.methods.graphmae import GraphMAE
 from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.methods.nodejepa import NodeJEPA
@@ -36,7 +35,6 @@ __all__ = [
     "Estimator",
     "GraphMAE",
     "LinearJEPA",
-    "Method",
     "MethodEntry",
     "NodeJEPA",
     "PatchJEPA",
@@ -49,16 +47,6 @@ __all__ = [
 ]
 
 _PAPER = "Zhang et al., NodeJEPA"
-
-
-class Method(Protocol):
-    """What every method offers; ``fit`` sees a graph (never labels), ``transform`` gives a row a node."""
-
-    def fit(self, graph: Any) -> Any:
-        """Learn from a graph (or a PyG ``Data``, NetworkX or SciPy object); returns the method itself."""
-
-    def transform(self, graph: Any) -> Features:
-        """Embeddings, rows in the graph's order."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +63,22 @@ class MethodEntry:
     by_gradient: bool = True  # or solved in closed form
     supervised: bool = False  # whether fit needs labels and a split
     presets: tuple[str, ...] = ("default",)
-    settings: Mapping[str, Any] = field(default_factory=dict)  # changes against the class's own defaults
     cost: Cost = field(default_factory=GradientCost)  # measured: peak memory of two epochs
 
 
 def _floor(
-    name: str, title: str, summary: str, citation: str, method: Any, *, seeded: bool = False, **settings: Any
+    name: str, title: str, summary: str, citation: str, method: Any, *, seeded: bool = False
 ) -> MethodEntry:
     return MethodEntry(
-        name, title, summary, citation, method, seeded=seeded, trained=False, settings=settings
+        name,
+        title,
+        summary,
+        citation,
+        method,
+        seeded=seeded,
+        trained=False,
+        by_gradient=False,
+        cost=FloorCost(),
     )
 
 
@@ -100,8 +95,8 @@ METHODS: dict[str, MethodEntry] = {
             RandomGCN,
             seeded=True,
         ),
-        _floor("sgc-1", "Propagated (S X)", "features propagated once, S X", "Wu et al. 2019", SGC, hops=1),
-        _floor("sgc-3", "Propagated (S^3 X)", "propagated three times, S^3 X", "Wu et al. 2019", SGC, hops=3),
+        _floor("sgc-1", "Propagated (S X)", "features propagated once, S X", "Wu et al. 2019", SGC1),
+        _floor("sgc-3", "Propagated (S^3 X)", "propagated three times, S^3 X", "Wu et al. 2019", SGC3),
         _floor("equal-hops", "X with equal hops", "X, S X and S^2 X, equally loud", "-", EqualHops),
         MethodEntry(
             "linear-jepa",
@@ -198,7 +193,7 @@ def make_method(
     settings: Mapping[str, Any] | None = None,
     device: str = "auto",
     **unknown: Any,
-) -> Method:
+) -> Estimator:
     """Build a method by name.
 
     Args:
@@ -216,28 +211,26 @@ def make_method(
         raise ConfigError(
             f"method {name} has no preset {preset!r}", fix=f"Use one of {', '.join(entry.presets)}."
         )
-    make_config = getattr(entry.method, "preset", None)
-    config = make_config(preset, dataset_key(dataset)) if make_config else entry.method.config_class()
-    config = override(config, entry.settings)
-    method: Method = entry.method(override(config, settings or {}), seed=seed, device=device)
+    config = entry.method.preset(preset, dataset_key(dataset))
+    method: Estimator = entry.method(override(config, settings or {}), seed=seed, device=device)
     return method
 
 
 def make_estimator(name: str, **arguments: Any) -> Estimator:
-    """As :func:`make_method`, for a method that is trained and can be saved."""
+    """As :func:`make_method`, for a method that is trained."""
     method = make_method(name, **arguments)
-    if not isinstance(method, Estimator):
+    if not find_method(name).trained:
         trained = ", ".join(entry.name for entry in METHODS.values() if entry.trained)
         raise ConfigError(f"method {name} needs no training", fix=f"Probe it directly, or train {trained}.")
     return method
 
 
 def load_method(folder: str | Path, *, device: str = "auto") -> Estimator:
-    """The trained method saved in a folder, whichever it is."""
+    """The method saved in a folder, whichever it is."""
     path = Run(check_folder(folder)).model
     name = load_tensors(path)[1].get("method")
     entry = METHODS.get(str(name))
-    if entry is None or not entry.trained:
+    if entry is None:
         raise CheckpointError(f"the model is of an unknown method {name!r}", where=str(path))
     estimator: Estimator = entry.method.load(folder, device=device)
     return estimator

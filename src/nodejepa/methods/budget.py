@@ -115,6 +115,21 @@ class ClosedFormCost:
         return Budget(_FIXED_BYTES + fit, _FIXED_BYTES + embedding, flops / operations_per_second)
 
 
+@dataclass(frozen=True)
+class FloorCost:
+    """Of a floor: a few products with the features, which may come out dense, and are written dense."""
+
+    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
+        """As :meth:`Cost.budget`."""
+        settings = flatten(config)
+        width = int(settings.get("hidden", work.columns))
+        hops = int(settings.get("hops", settings.get("layers", 0)))
+        needed = _FIXED_BYTES + _graph_bytes(work, width) + 3 * _FLOAT * work.nodes * width
+        flops = 2.0 * hops * (work.entries + work.nodes) * width * _SPARSE_COST
+        flops += 2.0 * work.feature_entries * width * _SPARSE_COST if "hidden" in settings else 0.0
+        return Budget(needed, needed, flops / operations_per_second)
+
+
 def _share_seen(settings: Mapping[str, Any], work: Workload) -> float:
     """Share of the nodes that one step reads: all of them unless the method works on patches."""
     if "patches.count" not in settings:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from nodejepa.config import override, to_dict
 from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.graph import Graph
+from nodejepa.graph_checks import Features
 from nodejepa.io import graph_with_features
 from nodejepa.methods.arguments import (
     check_columns,
@@ -27,10 +27,13 @@ from nodejepa.methods.arguments import (
 from nodejepa.methods.habits import Habits
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.nn.inputs import WholeGraph
+from nodejepa.principal import PrincipalAxes
 from nodejepa.provenance import source_hash, versions
 from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run, check_history
+
+_KEPT = "kept."  # before the names of the principal axes in a model
 
 
 class Estimator(Habits, ABC):
@@ -51,6 +54,8 @@ class Estimator(Habits, ABC):
     encoder_: Any
     in_dim_: int
     history_: History
+    max_columns: int | None = None  # columns; of wider embeddings ``fit`` keeps so many principal components
+    reduction_: PrincipalAxes | None = None
 
     def __init__(
         self,
@@ -81,10 +86,9 @@ class Estimator(Habits, ABC):
     def learn(self, inputs: WholeGraph, run: Run | None, logging: Logging) -> tuple[Any, History]:
         """The encoder, learned from a graph, and the history of learning it: one record an epoch."""
 
-    @property
     @abstractmethod
-    def width(self) -> int:
-        """Columns of the embeddings, at most."""
+    def width(self, graph: Graph) -> int:
+        """Columns of the embeddings, at most, if all are kept."""
 
     def describe(self) -> str:
         """What was found on the graph, in plain words; most methods cannot say."""
@@ -132,12 +136,18 @@ class Estimator(Habits, ABC):
             run.checkpoint.unlink(missing_ok=True)  # the finished model has taken its place
         return self
 
-    def transform(self, graph: Any) -> npt.NDArray[np.float32]:
-        """Embeddings ``[N, D]`` of a graph's nodes, rows in the graph's order; the graph may be a new one."""
-        inputs = self.inputs_to_encode(graph)
+    def transform(self, graph: Any) -> Features:
+        """Embeddings ``[N, D]`` of a graph's nodes, rows in the graph's order; the graph may be a new one.
+
+        float32, and dense but for floors, which leave sparse features sparse.
+        """
+        z = self._embed(self.inputs_to_encode(graph))
+        return z if self.reduction_ is None else self.reduction_.project(z).astype(np.float32)
+
+    def _embed(self, inputs: WholeGraph) -> Features:
         with torch.no_grad():
-            z: npt.NDArray[np.float32] = self.encoder_.embed(inputs).cpu().numpy()
-        return z
+            z: torch.Tensor | Features = self.encoder_.embed(inputs)
+        return z.cpu().numpy() if isinstance(z, torch.Tensor) else z
 
     def inputs_to_encode(self, graph: Any) -> WholeGraph:
         """The graph as the fitted encoder takes it, checked; both are on the device afterwards."""
@@ -161,8 +171,12 @@ class Estimator(Habits, ABC):
             "history": self.history_,
             "versions": versions(),
             **self.own_facts(),
+            **({} if self.max_columns is None else {"max_columns": self.max_columns}),
         }
-        save_tensors(Run(check_folder(folder)).model, self.encoder_.state_dict(), facts)
+        tensors = dict(self.encoder_.state_dict())
+        if self.reduction_ is not None:
+            tensors |= {f"{_KEPT}{name}": torch.from_numpy(v) for name, v in vars(self.reduction_).items()}
+        save_tensors(Run(check_folder(folder)).model, tensors, facts)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto") -> Self:
@@ -179,6 +193,10 @@ class Estimator(Habits, ABC):
             self.seed, self.in_dim_ = check_seed(facts["seed"]), int(facts["in_dim"])
             self.history_ = check_history(facts["history"], path)
             self.take_facts(facts)
+            self.max_columns, axes = facts.get("max_columns"), None
+            if f"{_KEPT}axes" in tensors:
+                axes = PrincipalAxes(*(tensors.pop(f"{_KEPT}{name}").numpy() for name in ("mean", "axes")))
+            self.reduction_ = axes
             check_sizes(self.config, self.in_dim_, sum(tensor.numel() for tensor in tensors.values()))
         except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
             raise CheckpointError(
@@ -191,7 +209,10 @@ class Estimator(Habits, ABC):
     def _learn(self, graph: Graph, run: Run | None, logging: Logging) -> None:
         inputs = WholeGraph(graph, pick_device(self.device))
         self.encoder_, self.history_ = self.learn(inputs, run, logging)
-        self.in_dim_ = graph.num_features
+        self.in_dim_, self.reduction_ = graph.num_features, None
+        if self.max_columns is not None:
+            z = self._embed(self.inputs_to_encode(graph))
+            self.reduction_ = PrincipalAxes.of(z, self.max_columns) if z.shape[1] > self.max_columns else None
 
     def own_facts(self) -> dict[str, Any]:
         """What a method must know beside its settings to build its encoder again; most need nothing."""
@@ -214,6 +235,7 @@ class Estimator(Habits, ABC):
             "config": to_dict(self.config),
             "seed": self.seed,
             "graph": self.training_data(graph),
+            "max_columns": self.max_columns,
             "versions": versions(),
             "source_hash": source_hash(),
         }

@@ -2,24 +2,65 @@
 
 from __future__ import annotations
 
+from abc import ABC
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from torch import nn
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.io import graph_with_features
-from nodejepa.methods.arguments import check_columns, check_config, check_seed
-from nodejepa.methods.estimator import pick_device
-from nodejepa.methods.habits import Habits
+from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.sparse import density, to_dense
+from nodejepa.training.journal import Logging
+from nodejepa.training.run import History, Run
 from nodejepa.training.seeding import seeded
+
+
+class Floor(Estimator, ABC):
+    """What is known of a graph before anything is learned."""
+
+    usual: ClassVar[Mapping[str, Any]] = {}  # settings that are not the defaults of the config class
+
+    @classmethod
+    def preset(cls, name: str, dataset: str | None = None) -> Any:  # noqa: ARG003 - one for all
+        """``default``: one setting for all graphs."""
+        if name != "default":
+            raise ConfigError(f"{cls.name} has no preset {name!r}", fix="Use default.")
+        return cls.config_class(**cls.usual)
+
+    def learn(
+        self,
+        inputs: WholeGraph,
+        run: Run | None,  # noqa: ARG002 - nothing to go on with
+        logging: Logging,  # noqa: ARG002 - nothing to show
+    ) -> tuple[nn.Module, History]:
+        """Nothing is learned; weights, where there are any, are drawn."""
+        with seeded(self.seed, "init"):
+            return self.make_encoder(inputs.num_features), []
+
+    def width(self, graph: Graph) -> int:
+        """As set, or as wide as the features."""
+        return int(getattr(self.config, "hidden", graph.num_features))
+
+
+class FeatureMap(nn.Module):
+    """A function of a graph in the place of an encoder: it has no weights, and sparse may stay sparse."""
+
+    def __init__(self, function: Callable[[Graph], Features]) -> None:
+        super().__init__()
+        self.function = function
+
+    def embed(self, inputs: WholeGraph) -> Features:
+        """``[N, F]``."""
+        return self.function(inputs.graph)
 
 
 @dataclass(frozen=True)
@@ -27,23 +68,15 @@ class RawConfig:
     """Raw features have nothing to set."""
 
 
-class RawFeatures(Habits):
-    """The node features themselves."""
+class RawFeatures(Floor):
+    """The node features X themselves."""
 
+    name = "raw"
     config_class = RawConfig
 
-    def __init__(self, config: RawConfig | None = None, *, seed: int = 0, device: str = "auto") -> None:
-        self.config = check_config(RawConfig() if config is None else config, RawConfig, "raw")
-        self.seed, self.device = check_seed(seed), device
-
-    def fit(self, graph: Any) -> RawFeatures:
-        """Nothing to learn."""
-        graph_with_features(graph)
-        return self
-
-    def transform(self, graph: Any) -> Features:
+    def make_encoder(self, in_dim: int) -> FeatureMap:  # noqa: ARG002 - no weights
         """X ``[N, F]``, sparse if the graph's features are."""
-        return graph_with_features(graph).features
+        return FeatureMap(lambda graph: graph.features)
 
 
 @dataclass(frozen=True)
@@ -56,27 +89,36 @@ class SGCConfig:
         require(self.hops >= 0, "hops", self.hops, "0 or more")
 
 
-class SGC(Habits):
+class SGC(Floor):
     """Features propagated k times, :math:`S^k X` (Wu et al. 2019): smoothing without learning."""
 
+    name = "sgc"
     config_class = SGCConfig
 
-    def __init__(self, config: SGCConfig | None = None, *, seed: int = 0, device: str = "auto") -> None:
-        self.config = check_config(SGCConfig() if config is None else config, SGCConfig, "sgc")
-        self.seed, self.device = check_seed(seed), device
-
-    def fit(self, graph: Any) -> SGC:
-        """Nothing to learn."""
-        graph_with_features(graph)
-        return self
-
-    def transform(self, graph: Any) -> Features:
+    def make_encoder(self, in_dim: int) -> FeatureMap:  # noqa: ARG002 - no weights
         """``S^k X`` ``[N, F]``; stays sparse as long as that saves memory."""
-        graph = graph_with_features(graph)
-        x = graph.features
-        for _ in range(self.config.hops):
-            x = _propagate(graph, x)
-        return x
+
+        def propagated(graph: Graph) -> Features:
+            x = graph.features
+            for _ in range(self.config.hops):
+                x = _propagate(graph, x)
+            return x
+
+        return FeatureMap(propagated)
+
+
+class SGC1(SGC):
+    """Once: a node among its neighbours."""
+
+    name = "sgc-1"
+    usual: ClassVar[Mapping[str, Any]] = {"hops": 1}
+
+
+class SGC3(SGC):
+    """Three times: as far as the paper's encoder sees."""
+
+    name = "sgc-3"
+    usual: ClassVar[Mapping[str, Any]] = {"hops": 3}
 
 
 @dataclass(frozen=True)
@@ -89,35 +131,28 @@ class EqualHopsConfig:
         require(self.hops >= 0, "hops", self.hops, "0 or more")
 
 
-class EqualHops(Habits):
+class EqualHops(Floor):
     r"""Features and what they look like one and two hops away, equally loud:
     :math:`\sum_k S^k X / \|S^k X\|_F`.
 
     Propagation drowns a node's own features where degrees are high; this keeps them audible.
     """
 
+    name = "equal-hops"
     config_class = EqualHopsConfig
 
-    def __init__(self, config: EqualHopsConfig | None = None, *, seed: int = 0, device: str = "auto") -> None:
-        self.config = check_config(
-            EqualHopsConfig() if config is None else config, EqualHopsConfig, "equal-hops"
-        )
-        self.seed, self.device = check_seed(seed), device
-
-    def fit(self, graph: Any) -> EqualHops:
-        """Nothing to learn."""
-        graph_with_features(graph)
-        return self
-
-    def transform(self, graph: Any) -> Features:
+    def make_encoder(self, in_dim: int) -> FeatureMap:  # noqa: ARG002 - no weights
         """``[N, F]``; stays sparse as long as that saves memory."""
-        graph = graph_with_features(graph)
-        hop = graph.features
-        total = _scaled(hop)
-        for _ in range(self.config.hops):
-            hop = _propagate(graph, hop)
-            total = total + _scaled(hop)
-        return total if sp.issparse(total) else np.asarray(total, dtype=np.float32)
+
+        def mixed(graph: Graph) -> Features:
+            hop = graph.features
+            total = _scaled(hop)
+            for _ in range(self.config.hops):
+                hop = _propagate(graph, hop)
+                total = total + _scaled(hop)
+            return total if sp.issparse(total) else np.asarray(total, dtype=np.float32)
+
+        return FeatureMap(mixed)
 
 
 def _scaled(x: Features) -> Features:
@@ -145,35 +180,13 @@ class RandomGCNConfig:
         require(self.layers > 0, "layers", self.layers, "at least 1")
 
 
-class RandomGCN(Habits):
+class RandomGCN(Floor):
     """The paper's encoder with random weights: what the architecture is worth before any training."""
 
+    name = "random-gcn"
     config_class = RandomGCNConfig
 
-    def __init__(self, config: RandomGCNConfig | None = None, *, seed: int = 0, device: str = "auto") -> None:
-        self.config = check_config(
-            RandomGCNConfig() if config is None else config, RandomGCNConfig, "random-gcn"
-        )
-        self.seed, self.device = check_seed(seed), device
-
-    def fit(self, graph: Any) -> RandomGCN:
-        """Draw the weights for this graph's number of features."""
-        self.in_dim_ = graph_with_features(graph).num_features
-        with seeded(self.seed, "init"):
-            self.encoder_ = GCN(
-                self.in_dim_,
-                hidden=self.config.hidden,
-                layers=self.config.layers,
-                activation=self.config.activation,
-            )
-        return self
-
-    def transform(self, graph: Any) -> Features:
-        """Embeddings ``[N, hidden]``."""
-        if not hasattr(self, "encoder_"):
-            raise ConfigError("the method has not been fitted", fix="Call fit first.")
-        graph = graph_with_features(graph)
-        check_columns(graph, self.in_dim_)
-        device = pick_device(self.device)
-        z: Features = self.encoder_.eval().to(device).embed(WholeGraph(graph, device)).cpu().numpy()
-        return z
+    def make_encoder(self, in_dim: int) -> GCN:
+        """As set, with fresh weights."""
+        config = self.config
+        return GCN(in_dim, hidden=config.hidden, layers=config.layers, activation=config.activation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from nodejepa.graph import Graph
 from nodejepa.methods.blocks import build_encoder
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.inputs import WholeGraph
@@ -27,8 +28,7 @@ class TrainedEstimator(Estimator, ABC):
         """What the settings ``encoder.*`` say."""
         return build_encoder(self.config.encoder, in_dim)
 
-    @property
-    def width(self) -> int:
+    def width(self, graph: Graph) -> int:  # noqa: ARG002 - the same on all
         """That of the encoder, whatever the features are."""
         return int(self.make_encoder(1).out_dim)
 

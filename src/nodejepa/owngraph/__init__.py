@@ -6,17 +6,29 @@ embed        read, train, embed, score, write; ``memory``, ``places`` and ``timi
 apply        a trained encoder on a graph it has not seen; ``run_schema`` says how to read that
 scores       what the embeddings are worth, where there are labels
 page         the HTML report; ``manifest`` is the same for programs
+compare      several methods on one graph (``bench`` measures), and which to take (``recommend``)
 """
 
 from nodejepa.owngraph.apply import AppliedRun, apply_run
+from nodejepa.owngraph.compare import COMPARED, EMBEDDINGS, PAGE, RESULT, Comparison, compare
+from nodejepa.owngraph.compare_files import compare_files
 from nodejepa.owngraph.embed import EmbeddedGraph, embed_graph, make_trainable
 from nodejepa.owngraph.inspect import Inspection, inspect_graph
+from nodejepa.owngraph.recommend import MethodRow
 
 __all__ = [
+    "COMPARED",
+    "EMBEDDINGS",
+    "PAGE",
+    "RESULT",
     "AppliedRun",
+    "Comparison",
     "EmbeddedGraph",
     "Inspection",
+    "MethodRow",
     "apply_run",
+    "compare",
+    "compare_files",
     "embed_graph",
     "inspect_graph",
     "make_trainable",

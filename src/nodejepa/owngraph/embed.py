@@ -15,10 +15,12 @@ import numpy.typing as npt
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import Advice, ConfigError, EvaluationError, Setting
+from nodejepa.evaluation.clusters import Clusters, check_count, find_clusters
 from nodejepa.files import write_json
 from nodejepa.io import ReadingOptions, write_embeddings
-from nodejepa.methods import find_method, make_estimator
+from nodejepa.methods import find_method, make_method
 from nodejepa.methods.estimator import Estimator, pick_device
+from nodejepa.nn.sparse import to_dense
 from nodejepa.owngraph.inspect import Inspection, inspect_graph
 from nodejepa.owngraph.manifest import make_manifest
 from nodejepa.owngraph.page import graph_report
@@ -43,6 +45,7 @@ class EmbeddedGraph:
     scores: Scores | None
     manifest: dict[str, Any]
     places: Places
+    clusters: Clusters | None = None
 
 
 def make_trainable(
@@ -52,19 +55,19 @@ def make_trainable(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     device: str = "auto",
+    dim: int | None = None,
 ) -> Estimator:
-    """The method with its settings; one that learns from labels, or does not learn, is refused."""
+    """The method with its settings, floors included; one that learns from labels is refused.
+
+    Args:
+        method: a name in :data:`nodejepa.METHODS`.
+        preset: of the method.
+        settings: changes by dotted name.
+        seed: of everything random.
+        device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        dim: of wider embeddings, keep so many principal components.
+    """
     entry = find_method(method)
-    if not entry.trained:
-        raise ConfigError(
-            f"method {method} needs no training",
-            where="method",
-            fix=Advice(
-                f'In Python it is make_method("{method}").fit(graph).transform(graph); ',
-                Setting("labels"),
-                " scores it beside a method that is trained, such as nodejepa.",
-            ),
-        )
     if entry.supervised:
         raise ConfigError(
             f"{method} learns from labels, and embed-graph keeps labels away from training",
@@ -75,8 +78,12 @@ def make_trainable(
                 " gives scores.",
             ),
         )
+    if dim is not None and (isinstance(dim, bool) or not isinstance(dim, int) or dim < 1):
+        raise ConfigError(f"dim is {dim!r}", where="dim", fix="Give a whole number of columns, 1 or more.")
     pick_device(device)
-    return make_estimator(method, preset=preset, settings=settings, seed=seed, device=device)
+    estimator = make_method(method, preset=preset, settings=settings, seed=seed, device=device)
+    estimator.max_columns = dim
+    return estimator
 
 
 def embed_graph(
@@ -91,6 +98,8 @@ def embed_graph(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     device: str = "auto",
+    dim: int | None = None,
+    clusters: int | str | None = None,
     report: bool = True,
     umap: bool = False,
     finetune: bool = True,
@@ -110,11 +119,14 @@ def embed_graph(
         out: the embeddings, ``.parquet`` (with ids) or ``.npy``. The manifest (``.json``, written last) and
             the report (``.html``) go beside it.
         run: folder of the model; beside ``out`` if not given.
-        method: a name in :data:`nodejepa.METHODS` of a method that is trained without labels.
+        method: a name in :data:`nodejepa.METHODS` of a method that needs no labels.
         preset: of the method.
         settings: changes by dotted name, such as ``{"epochs": 100}``.
         seed: of everything random.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        dim: columns; of wider embeddings the leading principal components are kept, and by the model, too.
+        clusters: also put every node into one of so many groups (``"auto"``: a number chosen without
+            labels): a column ``cluster`` of the parquet file.
         report: whether to write the HTML report.
         umap: whether its map has a UMAP as well; needs the extra ``nodejepa[umap]``.
         finetune: whether to fine-tune where there are labels.
@@ -128,7 +140,11 @@ def embed_graph(
     if umap:
         require_umap()
     places, reading = Places.beside(out, run), (reading or ReadingOptions()).changed(options)
-    estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device)
+    estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device, dim=dim)
+    check_count(clusters)
+    if clusters is not None and places.embeddings.suffix.lower() != ".parquet":
+        fix = Advice("End ", Setting("out"), " in .parquet.")
+        raise ConfigError("an array has no column for clusters", where=str(places.embeddings), fix=fix)
     if resume and force:
         raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
     places.check(input_files(edges, nodes), resume=resume, force=force)
@@ -146,7 +162,7 @@ def embed_graph(
         inspection.require_usable()
         inspection.plan.require_fit()
         graph, schema = inspection.loaded.graph, RunSchema.of(inspection.loaded, reading)
-        width = estimator.width
+        width = min(estimator.width(graph), dim or estimator.width(graph))
         places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * width)
         places.begin(force=force)
         with timings.phase("structure"):
@@ -161,8 +177,13 @@ def embed_graph(
         # of the whole training, also that of a process that was killed
         timings.seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
         with timings.phase("embedding"), progress_bar("Embedding"):
-            embeddings = estimator.transform(graph)
+            found = estimator.transform(graph)
+            embeddings = found if isinstance(found, np.ndarray) else to_dense(found)
             diagnostics = diagnose(embeddings)
+        groups = None
+        if clusters is not None:
+            with timings.phase("clustering"):
+                groups = find_clusters(embeddings, clusters, seed=seed)
         scores, problem = None, None
         if inspection.loaded.labels is not None:
             with timings.phase("scoring"):
@@ -173,7 +194,10 @@ def embed_graph(
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
             places.page.unlink(missing_ok=True)
             with progress_bar("Writing embeddings"):
-                write_embeddings(places.embeddings, graph, embeddings, inspection.loaded.more_columns)
+                columns = dict(inspection.loaded.more_columns)
+                if groups is not None:
+                    columns["cluster"] = groups.assigned.tolist()
+                write_embeddings(places.embeddings, graph, embeddings, columns)
             if report:
                 with progress_bar("Writing the report"):
                     page = graph_report(
@@ -182,6 +206,7 @@ def embed_graph(
                         embeddings,
                         diagnostics,
                         scores,
+                        groups,
                         out=places.embeddings,
                         warnings=warned,
                         umap=umap,
@@ -194,12 +219,13 @@ def embed_graph(
             estimator,
             diagnostics,
             scores,
+            groups,
             preset=preset,
             seconds=timings.seconds,
             warnings=warned,
         )
         write_json(places.manifest, manifest)
-    return EmbeddedGraph(embeddings, inspection, scores, manifest, places)
+    return EmbeddedGraph(embeddings, inspection, scores, manifest, places, groups)
 
 
 def _score(

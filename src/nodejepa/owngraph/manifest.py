@@ -10,6 +10,7 @@ import torch
 
 from nodejepa.config import to_dict
 from nodejepa.diagnostics import Diagnostics
+from nodejepa.evaluation.clusters import Clusters, agreement
 from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.inspect import Inspection
@@ -28,6 +29,7 @@ def make_manifest(
     estimator: Estimator,
     diagnostics: Diagnostics,
     scores: Scores | None,
+    clusters: Clusters | None,
     *,
     preset: str,
     seconds: Mapping[str, float],
@@ -46,6 +48,7 @@ def make_manifest(
         "method": estimator.name,
         "preset": preset,
         "config": to_dict(estimator.config),
+        "dim": estimator.max_columns,
         "seed": estimator.seed,
         "epochs": sum("loss" in record for record in estimator.history_),
         "found": estimator.describe() or None,
@@ -54,8 +57,15 @@ def make_manifest(
         "seconds": dict(seconds),
         "diagnostics": diagnostics.to_dict(),
         "scores": None if scores is None else scores.to_dict(),
+        "clusters": None if clusters is None else clusters.to_dict() | _agreed(clusters, inspection),
         "warnings": [*inspection.warnings(), *warnings],
     }
+
+
+def _agreed(clusters: Clusters, inspection: Inspection) -> dict[str, float]:
+    """How far groups are classes, where there are labels."""
+    labels = inspection.loaded.labels
+    return {} if labels is None else agreement(clusters, labels)
 
 
 def _described(path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from nodejepa.config import flatten
 from nodejepa.diagnostics import Diagnostics
+from nodejepa.evaluation.clusters import Clusters, agreement
 from nodejepa.io.read_report import first_names
 from nodejepa.methods import FLOORS, METHODS
 from nodejepa.methods.estimator import Estimator
@@ -41,6 +42,7 @@ def graph_report(
     embeddings: npt.NDArray[np.float32],
     diagnostics: Diagnostics,
     scores: Scores | None,
+    clusters: Clusters | None = None,
     *,
     out: Path,
     warnings: Sequence[str] = (),
@@ -56,6 +58,8 @@ def graph_report(
         sections.append(Text(tuple(said), tone="warning"))
     if scores is not None:
         sections += score_sections(scores, estimator.name)
+    if clusters is not None:
+        sections.append(Text((cluster_words(clusters, loaded.labels),)))
     sections.append(
         embedding_map(
             loaded.graph,
@@ -63,6 +67,7 @@ def graph_report(
             labels=loaded.labels,
             class_names=loaded.class_names,
             predicted=None if scores is None else scores.predicted,
+            clusters=None if clusters is None else clusters.assigned,
             neighbours=loaded.graph.num_nodes <= MAX_NODES_FOR_NEIGHBOURS,
             umap=umap,
         )
@@ -84,7 +89,7 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
     """The scores beside the floors and the largest class."""
     rows = []
     for name, found in scores.table().items():
-        about = METHODS[name].summary if name in FLOORS else "these embeddings"
+        about = "these embeddings" if name == method else METHODS[name].summary if name in FLOORS else ""
         about = about if name in scores.rows else "the largest class, whatever the node"
         rows.append((text_cell(name), text_cell(about), *map(score_cell, found.values())))
     titles = (score_column(f"{title} %") for title in scores.measures.values())
@@ -109,17 +114,19 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
 
 def floor_words(scores: Scores, method: str) -> str:
     """One honest sentence: are the embeddings better than what costs nothing?"""
-    best = _best_floor(scores)
+    best = _best_floor(scores, method)
     ours, floor = (scores.rows[name].test_accuracy_mean for name in (method, best))
     compared = f"{ours:.1f} % of the test nodes are right, the best floor ({best}) has {floor:.1f} %"
     if beats_the_floors(scores, method):
         return f"{compared}."
+    if method in FLOORS:
+        return f"{compared}: another floor suits these labels better."
     return f"{compared}: on these labels training has gained nothing over features that need none."
 
 
 def beats_the_floors(scores: Scores, method: str) -> bool:
     """Whether the mean accuracy is above that of every floor."""
-    floor = scores.rows[_best_floor(scores)].test_accuracy_mean
+    floor = scores.rows[_best_floor(scores, method)].test_accuracy_mean
     return scores.rows[method].test_accuracy_mean > floor
 
 
@@ -132,9 +139,25 @@ def largest_words(scores: Scores) -> tuple[str, ...]:
     return (f"{words} that accuracy too. Read balanced accuracy and macro-F1 instead.",)
 
 
-def _best_floor(scores: Scores) -> str:
-    floors = (name for name in FLOORS if name in scores.rows)
+def _best_floor(scores: Scores, method: str) -> str:
+    floors = (name for name in FLOORS if name in scores.rows and name != method)
     return max(floors, key=lambda name: scores.rows[name].test_accuracy_mean)
+
+
+def cluster_words(clusters: Clusters, labels: npt.NDArray[np.int64] | None) -> str:
+    """How many groups there are, why so many, and whether they are the classes."""
+    sizes = ", ".join(f"{size:,}" for size in np.bincount(clusters.assigned)[:10].tolist())
+    more = ", ..." if clusters.count > 10 else ""
+    words = f"k-means puts the nodes into {clusters.count} groups (sizes: {sizes}{more})"
+    if clusters.silhouettes:
+        clear = max(clusters.silhouettes.values())
+        words += f", the number with the highest silhouette ({clear:.2f}; 1: far apart, 0: no groups at all)"
+    if labels is not None:
+        found = agreement(clusters, labels)
+        words += (
+            f". With the labels they agree by NMI {found['nmi']:.2f}, ARI {found['ari']:.2f} (1: the same)"
+        )
+    return f"{words}."
 
 
 def _columns_table(inspection: Inspection) -> Section:

@@ -96,8 +96,9 @@ def score_embeddings(
     """
     splits = default_splits(labels)
     named: dict[str, Features] = {estimator.name: embeddings}
-    with progress_bar("Embedding with the floors", total=len(FLOORS)) as advance:
-        for name in FLOORS:
+    floors = [name for name in FLOORS if name != estimator.name]
+    with progress_bar("Embedding with the floors", total=len(floors)) as advance:
+        for name in floors:
             named[name] = make_method(name, device=estimator.device).fit(graph).transform(graph)
             advance(note=name)
     rows = {  # fitting draws a bar of its own

@@ -125,8 +125,10 @@ class EmbeddingMap(Section):
     projections: Mapping[str, npt.NDArray[np.float64]]  # name -> [n, 2]
     labels: npt.NDArray[np.int64] | None = None
     predicted: npt.NDArray[np.int64] | None = None
+    clusters: npt.NDArray[np.int64] | None = None
     class_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    side_by_side: bool = False  # all projections at once, small
     kind: ClassVar[str] = "map"
 
     def content(self) -> dict[str, Any]:
@@ -146,6 +148,8 @@ class EmbeddingMap(Section):
             "degrees": self.degrees.tolist(),
             "labels": None if self.labels is None else self.labels.tolist(),
             "predicted": None if self.predicted is None else self.predicted.tolist(),
+            "clusters": None if self.clusters is None else self.clusters.tolist(),
             "names": list(self.class_names),
             "planes": planes,
+            "side_by_side": self.side_by_side,
         }

@@ -32,6 +32,7 @@ def embedding_map(
     labels: Labels | None = None,
     class_names: Sequence[str] | None = None,
     predicted: Labels | None = None,
+    clusters: Labels | None = None,
     neighbours: bool = True,
     umap: bool = False,
     seed: int = 0,
@@ -45,12 +46,14 @@ def embedding_map(
         labels: class of each node, -1 where unknown; none: nothing to colour by but degree.
         class_names: of the classes 0, 1, ...; their numbers if not given.
         predicted: what a classifier says of each node, -1 where it was not tested.
+        clusters: group of each node, found without labels.
         neighbours: also compute a t-SNE, a few seconds more.
         umap: also compute a UMAP, with the extra ``nodejepa[umap]``; its first time takes long to compile.
         seed: of the sample of a large graph, of t-SNE and of UMAP.
     """
     matrix = check_embeddings(embeddings)
-    for name, array in (("embeddings", matrix), ("labels", labels), ("predictions", predicted)):
+    given = {"embeddings": matrix, "labels": labels, "predictions": predicted, "clusters": clusters}
+    for name, array in given.items():
         if array is not None and array.shape[0] != graph.num_nodes:
             raise EvaluationError(
                 f"{array.shape[0]} {name} for {graph.num_nodes} nodes", where=name, fix="Give one row a node."
@@ -81,6 +84,7 @@ def embedding_map(
         planes,
         labels=None if labels is None else labels[drawn],
         predicted=None if predicted is None else predicted[drawn],
+        clusters=None if clusters is None else clusters[drawn],
         class_names=names_of_classes(class_names, labels, predicted),
         notes=tuple(notes),
     )

@@ -8,14 +8,13 @@ from importlib.util import find_spec
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.linalg import LinearOperator, svds
 
-from nodejepa.diagnostics import Embeddings, centred_second_moment, column_statistics
+from nodejepa.diagnostics import Embeddings
 from nodejepa.errors import ConfigError
+from nodejepa.principal import PrincipalAxes
 
 Plane = npt.NDArray[np.float64]
 
-_MAX_COVARIANCE = 1024  # columns beyond which two Lanczos vectors are cheaper than all eigenvectors
 _TSNE_COLUMNS = 50  # leading components that t-SNE measures distances in
 _TSNE_STEPS = 500
 
@@ -73,29 +72,7 @@ def require_umap() -> None:
 
 def _principal_components(embeddings: Embeddings, count: int) -> Plane:
     """``[N, max(count, 2)]``; axes that do not exist are zero."""
-    nodes, columns = embeddings.shape
-    mean, _ = column_statistics(embeddings)
-    if columns <= _MAX_COVARIANCE:
-        axes = np.linalg.eigh(centred_second_moment(embeddings, mean))[1][:, ::-1][:, :count]
-    else:
-        axes = _lanczos_axes(embeddings, mean, min(count, nodes - 1))
-    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1.0, 1.0)
-    plane = np.zeros((nodes, max(count, 2)))
-    plane[:, : axes.shape[1]] = np.asarray(embeddings @ axes, dtype=np.float64) - mean @ axes
+    found = PrincipalAxes.of(embeddings, count).project(embeddings)
+    plane = np.zeros((len(found), max(count, 2)))
+    plane[:, : found.shape[1]] = found
     return plane
-
-
-def _lanczos_axes(embeddings: Embeddings, mean: Plane, count: int) -> Plane:
-    """The leading right singular vectors of the centred rows, which are never made dense."""
-    if count < 1:
-        return np.zeros((embeddings.shape[1], 1))
-    rows = embeddings.astype(np.float64)
-    centred = LinearOperator(
-        rows.shape,
-        matvec=lambda v: rows @ v.ravel() - mean @ v.ravel(),
-        rmatvec=lambda u: rows.T @ u.ravel() - mean * u.sum(),
-        dtype=np.float64,
-    )
-    start = np.ones(min(rows.shape)) + np.arange(min(rows.shape)) / min(rows.shape)  # the same every time
-    _, values, vectors = svds(centred, k=count, v0=start, return_singular_vectors="vh")
-    return np.asarray(vectors[np.argsort(values)[::-1]].T)

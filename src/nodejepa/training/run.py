@@ -28,7 +28,7 @@ from nodejepa.training.checkpoint import load_tensors, save_tensors
 History = list[dict[str, Any]]
 
 _TEXTS = ("config.json", "history.jsonl", "history.csv")
-_IDENTITY = ("method", "config", "seed", "graph")  # what makes two runs the same run
+_IDENTITY = ("method", "config", "seed", "graph", "max_columns")  # what makes two runs the same run
 
 
 class _Missing:

@@ -34,16 +34,16 @@ function blend(stops, share) {
 }
 
 // A way of colouring: the group of each node, and how each group is drawn (later groups on top).
-function classMode(data) {
-  const groups = data.labels.map((label) => (label < 0 ? UNKNOWN : label));
+function classMode(data, key = "class", labels = data.labels, names = data.names) {
+  const groups = labels.map((label) => (label < 0 ? UNKNOWN : label));
   const marks = new Map();
-  for (const key of [...new Set(groups)].sort((a, b) => a - b)) {
-    const mark = key === UNKNOWN
+  for (const group of [...new Set(groups)].sort((a, b) => a - b)) {
+    const mark = group === UNKNOWN
       ? { name: "no label", colour: themeColour("--faint"), shape: "circle" }
-      : { name: data.names[key] ?? String(key), colour: CLASS_COLOURS[key % 8], shape: SHAPES[Math.floor(key / 8) % SHAPES.length] };
-    marks.set(key, { ...mark, alpha: 0.75, size: 1 });
+      : { name: names[group] ?? String(group), colour: CLASS_COLOURS[group % 8], shape: SHAPES[Math.floor(group / 8) % SHAPES.length] };
+    marks.set(group, { ...mark, alpha: 0.75, size: 1 });
   }
-  return { key: "class", name: "class", groups, marks, toggles: true };
+  return { key, name: key, groups, marks, toggles: true };
 }
 
 function errorMode(data) {
@@ -73,6 +73,7 @@ function degreeMode(data) {
 function colourModes(data) {
   const modes = [];
   if (data.labels) modes.push(classMode(data));
+  if (data.clusters) modes.push(classMode(data, "cluster", data.clusters, Array.from({ length: 1 + Math.max(...data.clusters) }, (_, i) => `cluster ${i}`)));
   modes.push(degreeMode(data));
   if (data.labels && data.predicted) modes.push(errorMode(data));
   return modes;

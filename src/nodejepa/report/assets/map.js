@@ -5,17 +5,41 @@ const HELP = "Drag to move, scroll to zoom once the map is selected (or with Ctr
   "node to node, Shift and arrows move the map, + and − zoom, 0 shows all, Escape lets go.";
 
 function mapSection(data) {
-  return new EmbeddingMap(data).parts;
+  return data.side_by_side ? sideBySide(data) : new EmbeddingMap(data).parts;
+}
+
+// One map a projection, with one choice of colours and one legend; a node that is pointed at is marked in all.
+function sideBySide(data) {
+  const maps = data.planes.map((plane) => new EmbeddingMap({ ...data, title: plane.name, planes: [plane] }));
+  const [first] = maps;
+  for (const map of maps) {
+    map.named = false;
+    map.hidden = first.hidden;
+    map.changed = () => maps.forEach((each) => each.draw());
+    map.canvas.setAttribute("aria-describedby", first.helpId);
+    map.say = (i, nothing) => {
+      for (const each of maps) {
+        EmbeddingMap.prototype.say.call(each, i, nothing);
+        if (each !== map) each.tip.hide();
+      }
+    };
+  }
+  const tools = el("div", { class: "tools" }, first.modes.length < 2 ? null
+    : choice("Colour", first.modes.map((mode) => [mode.key, mode.name]), first.mode.key, (key) => maps.forEach((map) => { map.setMode(key); map.draw(); })));
+  const panels = maps.map((map) => el("div", { class: "panel" }, el("h4", {}, map.data.title), map.box));
+  return [tools, el("div", { class: "panels maps" }, ...panels), first.readout, first.legendBox,
+    el("p", { class: "quiet", id: first.helpId }, HELP), ...data.notes.map((note) => el("p", { class: "quiet" }, note))];
 }
 
 class EmbeddingMap {
   constructor(data) {
     this.data = data;
-    this.hidden = { class: new Set(), error: new Set() };
+    this.hidden = { class: new Set(), cluster: new Set(), error: new Set() };
     this.plane = data.planes[0];
     this.current = null;
     this.named = data.labels !== null && data.names.length <= 20;
     this.pointers = new Map();
+    this.changed = () => this.draw();
     this.box = el("div", { class: "drawing map" });
     this.helpId = `help-${Math.random().toString(36).slice(2)}`;
     this.canvas = el("canvas", { tabindex: "0", role: "application", "aria-roledescription": "map",
@@ -47,7 +71,7 @@ class EmbeddingMap {
       return;
     }
     const entries = [...this.mode.marks].map(([group, mark]) => ({ key: group, name: mark.name, mark: markPicture(mark) }));
-    this.legendBox.replaceChildren(legend(entries, this.hidden[key], () => this.draw()));
+    this.legendBox.replaceChildren(legend(entries, this.hidden[key], () => this.changed()));
   }
 
   tools() {
@@ -202,6 +226,7 @@ class EmbeddingMap {
     const name = (label) => data.names[label] ?? String(label);
     const words = [`node ${shortened(data.ids[i], 80)}`];
     if (data.labels) words.push(data.labels[i] < 0 ? "no label" : `class ${name(data.labels[i])}`);
+    if (data.clusters) words.push(`cluster ${data.clusters[i]}`);
     words.push(`degree ${data.degrees[i]}`);
     if (data.predicted && data.predicted[i] >= 0) {
       words.push(data.predicted[i] === data.labels?.[i] ? "predicted right" : `predicted ${name(data.predicted[i])} (wrong)`);

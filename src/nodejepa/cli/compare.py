@@ -1,0 +1,114 @@
+"""``nodejepa compare``: which embedding of my graph should I trust?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from nodejepa.cli.catalogue import folder_path
+from nodejepa.cli.embed_graph import show_inspection
+from nodejepa.cli.reading_options import EdgeFile, MemoryLimit, NodeFile, reads_files
+from nodejepa.cli.screen import stderr, stdout
+
+if TYPE_CHECKING:
+    from nodejepa.owngraph import Comparison, MethodRow
+
+COMPARE_EXAMPLES = (
+    "Examples:\n\n"
+    "nodejepa compare --edges edges.csv --nodes nodes.csv --out compared --minutes 10\n\n"
+    "nodejepa compare --edges edges.csv --nodes nodes.csv --labels team --methods sgc,dgi --out compared"
+)
+
+
+@reads_files
+def compare(
+    edges: EdgeFile,
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Folder of models, scores, report and embeddings.", parser=folder_path, metavar="PATH"
+        ),
+    ],
+    nodes: NodeFile = None,
+    reading: Any = None,  # the options of reading, see reads_files
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Names that `nodejepa methods` lists, separated by commas (default: linear-jepa, floors, "
+            "nodejepa, patchjepa).",
+            metavar="NAMES",
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Epochs of every method trained by gradient descent.", min=0)
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Begin no method that would, by estimate, not be done in this time.", metavar="N"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on: methods that are done are kept.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    memory_limit: MemoryLimit = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
+) -> None:
+    """Compare embeddings of your own graph, with or without labels, and say which one to take."""
+    from nodejepa import owngraph
+
+    chosen = owngraph.COMPARED if methods is None else [name.strip() for name in methods.split(",")]
+    made = owngraph.compare_files(
+        edges,
+        nodes,
+        reading,
+        out=out,
+        methods=chosen,
+        epochs=epochs,
+        minutes=minutes,
+        seed=seed,
+        device=device,
+        resume=resume,
+        force=force,
+        memory_limit=memory_limit,
+        inspected=lambda found: show_inspection(stderr, found),
+        announce=_say,
+    )
+    if as_json:
+        typer.echo(json.dumps(made.to_dict(), indent=2, allow_nan=False))
+        return
+    _show(made)
+    for name, file in (
+        ("embeddings", owngraph.EMBEDDINGS),
+        ("report", owngraph.PAGE),
+        ("results", owngraph.RESULT),
+    ):
+        stdout.print(Text(f"{name:11}{out / file}"), soft_wrap=True)
+
+
+def _say(row: MethodRow) -> None:
+    done = f"{row.seconds:,.1f} s" if row.seconds is not None else row.problem
+    stderr.print(Text(f"{row.method:15}{done}"), soft_wrap=True)
+
+
+def _show(made: Comparison) -> None:
+    from nodejepa.owngraph.compare_page import comparison_table, problems
+
+    chosen = made.recommendation
+    found = comparison_table(made.rows, chosen.method, made.split)
+    table = Table(title=found.title)
+    for column in found.columns:
+        table.add_column(column.title, justify="left" if column.left else "right", no_wrap=True)
+    for row in found.rows:
+        table.add_row(*(cell.text for cell in row), style="bold" if row[0].mark else None)
+    stdout.print(table)
+    for words in found.notes:
+        stderr.print(Text(words, style="dim"), soft_wrap=True)
+    for words in (*made.notes, *problems(made.rows)):
+        stderr.print(Text.assemble(("Note: ", "yellow"), words), soft_wrap=True)
+    for words in chosen.words:
+        stdout.print(Text(words), soft_wrap=True)

@@ -1,0 +1,134 @@
+"""The comparison for people: one table, maps side by side, and the recommendation above them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from nodejepa.diagnostics import diagnose
+from nodejepa.evaluation.clusters import find_clusters
+from nodejepa.graph import Graph
+from nodejepa.methods import METHODS
+from nodejepa.owngraph.recommend import MethodRow
+from nodejepa.report import Report, footer
+from nodejepa.report.charts import EmbeddingMap
+from nodejepa.report.maps import embedding_map, names_of_classes
+from nodejepa.report.sections import Chapter, Section, SortableTable, Text
+from nodejepa.report.summary import summarise
+from nodejepa.report.table import (
+    Column,
+    ReportTable,
+    Row,
+    mean_cell,
+    mean_column,
+    number_cell,
+    text_cell,
+    text_column,
+)
+from nodejepa.report.training import verdict
+
+if TYPE_CHECKING:
+    from nodejepa.owngraph.compare import Comparison
+
+Labels = npt.NDArray[np.int64]
+
+_BY_LABELS = {
+    "accuracy": "accuracy %",
+    "balanced_accuracy": "balanced %",
+    "macro_f1": "macro-F1 %",
+    "roc_auc": "ROC-AUC %",
+}
+_UNLABELLED = {
+    "links_auc": "links AUC",
+    "links_mrr": "links MRR",
+    "features": "features",
+    "stability": "stability",
+}
+NOTES = (
+    "links: a tenth of them was taken out before learning; how often a node is nearer to the one it was "
+    "linked to than to a stranger of like degree (AUC), and the mean of 1 / its place among 20 strangers "
+    "(MRR).",
+    "features: half of the columns were hidden; how well a node's nearest neighbours tell them "
+    "(cosine; 0: no better than the average).",
+    "stability: share of a node's ten nearest neighbours that another seed finds, too; empty: no seed.",
+    "seconds: of learning and embedding once; MB: memory of the whole process at the peak of that.",
+)
+
+
+def comparison_table(rows: Sequence[MethodRow], chosen: str, split: str | None) -> ReportTable:
+    """All scores of all methods that were measured, the chosen one marked."""
+    labelled = [name for name in _BY_LABELS if any(getattr(row, name) for row in rows)]
+    columns = (
+        text_column("method"),
+        *(mean_column(_BY_LABELS[name]) for name in labelled),
+        *(Column(title) for title in _UNLABELLED.values()),
+        *map(Column, ("seconds", "MB")),
+    )
+
+    def line(row: MethodRow) -> Row:
+        return (
+            text_cell(row.method, mark=" ✓" if row.method == chosen else ""),
+            *(mean_cell(summarise(getattr(row, name)), decimals=1) for name in labelled),
+            *(number_cell(getattr(row, name), decimals=3) for name in _UNLABELLED),
+            number_cell(row.seconds, decimals=1),
+            number_cell(row.memory_mb, decimals=0),
+        )
+
+    done = tuple(line(row) for row in rows if row.problem is None)
+    notes = (*((f"Fair linear probe; {split}.",) if split else ()), *NOTES)
+    return ReportTable("compare", "All methods", columns, (done,), notes)
+
+
+def problems(rows: Sequence[MethodRow]) -> tuple[str, ...]:
+    """What a reader of the table should know: methods that have no numbers, and those that collapsed."""
+    missing = (f"{row.method} is not in the table: {row.problem}." for row in rows if row.problem)
+    bad = (f"{row.method}: {row.verdict}" for row in rows if row.collapsed)
+    return (*missing, *bad)
+
+
+def comparison_report(
+    made: Comparison, graph: Graph, drawn: Labels, labels: Labels | None, class_names: Sequence[str]
+) -> Report:
+    """The recommendation, the table, a small map of every method and a large one of the chosen."""
+    chosen = made.recommendation
+    sections: list[Section] = [Text(chosen.words, tone="good" if chosen.by_labels else "plain")]
+    if said := (*made.notes, *problems(made.rows)):
+        sections.append(Text(said, tone="warning"))
+    sections.append(SortableTable(comparison_table(made.rows, chosen.method, made.split)))
+    groups = None if labels is not None else find_clusters(made.embeddings[drawn]).assigned
+    ids = drawn if graph.node_ids is None else graph.node_ids[drawn]
+    notes = [f"t-SNE of {len(drawn):,} nodes, the same on every map; distances between groups mean little."]
+    if groups is not None:
+        notes.append(f"Colours: groups that k-means finds in {chosen.method}, on all maps the same.")
+    sections.append(
+        EmbeddingMap(
+            "The same nodes, seen by each method",
+            [str(node) for node in ids.tolist()],
+            np.diff(graph.adjacency.indptr)[drawn].astype(np.int64),
+            {row.method: np.array(row.plane) for row in made.rows if row.plane},
+            labels=None if labels is None else labels[drawn],
+            clusters=groups,
+            class_names=names_of_classes(class_names, labels),
+            notes=tuple(notes),
+            side_by_side=True,
+        )
+    )
+    shape = diagnose(made.embeddings)
+    own = embedding_map(
+        graph,
+        made.embeddings,
+        labels=labels,
+        class_names=class_names,
+        neighbours=False,
+        title="All its nodes",
+    )
+    size = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges (both directions)"
+    chapters = (
+        Chapter("Which embedding to trust", tuple(sections)),
+        Chapter(f"The chosen one: {chosen.method}", (verdict(shape), own), METHODS[chosen.method].summary),
+    )
+    subtitle = f"{size}, {graph.num_features:,} features"
+    return Report("Comparison of embeddings", chapters, subtitle, footer())

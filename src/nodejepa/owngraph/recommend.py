@@ -1,0 +1,128 @@
+"""Which embedding to trust, in plain words: by labels where there are any, else by what is known of others.
+
+Scores that need no labels are shown and not followed: on ten graphs with labels they chose worse than always
+taking LinearJEPA (``studies/compare``). The figures below are those of its table; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nodejepa.methods import METHODS
+from nodejepa.report.summary import moments, summarise
+
+DEFAULT = "linear-jepa"
+POINT = 1.0  # of accuracy: closer is as good
+GRAPHS, DEFAULT_RIGHT, BEST_RULE_RIGHT = 10, 9, 5  # of studies/compare/recommendation.md
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """What was measured of one method; ``problem`` says why nothing was."""
+
+    method: str
+    problem: str | None = None
+    columns: int | None = None
+    epochs: int = 0
+    seconds: float | None = None  # of learning and embedding
+    memory_mb: float | None = None  # of the whole process, at the peak of that
+    links_auc: float | None = None
+    links_mrr: float | None = None
+    features: float | None = None
+    stability: float | None = None
+    collapsed: bool = False
+    verdict: str = ""
+    accuracy: tuple[float, ...] = ()  # percent, one a split; empty without labels
+    balanced_accuracy: tuple[float, ...] = ()
+    macro_f1: tuple[float, ...] = ()
+    roc_auc: tuple[float, ...] = ()  # of two classes only
+    plane: tuple[tuple[float, float], ...] = ()  # the nodes of the map
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> MethodRow:
+        """What :meth:`to_dict` gave."""
+        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return cls(**values | lists | {"plane": tuple((x, y) for x, y in values["plane"])})
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The method to take, whether labels say so, and the reasons."""
+
+    method: str
+    by_labels: bool
+    words: tuple[str, ...]
+
+
+def recommend(rows: Sequence[MethodRow]) -> Recommendation | None:
+    """One method of those that were measured; None if there is none."""
+    done = [row for row in rows if row.problem is None]
+    if not done:
+        return None
+    scored = [row for row in done if row.accuracy]
+    return _by_labels(scored) if scored else _by_default(done)
+
+
+def _by_labels(rows: Sequence[MethodRow]) -> Recommendation:
+    means = {row.method: moments(row.accuracy) for row in rows}
+    best = max(rows, key=lambda row: (means[row.method].mean, row.method == DEFAULT))
+    level = [row.method for row in rows if row is not best and _as_good(row, best)]
+    found = means[best.method]
+    spread = "" if found.std is None else f" ± {found.std:.1f}"
+    words = [
+        f"Take {best.method}: with your labels it scores best, {found.mean:.1f}{spread} % of the test nodes "
+        f"right over {found.n} draws of the labels, of {len(rows)} methods.",
+        "Being the best of several, it may owe some of that to luck: expect a little less on new nodes.",
+    ]
+    if level:
+        words.append(f"Not told apart from it by these labels: {', '.join(level)}.")
+        cheap = [name for name in level if not METHODS[name].trained]
+        if METHODS[best.method].trained and cheap:
+            words.append(f"{_listed(cheap)} no training: if in doubt, the simplest is good enough.")
+    else:
+        words.append("Every other method is behind by more than the draws of the labels spread.")
+    return Recommendation(best.method, True, tuple(words))
+
+
+def _as_good(row: MethodRow, best: MethodRow) -> bool:
+    """Behind by no more than one standard deviation of the difference over draws, or than a point."""
+    if len(row.accuracy) != len(best.accuracy):
+        return False
+    found = summarise([b - a for a, b in zip(row.accuracy, best.accuracy, strict=True)])
+    return found is not None and found.mean <= max(found.std or 0.0, POINT)
+
+
+def _by_default(rows: Sequence[MethodRow]) -> Recommendation:
+    best = next((row for row in rows if row.method == DEFAULT), rows[0])
+    words = [f"Take {best.method}, by default: without labels nobody can say which embedding is best here."]
+    if best.method == DEFAULT:
+        words.append(
+            f"On {GRAPHS} graphs with labels it was the best of the methods that need no gradient descent, "
+            f"or within a point of it, on {DEFAULT_RIGHT}. Its rule was chosen on these graphs, so expect "
+            "less on others."
+        )
+    else:
+        words[0] = f"Take {best.method}: {DEFAULT}, the default, could not be measured here."
+    favourites = {
+        what: max(known, key=lambda row: getattr(row, name)).method
+        for name, what in (("links_auc", "held-out links"), ("features", "hidden features"))
+        if (known := [row for row in rows if getattr(row, name) is not None])
+    }
+    if favourites:
+        liked = " and ".join(f"{what} prefer {method}" for what, method in favourites.items())
+        words.append(
+            f"{liked[0].upper()}{liked[1:]}. The scores are for information: the best rule made of them was "
+            f"right on {BEST_RULE_RIGHT} of the {GRAPHS} graphs, and links mislead where neighbours differ."
+        )
+    words.append("Twenty labels a class would settle it: name their column, and the scores are of your task.")
+    return Recommendation(best.method, False, tuple(words))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} need{'s' if len(names) == 1 else ''}"

@@ -1,0 +1,258 @@
+"""``compare``: every method measured once, nothing lost by a kill, a recommendation with its reasons."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from owngraph_files import NODES, people, write
+
+from nodejepa import compare, load_graph, read_embeddings
+from nodejepa.errors import CheckpointError, ConfigError, EvaluationError
+from nodejepa.graph import Graph
+from nodejepa.methods import FLOORS, load_method, make_method
+from nodejepa.owngraph import COMPARED, apply_run
+from nodejepa.owngraph.bench import Bench
+from nodejepa.owngraph.recommend import MethodRow, recommend
+
+FEW = ("raw", "random-gcn")
+
+
+def two_groups(seed=0, nodes=60):
+    """A graph whose edges and features know the label."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(nodes) % 2
+    source, target = rng.integers(0, nodes, (2, 6 * nodes))
+    same = (labels[source] == labels[target]) | (rng.random(len(source)) < 0.1)
+    x = rng.normal(size=(nodes, 6)).astype(np.float32) + labels[:, None]
+    ids = np.array([f"n{i}" for i in range(nodes)])
+    graph = Graph.from_edges(source[same], target[same], features=x, num_nodes=nodes, node_ids=ids)
+    return graph, labels
+
+
+def measured(row):
+    """Everything but time and memory."""
+    return replace(row, seconds=None, memory_mb=None)
+
+
+# ------------------------------------------------------------------ what comes out
+
+
+def test_every_kind_of_method_is_measured_in_all_respects():
+    graph, labels = two_groups()
+    made = compare(graph, labels, methods=[*FEW, "nodejepa"], epochs=2)
+    assert [row.method for row in made.rows] == ["linear-jepa", *FEW, "nodejepa"]
+    for row in made.rows:
+        assert row.problem is None
+        assert len(row.accuracy) == len(row.balanced_accuracy) == len(row.macro_f1) == len(row.roc_auc) == 5
+        assert 0 <= row.links_auc <= 1
+        assert 0 < row.links_mrr <= 1
+        assert -1 <= row.features <= 1
+        assert (row.stability is None) == (row.method in ("linear-jepa", "raw"))
+        assert row.seconds > 0
+        assert row.epochs == (2 if row.method == "nodejepa" else 0)
+    best = max(made.rows, key=lambda row: np.mean(row.accuracy))
+    assert np.mean(best.accuracy) == pytest.approx(
+        np.mean(next(row.accuracy for row in made.rows if row.method == made.recommendation.method))
+    )
+    wanted = make_method(made.recommendation.method).fit(graph).transform(graph)
+    if made.recommendation.method != "nodejepa":
+        np.testing.assert_array_equal(made.embeddings, wanted)
+
+
+def test_labels_reach_no_embedding_and_no_score_without_them():
+    graph, labels = two_groups()
+    with_labels, without = compare(graph, labels, methods=FEW), compare(graph, methods=FEW)
+    for a, b in zip(with_labels.rows, without.rows, strict=True):
+        blind = replace(a, accuracy=(), balanced_accuracy=(), macro_f1=(), roc_auc=())
+        assert measured(blind) == measured(b)
+
+
+@pytest.mark.slow
+def test_from_files_to_the_embeddings_of_the_recommended_method(run, files):
+    out = files.folder / "compared"
+    code, said, err = run(
+        *("compare", "--edges", files.edges, "--nodes", files.nodes, "--labels", "team"),
+        *("--methods", "sgc,random-gcn,patchjepa", "--epochs", "2", "--out", out),
+    )
+    assert code == 0, err
+    result = json.loads((out / "compare.json").read_text())
+    names = [row["method"] for row in result["methods"]]
+    assert names == ["linear-jepa", "sgc", "random-gcn", "patchjepa"]
+    chosen = result["recommendation"]["method"]
+    assert result["recommendation"]["by_labels"]
+    assert f"Take {chosen}: with your labels" in said
+    for name in names:
+        assert name in said
+    ids, z = read_embeddings(out / "embeddings.parquet")
+    assert list(ids) == people()[1]["user"].to_pylist()
+    graph = load_graph(files.edges, files.nodes, labels="team")
+    np.testing.assert_array_equal(z, load_method(out / "runs" / chosen).transform(graph))
+    for name in names:  # each can be applied to another graph
+        assert len(apply_run(out / "runs" / name, files.edges, files.nodes).embeddings) == NODES
+    page = (out / "report.html").read_text()
+    assert '"side_by_side":true' in page
+    assert all(f'"name":"{name}"' in page for name in names)
+    code, said, _ = run(
+        *("compare", "--edges", files.edges, "--nodes", files.nodes, "--labels", "team", "--json"),
+        *("--methods", "sgc,random-gcn,patchjepa", "--epochs", "2", "--out", out, "--resume"),
+    )
+    assert code == 0
+    assert json.loads(said)["methods"] == result["methods"]  # not measured again: the same seconds
+
+
+def test_without_labels_the_default_is_taken_and_the_map_has_groups(run, files):
+    out = files.folder / "compared"
+    command = ("compare", "--edges", files.edges, "--nodes", files.nodes, "--methods", "raw", "--out", out)
+    code, said, err = run(*command, "--drop", "team")
+    assert code == 0, err
+    assert "Take linear-jepa, by default" in said
+    assert "accuracy" not in said
+    assert '"clusters":[' in (out / "report.html").read_text()
+
+
+def test_structural_features_are_said_to_have_seen_the_links(run, files):
+    code, _, err = run("compare", "--edges", files.edges, "--methods", "raw", "--out", files.folder / "c")
+    assert code == 0
+    assert "saw the links that were then held out" in err
+
+
+# ------------------------------------------------------------------ kills, budgets, mistakes
+
+
+def test_a_kill_loses_at_most_the_method_under_way(tmp_path, monkeypatch):
+    graph, labels = two_groups()
+    whole = compare(graph, labels, methods=[*FEW, "sgc"], out=tmp_path / "whole")
+    work, begun = Bench._measure, []
+
+    def die_in_the_third(bench, estimator):
+        begun.append(estimator.name)
+        if len(begun) == 3:
+            raise KeyboardInterrupt
+        return work(bench, estimator)
+
+    monkeypatch.setattr(Bench, "_measure", die_in_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        compare(graph, labels, methods=[*FEW, "sgc"], out=tmp_path / "killed")
+    assert not (tmp_path / "killed" / "compare.json").exists()
+    again = compare(graph, labels, methods=[*FEW, "sgc"], out=tmp_path / "killed", resume=True)
+    assert begun == ["linear-jepa", "raw", "random-gcn", "random-gcn", "sgc"]
+    assert [measured(row) for row in again.rows] == [measured(row) for row in whole.rows]
+    np.testing.assert_array_equal(again.embeddings, whole.embeddings)
+    more = compare(graph, labels, methods=[*FEW, "sgc-1"], out=tmp_path / "killed", resume=True)
+    assert begun[5:] == ["sgc-1"]  # another choice of methods keeps what is there
+    assert [row.method for row in more.rows] == ["linear-jepa", *FEW, "sgc-1"]
+
+
+def test_a_damaged_result_is_measured_again(tmp_path):
+    graph, labels = two_groups()
+    whole = compare(graph, labels, methods=["raw"], out=tmp_path)
+    (tmp_path / "runs" / "raw" / "scores.json").write_text('{"row": {"method": "raw"')
+    again = compare(graph, labels, methods=["raw"], out=tmp_path, resume=True)
+    assert [measured(row) for row in again.rows] == [measured(row) for row in whole.rows]
+
+
+def test_what_does_not_fit_the_time_or_the_memory_is_not_begun():
+    graph, _ = two_groups()
+    made = compare(graph, methods=[*FEW, "nodejepa"], minutes=1e-6)
+    assert made.rows[0].problem is None  # the default is always there
+    assert all("not begun: about" in row.problem and "were left" in row.problem for row in made.rows[1:])
+    with pytest.raises(EvaluationError, match=r"no method could be measured.*not begun: it needs"):
+        compare(graph, methods=FEW, memory_limit=0.001)
+
+
+def test_a_method_that_fails_is_a_row():
+    """LinearJEPA predicts from neighbours: without edges there are none."""
+    lonely = Graph.from_edges([], [], features=np.random.default_rng(0).random((20, 4)), num_nodes=20)
+    made = compare(lonely, methods=["raw"])
+    assert "no edges" in made.rows[0].problem
+    assert made.recommendation.method == "raw"
+    assert made.rows[1].links_auc is None
+
+
+def test_too_few_labels_are_said_and_not_scored():
+    graph, labels = two_groups()
+    few = np.where(np.arange(len(labels)) < 2, labels, -1)
+    made = compare(graph, few, methods=["raw"])
+    assert "too few" in made.notes[0]
+    assert not made.recommendation.by_labels
+
+
+def test_results_that_are_there_are_not_replaced_unasked(tmp_path):
+    graph, _ = two_groups()
+    compare(graph, methods=["raw"], out=tmp_path)
+    (tmp_path / "runs" / "mine.txt").write_text("keep me")
+    with pytest.raises(ConfigError, match=r"exist\. Go on with resume=True"):
+        compare(graph, methods=["raw"], out=tmp_path)
+    with pytest.raises(ConfigError, match="contradict"):
+        compare(graph, methods=["raw"], out=tmp_path, resume=True, force=True)
+    other, _ = two_groups(seed=1)
+    with pytest.raises(CheckpointError, match="another graph"):
+        compare(other, methods=["raw"], out=tmp_path, resume=True)
+    compare(other, methods=["raw"], out=tmp_path, force=True)
+    assert (tmp_path / "runs" / "mine.txt").read_text() == "keep me"
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "said"),
+    [
+        ({"methods": ["supervised-gcn"]}, ConfigError, "learns from labels"),
+        ({"methods": ["sgx"]}, ConfigError, "Did you mean"),
+        ({"minutes": 0}, ConfigError, "positive"),
+        ({"minutes": float("nan")}, ConfigError, "positive"),
+        ({"labels": [0, 1]}, EvaluationError, r"labels are .* for 60 nodes"),
+        ({"labels": ["a"] * 60}, EvaluationError, "whole number a node"),
+    ],
+)
+def test_mistakes_are_explained(more, error, said):
+    with pytest.raises(error, match=said):
+        compare(two_groups()[0], **more)
+
+
+def test_the_files_of_the_graph_are_never_overwritten(run, tmp_path):
+    edges = write(people()[0], tmp_path / "embeddings.parquet")
+    code, _, err = run("compare", "--edges", edges, "--out", tmp_path)
+    assert code == 2
+    assert "embeddings.parquet" in err
+
+
+# ------------------------------------------------------------------ the recommendation
+
+
+def row(method, *accuracy, **more):
+    return MethodRow(method, accuracy=accuracy, **more)
+
+
+def test_labels_choose_and_what_they_cannot_tell_apart_is_named():
+    clear = recommend([row("linear-jepa", 70, 72), row("sgc", 60, 61)])
+    assert (clear.method, clear.by_labels) == ("linear-jepa", True)
+    assert "behind by more" in clear.words[-1]
+    close = recommend([row("linear-jepa", 70, 72), row("sgc", 69.5, 71.4), row("raw", 20, 21)])
+    assert "Not told apart from it by these labels: sgc." in close.words
+    assert "sgc needs no training" in close.words[-1]
+    spread = recommend([row("raw", 60, 80), row("sgc", 70, 66)])  # 2 points apart, with a spread of 17
+    assert spread.method == "raw"
+    assert any("sgc" in words for words in spread.words)
+    worse = recommend([row("linear-jepa", 50, 51), row("raw", 60, 61)])
+    assert worse.method == "raw"
+
+
+def test_scores_without_labels_are_told_and_not_followed():
+    rows = [
+        row("linear-jepa", links_auc=0.5, features=0.1),
+        row("sgc", links_auc=0.9, features=0.2),
+        row("raw", links_auc=0.4, features=0.9),
+    ]
+    found = recommend(rows)
+    assert (found.method, found.by_labels) == ("linear-jepa", False)
+    assert any("eld-out links prefer sgc and hidden features prefer raw" in words for words in found.words)
+    without = recommend(rows[1:])
+    assert without.method == "sgc"
+    assert "could not be measured" in without.words[0]
+    assert recommend([MethodRow("raw", "no memory")]) is None
+
+
+def test_the_default_methods():
+    assert ("linear-jepa", *FLOORS, "nodejepa", "patchjepa") == COMPARED
