@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,6 @@ class Bench:
         self,
         graph: Graph,
         labels: npt.NDArray[np.int64] | None,
-        class_names: Sequence[str],
         runs: Path,
         seed: int,
         map_nodes: int = 0,

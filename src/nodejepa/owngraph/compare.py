@@ -104,7 +104,7 @@ def compare(
         if out is not None:
             held_open.enter_context(Run(folder).owned(".compare.lock"))
             _check_folder(folder, resume=resume, force=force)
-        bench = Bench(graph, known, names, folder / "runs", seed, 0 if out is None else _MAP_NODES)
+        bench = Bench(graph, known, folder / "runs", seed, 0 if out is None else _MAP_NODES)
         notes = [*notes, *([bench.problem] if bench.problem else [])]
         rows = []
         for estimator in sorted(estimators, key=_order):
