@@ -19,9 +19,10 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 # folder stand for themselves.
 ORDER = [
     {"errors", "compiled", "files", "locks", "progress", "config", "diagnostics", "memory", "neighbours"},
-    {"graph_checks", "graph_ids", "graph"},
+    {"graph_checks", "graph_ids", "graph_rows", "graph"},
     {"structure"},
     {"data", "io"},
+    {"store"},
     {"masking"},
     {"nn"},
     {"training.group"},  # losses sum through it

@@ -196,8 +196,9 @@ def _embed_dataset(
     from nodejepa.diagnostics import diagnose
     from nodejepa.io.embeddings import check_ending, write_embeddings
     from nodejepa.io.files_in import refuse_other_kind
+    from nodejepa.locks import output_owned
     from nodejepa.methods import load_method
-    from nodejepa.owngraph.outputs import drop_manifest, output_owned, refuse_losing
+    from nodejepa.owngraph.outputs import drop_manifest, refuse_losing
 
     check_ending(out)  # before the work
     begins, columns = (b"\x93NUMPY", ()) if out.suffix == ".npy" else (b"PAR1", ("id", "z0"))
