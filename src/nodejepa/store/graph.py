@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, final
 
@@ -19,6 +20,7 @@ BLOCK_ENTRIES = (
     1 << 24
 )  # of the adjacency that are in memory at a time: about 200 MB with what is made of them
 BLOCK_ROWS = 1 << 16
+_LEAST_ROWS = 128  # a dense product of fewer rows may have other bits
 
 
 @final
@@ -122,15 +124,18 @@ class StoredGraph:
         return made
 
     def spans(self, rows: int = BLOCK_ROWS, entries: int = BLOCK_ENTRIES) -> Iterator[tuple[int, int]]:
-        """``(low, high)`` of blocks that cover all rows, none with more rows or (many) more entries."""
-        low = 0
-        while low < self.num_nodes:
-            high = min(low + rows, self.num_nodes)
-            for pointers in self._pointers.values():
-                most = int(np.searchsorted(pointers, pointers[low] + entries, side="right")) - 1
-                high = min(high, max(most, low + 1))
-            yield low, high
-            low = high
+        """``(low, high)`` of blocks that cover all rows: even, and halved where hubs have many entries."""
+        blocks = -(-self.num_nodes // rows)
+        bounds = [self.num_nodes * i // blocks for i in range(blocks + 1)]
+        todo = [*pairwise(bounds)][::-1]
+        while todo:
+            low, high = todo.pop()
+            held = max(int(pointers[high] - pointers[low]) for pointers in self._pointers.values())
+            if held > entries and high - low >= 2 * _LEAST_ROWS:
+                middle = (low + high) // 2
+                todo += [(middle, high), (low, middle)]
+            else:
+                yield low, high
 
     def verify(self) -> None:
         """Read everything and compare checksums; what has changed is an error."""
