@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -14,11 +14,18 @@ from nodejepa.cli.catalogue import MethodName, Settings, folder_path
 from nodejepa.cli.reading_options import (
     Bipartite,
     Delimiter,
+    Directed,
+    Drop,
+    EdgeFile,
+    FreeText,
     Header,
     IdColumn,
+    Infinite,
     MemoryLimit,
+    Missing,
     NodeFile,
     NoWeight,
+    Scaling,
     SourceColumn,
     Structural,
     TargetColumn,
@@ -42,10 +49,6 @@ EMBED_GRAPH_EXAMPLES = (
     "nodejepa embed-graph --edges edges.csv --source from --target to --nodes nodes.csv --id user "
     "--labels team --epochs 100 --out z.parquet"
 )
-
-EdgeFile = Annotated[
-    Path, typer.Option(help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx.", metavar="FILE")
-]
 
 
 def embed_graph(
@@ -72,31 +75,12 @@ def embed_graph(
         str | None,
         typer.Option(help="Column of classes: scored, never trained on.", metavar="COLUMN"),
     ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--drop", "--ignore", help="Column of the node table to leave out; repeatable.", metavar="COLUMN"
-        ),
-    ] = None,
-    directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
-    text: Annotated[
-        Literal["refuse", "hash", "ignore"], typer.Option(help="Free text: refuse, hash or ignore.")
-    ] = "refuse",
-    missing: Annotated[
-        Literal["fill", "refuse"],
-        typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
-    ] = "fill",
-    infinite: Annotated[
-        Literal["refuse", "missing"],
-        typer.Option(help="Infinite numbers: refuse, or take them for missing."),
-    ] = "refuse",
-    scale: Annotated[
-        Literal["auto", "standardise", "none"],
-        typer.Option(
-            help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
-            "first but for columns of 0 and 1 and lists (auto)."
-        ),
-    ] = "auto",
+    drop: Drop = None,
+    directed: Directed = False,
+    text: FreeText = "refuse",
+    missing: Missing = "fill",
+    infinite: Infinite = "refuse",
+    scale: Scaling = "auto",
     unknown_ids: UnknownIds = "add",
     bipartite: Bipartite = None,
     structural: Structural = None,

@@ -7,6 +7,33 @@ from typing import Annotated, Literal
 
 import typer
 
+EdgeFile = Annotated[
+    Path, typer.Option(help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx.", metavar="FILE")
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop", "--ignore", help="Column of the node table to leave out; repeatable.", metavar="COLUMN"
+    ),
+]
+Directed = Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")]
+FreeText = Annotated[
+    Literal["refuse", "hash", "ignore"], typer.Option(help="Free text: refuse, hash or ignore.")
+]
+Missing = Annotated[
+    Literal["fill", "refuse"],
+    typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
+]
+Infinite = Annotated[
+    Literal["refuse", "missing"], typer.Option(help="Infinite numbers: refuse, or take them for missing.")
+]
+Scaling = Annotated[
+    Literal["auto", "standardise", "none"],
+    typer.Option(
+        help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
+        "first but for columns of 0 and 1 and lists (auto)."
+    ),
+]
 NodeFile = Annotated[
     Path | None,
     typer.Option(help="Nodes, a row each; without it only the structure describes them.", metavar="FILE"),
