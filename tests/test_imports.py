@@ -20,9 +20,10 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 ORDER = [
     {"errors", "compiled", "files", "locks", "progress", "config", "memory"},
     {"diagnostics", "neighbours", "neighbour_index", "principal"},
-    {"graph_checks", "graph_ids", "graph_doors", "graph"},
+    {"graph_checks", "graph_ids", "graph_doors", "graph_rows", "graph"},
     {"structure"},
     {"data", "io"},
+    {"store"},
     {"masking"},
     {"nn"},
     {"training.group"},  # losses sum through it

@@ -31,7 +31,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     ...     np.save(temporary, z)
     """
     final = Path(path)
-    try:
+    with refusals(final):
         final.parent.mkdir(parents=True, exist_ok=True)
         # the ending is kept: some writers add their own when it is missing
         handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.", suffix=final.suffix)
@@ -46,10 +46,17 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """What the system refuses while ``path`` is written, as a :class:`NodeJEPAError`."""
+    try:
+        yield
     except OSError as error:
         raise NodeJEPAError(
             error.strerror or str(error) or type(error).__name__,
-            where=str(final),
+            where=str(path),
             fix="Check the path, its permissions and the free space.",
         ) from error
 

@@ -7,7 +7,6 @@ it (degrees, normalised adjacency, hashes) is computed once and kept.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -35,6 +34,7 @@ from nodejepa.graph_checks import (
 )
 from nodejepa.graph_doors import Doors
 from nodejepa.graph_ids import check_ids, read_ids
+from nodejepa.graph_rows import buffers, digest, looped_rows
 
 Direction: TypeAlias = Literal["check", "symmetrize", "keep"]
 _DIRECTIONS = ("check", "symmetrize", "keep")
@@ -59,7 +59,7 @@ class Graph(Doors):
     self_loops_dropped: int = 0
 
     def __post_init__(self) -> None:
-        for array in (*_buffers(self.adjacency), *_buffers(self.features)):
+        for array in (*buffers(self.adjacency), *buffers(self.features)):
             array.flags.writeable = False
         if self.node_ids is not None:
             self.node_ids.flags.writeable = False
@@ -105,26 +105,41 @@ class Graph(Doors):
         (Kipf & Welling 2017). For an undirected graph S is symmetric: its own transpose.
         """
         size = self.num_nodes
-        looped = (self.adjacency.T + sp.eye_array(size, dtype=np.float32, format="csr")).tocsr()
-        looped.sort_indices()
+        looped = looped_rows(self.adjacency.T, 0)
         scale = 1.0 / np.sqrt(np.asarray(looped.sum(axis=1, dtype=np.float64)).ravel())
         rows = np.repeat(np.arange(size), np.diff(looped.indptr))
         data = (looped.data * scale[rows] * scale[looped.indices]).astype(np.float32)
         matrix = compact_csr(data, looped.indices, looped.indptr, size)
-        for array in _buffers(matrix):
+        for array in buffers(matrix):
             array.flags.writeable = False
         return matrix
 
     @cached_property
     def structure_hash(self) -> str:
         """Identifies nodes and edges (not features): the key of everything derived from structure alone."""
-        return _digest(b"directed" if self.directed else b"undirected", *_buffers(self.adjacency))
+        return digest(b"directed" if self.directed else b"undirected", *buffers(self.adjacency))
 
     @cached_property
     def content_hash(self) -> str:
         """Identifies nodes, edges and features."""
         shape = np.asarray(self.features.shape, dtype=np.int64)
-        return _digest(self.structure_hash.encode(), shape, *_buffers(self.features))
+        return digest(self.structure_hash.encode(), shape, *buffers(self.features))
+
+    def rows(self, low: int, high: int) -> SparseMatrix:
+        """Rows ``low`` to ``high - 1`` of the adjacency."""
+        return self.adjacency[low:high]
+
+    def in_rows(self, low: int, high: int) -> SparseMatrix:
+        """The same rows of its transpose."""
+        return self._incoming[low:high]
+
+    @cached_property
+    def _incoming(self) -> SparseMatrix:
+        return sp.csr_array(self.adjacency.T) if self.directed else self.adjacency
+
+    def feature_rows(self, low: int, high: int) -> Features:
+        """The same rows of the features."""
+        return self.features[low:high]
 
     def with_features(self, features: npt.ArrayLike | sp.sparray | sp.spmatrix) -> Graph:
         """The same nodes and edges with other features."""
@@ -244,20 +259,6 @@ class Graph(Doors):
         return coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data.copy()
 
 
-def _buffers(matrix: Features) -> tuple[npt.NDArray[Any], ...]:
-    if isinstance(matrix, np.ndarray):
-        return (matrix,)
-    return (matrix.data, matrix.indices, matrix.indptr)
-
-
 def _frozen(array: FloatArray) -> FloatArray:
     array.flags.writeable = False
     return array
-
-
-def _digest(*parts: bytes | npt.NDArray[Any]) -> str:
-    sha = hashlib.sha256()
-    for part in parts:
-        sha.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).data)
-        sha.update(b"|")
-    return sha.hexdigest()

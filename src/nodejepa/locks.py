@@ -6,10 +6,12 @@ import errno
 import fcntl
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Literal, overload
 
-from nodejepa.errors import NodeJEPAError
+from nodejepa.errors import Advice, ConfigError, NodeJEPAError, Setting
 
 _HELD = (errno.EAGAIN, errno.EACCES)
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
@@ -59,6 +61,35 @@ def hold(file: IO[bytes], *, wait: bool) -> bool:
             ) from None
         raise _refused(error.strerror or type(error).__name__, file.name) from None
     return True
+
+
+@contextmanager
+def output_owned(out: Path) -> Iterator[None]:
+    """Hold the place of an output (a file, or a folder that is made whole) while it is written."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    path = out.with_name(f".{out.name}.lock")
+    lock = lock_file(path, wait=False)
+    while lock is not None and not _is_at(path, lock):  # the one before us took it away as it ended
+        lock.close()
+        lock = lock_file(path, wait=False)
+    if lock is None:
+        raise ConfigError(
+            "another process is writing the same output",
+            where=str(out),
+            fix=Advice("Wait for it to end or choose another ", Setting("out"), "."),
+        )
+    with lock:
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _is_at(path: Path, file: IO[bytes]) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _open(path: str, flags: int) -> int:

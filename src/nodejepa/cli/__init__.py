@@ -28,6 +28,7 @@ from nodejepa.cli.failures import (
     show_warning,
 )
 from nodejepa.cli.neighbours import NEIGHBOURS_EXAMPLES, neighbours
+from nodejepa.cli.prepare import PREPARE_EXAMPLES, prepare
 from nodejepa.cli.pretrain import EMBED_EXAMPLES, PRETRAIN_EXAMPLES, embed, pretrain
 from nodejepa.cli.probe import PROBE_EXAMPLES, probe
 from nodejepa.cli.report import REPORT_EXAMPLES, report
@@ -48,6 +49,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command("embed-graph", epilog=EMBED_GRAPH_EXAMPLES)(embed_graph)
 app.command(epilog=COMPARE_EXAMPLES)(compare)
+app.command(epilog=PREPARE_EXAMPLES)(prepare)
 app.command(epilog=PRETRAIN_EXAMPLES)(pretrain)
 app.command(epilog=EMBED_EXAMPLES)(embed)
 app.command(epilog=PROBE_EXAMPLES)(probe)

@@ -30,10 +30,8 @@ from nodejepa.config import DEFAULT_METHOD
 from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from nodejepa.diagnostics import Diagnostics
+    from nodejepa.store import StoredGraph
 
 PRETRAIN_EXAMPLES = (
     "Examples:\n\n"
@@ -71,12 +69,15 @@ def pretrain(
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard logs.")] = False,
     data_root: DataRoot = None,
 ) -> None:
-    """Learn an encoder from a named graph without labels; a killed run goes on with --resume."""
+    """Learn an encoder from a named graph, or from a graph store, without labels; --resume goes on."""
     from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
+    from nodejepa.graph import Graph
     from nodejepa.methods import find_method, make_estimator
     from nodejepa.owngraph.plan import make_plan
+    from nodejepa.owngraph.stored import save_schema
+    from nodejepa.store import StoredGraph
     from nodejepa.training.journal import Logging
 
     if find_method(method).supervised:
@@ -84,18 +85,22 @@ def pretrain(
             f"{method} learns from labels, and pretraining has none",
             fix=f"Train and score it for every split: nodejepa probe {dataset} --method {method}.",
         )
+    stored = StoredGraph.is_at(dataset)
     estimator = make_estimator(
         method,
         preset=preset,
-        dataset=dataset,
+        dataset=None if stored else dataset,
         seed=seed,
         settings=parse_assignments(settings or []),
         device=device,
     )
-    graph = load_dataset(dataset, data_root).graph
-    make_plan(estimator, graph, memory_limit).require_fit()
+    graph = StoredGraph(dataset) if stored else load_dataset(dataset, data_root).graph
+    if isinstance(graph, Graph):
+        make_plan(estimator, graph, memory_limit).require_fit()
     logging = Logging(checkpoint_epochs, checkpoint_minutes, tensorboard, f"{method} on {dataset}")
     estimator.fit(graph, out=out, resume=resume, logging=logging)
+    if isinstance(graph, StoredGraph):
+        save_schema(graph, out)
     history = estimator.history_
     table = Table(title=Text(f"{method} ({preset}) on {dataset}, seed {seed}"))
     for column in ("epochs", "seconds", "peak memory", "last loss"):
@@ -108,7 +113,10 @@ def pretrain(
             f"{history[-1]['loss']:.4f}" if "loss" in history[-1] else "-",
         )
     stdout.print(table)
-    stdout.print(Text(f"Embeddings: {diagnose(estimator.transform(graph)).verdict}"))
+    if isinstance(graph, Graph):
+        stdout.print(Text(f"Embeddings: {diagnose(estimator.transform(graph)).verdict}"))
+    elif estimator.describe():
+        stdout.print(Text(estimator.describe()), soft_wrap=True)
     stdout.print(Text(f"model    {out / 'model.safetensors'}"), soft_wrap=True)
     if history:
         stdout.print(Text(f"history  {out / 'history.csv'}"), soft_wrap=True)
@@ -122,7 +130,9 @@ def embed(
     dataset: Annotated[
         str | None,
         typer.Argument(
-            metavar="DATASET", help="A name that `nodejepa datasets` lists.", autocompletion=dataset_names
+            metavar="DATASET",
+            help="A name that `nodejepa datasets` lists, or a folder that `nodejepa prepare` wrote.",
+            autocompletion=dataset_names,
         ),
     ] = None,
     *,
@@ -166,7 +176,12 @@ def embed(
         for name, value in (columns | layout).items():
             if value is not None:
                 raise typer.BadParameter(f"--{name} belongs to --edges, not to a data set.")
-        _embed_dataset(run, str(dataset), out, device, data_root, force)
+        from nodejepa.store import StoredGraph
+
+        if StoredGraph.is_at(dataset):
+            _embed_stored(run, StoredGraph(str(dataset)), out, force)
+        else:
+            _embed_dataset(run, str(dataset), out, device, data_root, force)
         return
     from nodejepa.io import ReadingOptions
     from nodejepa.owngraph import apply_run
@@ -186,7 +201,15 @@ def embed(
     )
     for note in applied.notes:
         stderr.print(Text(f"- {in_options(note)}"), soft_wrap=True)
-    _say_written(applied.embeddings, out, applied.diagnostics)
+    _say_written(applied.embeddings.shape, out, applied.diagnostics)
+
+
+def _embed_stored(run: Path, graph: StoredGraph, out: Path, force: bool) -> None:
+    from nodejepa.methods import load_method
+    from nodejepa.owngraph.stored import embed_store
+
+    shape, found = embed_store(load_method(run, device="cpu"), graph, out, force=force)
+    _say_written(shape, out, found)
 
 
 def _embed_dataset(
@@ -196,8 +219,9 @@ def _embed_dataset(
     from nodejepa.diagnostics import diagnose
     from nodejepa.io.embeddings import check_ending, write_embeddings
     from nodejepa.io.files_in import refuse_other_kind
+    from nodejepa.locks import output_owned
     from nodejepa.methods import load_method
-    from nodejepa.owngraph.outputs import drop_manifest, output_owned, refuse_losing
+    from nodejepa.owngraph.outputs import drop_manifest, refuse_losing
 
     check_ending(out)  # before the work
     begins, columns = (b"\x93NUMPY", ()) if out.suffix == ".npy" else (b"PAR1", ("id", "z0"))
@@ -210,9 +234,9 @@ def _embed_dataset(
         refuse_losing(out, force=force, manifest_only=True)  # again: the work took its time
         drop_manifest(out)
         write_embeddings(out, graph, embeddings)
-    _say_written(embeddings, out, diagnose(embeddings))
+    _say_written(embeddings.shape, out, diagnose(embeddings))
 
 
-def _say_written(embeddings: npt.NDArray[np.float32], out: Path, found: Diagnostics) -> None:
-    stdout.print(Text(f"{embeddings.shape[0]:,} nodes x {embeddings.shape[1]} -> {out}"), soft_wrap=True)
+def _say_written(shape: tuple[int, ...], out: Path, found: Diagnostics) -> None:
+    stdout.print(Text(f"{shape[0]:,} nodes x {shape[1]} -> {out}"), soft_wrap=True)
     stderr.print(Text(f"Embeddings: {found.verdict}"))

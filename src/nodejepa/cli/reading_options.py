@@ -15,7 +15,30 @@ EdgeFile = Annotated[
         help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx, GraphML.", metavar="FILE"
     ),
 ]
-
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop", "--ignore", help="Column of the node table to leave out; repeatable.", metavar="COLUMN"
+    ),
+]
+Directed = Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")]
+FreeText = Annotated[
+    Literal["refuse", "hash", "ignore"], typer.Option(help="Free text: refuse, hash or ignore.")
+]
+Missing = Annotated[
+    Literal["fill", "refuse"],
+    typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
+]
+Infinite = Annotated[
+    Literal["refuse", "missing"], typer.Option(help="Infinite numbers: refuse, or take them for missing.")
+]
+Scaling = Annotated[
+    Literal["auto", "standardise", "none"],
+    typer.Option(
+        help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
+        "first but for columns of 0 and 1 and lists (auto)."
+    ),
+]
 NodeFile = Annotated[
     Path | None,
     typer.Option(help="Nodes, a row each; without it only the structure describes them.", metavar="FILE"),
@@ -100,31 +123,12 @@ def _reading(
         str | None,
         typer.Option(help="Column of classes: scored, never trained on.", metavar="COLUMN"),
     ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--drop", "--ignore", help="Column of the node table to leave out; repeatable.", metavar="COLUMN"
-        ),
-    ] = None,
-    directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
-    text: Annotated[
-        Literal["refuse", "hash", "ignore"], typer.Option(help="Free text: refuse, hash or ignore.")
-    ] = "refuse",
-    missing: Annotated[
-        Literal["fill", "refuse"],
-        typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
-    ] = "fill",
-    infinite: Annotated[
-        Literal["refuse", "missing"],
-        typer.Option(help="Infinite numbers: refuse, or take them for missing."),
-    ] = "refuse",
-    scale: Annotated[
-        Literal["auto", "standardise", "none"],
-        typer.Option(
-            help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
-            "first but for columns of 0 and 1 and lists (auto)."
-        ),
-    ] = "auto",
+    drop: Drop = None,
+    directed: Directed = False,
+    text: FreeText = "refuse",
+    missing: Missing = "fill",
+    infinite: Infinite = "refuse",
+    scale: Scaling = "auto",
     unknown_ids: UnknownIds = "add",
     bipartite: Bipartite = None,
     structural: Structural = None,

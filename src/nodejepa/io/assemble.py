@@ -45,12 +45,13 @@ def build_graph(joined: Joined, directed: bool, report: ReadReport) -> Graph:
     alone = np.diff(graph.adjacency.indptr) == 0
     alone[graph.adjacency.indices] = False  # a directed edge is one of its target as well
     report.isolated_nodes = int(alone.sum())
-    _say(report, weighted=weight is not None)
+    say_edges(report, weighted=weight is not None)
     # the ids are distinct by construction: the constructor takes them without looking at each again
     return replace(graph, node_ids=joined.ids)
 
 
-def _say(report: ReadReport, *, weighted: bool) -> None:
+def say_edges(report: ReadReport, *, weighted: bool) -> None:
+    """Note what was left out and merged."""
     if report.self_loop_rows:
         report.note(f"{report.self_loop_rows} edges join a node with itself and are left out.")
     if report.zero_weight_rows:

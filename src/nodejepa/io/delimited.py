@@ -7,7 +7,7 @@ holds is decided later, from all of it.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,26 +50,52 @@ class TextTable:
                     raise
             return self._parse(columns, None, threads=False)  # slower, but it knows which row is bad
 
+    def batches(self, columns: Sequence[str], label: str) -> Iterator[pa.Table]:
+        """The named columns as text, a few megabytes at a time."""
+        quoted = self._may_break_lines()
+        with (
+            reading(str(self.path), _QUOTING),
+            byte_stream(self.path, self.compression, label) as stream,
+            pacsv.open_csv(
+                self._ended(stream, quoted), **self._options(columns, quoted, threads=False)
+            ) as reader,
+        ):
+            held: pa.Table | None = None  # the last batch ends in the row that marks the end
+            for batch in reader:
+                if held is not None:
+                    yield held
+                held = pa.Table.from_batches([batch])
+            if held is not None:
+                yield self._without_end(held) if quoted else held
+
     def _parse(self, columns: Sequence[str], label: str | None, *, threads: bool) -> pa.Table:
         quoted = self._may_break_lines()
         with byte_stream(self.path, self.compression, label, self.most) as stream:
             table = pacsv.read_csv(
-                pa.PythonFile(_WithLastRow(stream, self._last_row()), mode="r") if quoted else stream,
-                read_options=pacsv.ReadOptions(
-                    column_names=list(self.names),
-                    skip_rows=self.skip_lines,
-                    block_size=_BLOCK,
-                    use_threads=threads,
-                ),
-                parse_options=pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=quoted),
-                convert_options=pacsv.ConvertOptions(
-                    column_types={name: pa.string() for name in columns},
-                    include_columns=list(columns),
-                    strings_can_be_null=False,
-                ),
+                self._ended(stream, quoted), **self._options(columns, quoted, threads=threads)
             )
-        if not quoted:
-            return table
+        return self._without_end(table) if quoted else table
+
+    def _options(self, columns: Sequence[str], quoted: bool, *, threads: bool) -> dict[str, Any]:
+        return {
+            "read_options": pacsv.ReadOptions(
+                column_names=list(self.names),
+                skip_rows=self.skip_lines,
+                block_size=_BLOCK,
+                use_threads=threads,
+            ),
+            "parse_options": pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=quoted),
+            "convert_options": pacsv.ConvertOptions(
+                column_types={name: pa.string() for name in columns},
+                include_columns=list(columns),
+                strings_can_be_null=False,
+            ),
+        }
+
+    def _ended(self, stream: Any, quoted: bool) -> Any:
+        return pa.PythonFile(_WithLastRow(stream, self._last_row()), mode="r") if quoted else stream
+
+    def _without_end(self, table: pa.Table) -> pa.Table:
         last = table.num_rows - 1
         if last < 0 or any(column[last].as_py() != _END for column in table.columns):
             raise DataError("a quote is opened and never closed", where=str(self.path), fix=_QUOTING)

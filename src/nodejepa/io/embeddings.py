@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from nodejepa.errors import GraphError
 from nodejepa.files import atomic_path
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features, FloatArray
+from nodejepa.progress import progress_bar
 
 _ENDINGS = (".parquet", ".npy")
 MANIFEST_FORMAT = "nodejepa embeddings"  # of the JSON that tells how embeddings were made
@@ -48,6 +49,32 @@ def write_embeddings(
     with atomic_path(path) as temporary:
         # checksums: a flipped bit is found on reading; hardly a value repeats, so dictionaries only cost
         pq.write_table(table, temporary, write_page_checksum=True, use_dictionary=False)
+
+
+def stream_embeddings(path: str | Path, shape: tuple[int, int], blocks: Iterable[tuple[Any, Any]]) -> None:
+    """As :func:`write_embeddings`, of blocks of rows that come one after the other: their ids and rows."""
+    with atomic_path(path) as temporary, progress_bar("Writing embeddings", total=shape[0]) as advance:
+        if check_ending(path) == ".npy":
+            header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+            with temporary.open("wb") as file:
+                np.lib.format.write_array_header_1_0(file, header)
+                for _, rows in blocks:
+                    file.write(np.ascontiguousarray(rows, dtype="<f4").data)
+                    advance(len(rows))
+            return
+        names = [f"z{j}" for j in range(shape[1])]
+        writer = None
+        for ids, rows in blocks:
+            columns = np.asfortranarray(rows)
+            table = pa.table([ids, *(pa.array(column) for column in columns.T)], names=["id", *names])
+            # numbers hardly ever repeat: to look for repetitions would take longer than to write them
+            writer = writer or pq.ParquetWriter(
+                temporary, table.schema, write_page_checksum=True, use_dictionary=False, compression="none"
+            )
+            writer.write_table(table)
+            advance(len(rows))
+        if writer is not None:
+            writer.close()
 
 
 def check_ending(path: str | Path) -> str:

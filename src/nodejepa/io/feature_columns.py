@@ -6,12 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
-import pyarrow as pa
 
 from nodejepa.errors import Advice, DataError, GraphError, Setting
 from nodejepa.io.column_content import ColumnContent, Kind
 from nodejepa.io.read_report import first_names
-from nodejepa.io.reading_options import Scale, TextPolicy
 
 ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "text"]
 MAX_CATEGORIES = 100
@@ -131,75 +129,6 @@ class ColumnGroup(NamedTuple):
         """For people."""
         count = "1 column" if len(self.names) == 1 else f"{len(self.names):,} columns"
         return f"features from {count} ({self.kind}, {self.treatment}): {first_names(self.names, 20)}"
-
-
-class Useless(NamedTuple):
-    """Why a column is left out, said of it alone and of several."""
-
-    reason: str
-    several: str
-
-
-def fit_column(
-    name: str, content: ColumnContent, *, text: TextPolicy, scale: Scale, where: str
-) -> FeatureColumn | Useless:
-    """How to encode a column, or the reason why it says nothing."""
-    if content.kind == "empty":
-        return Useless("all of its values are missing", "all of their values are missing")
-    if content.words is not None:
-        return _fit_words(name, content.words, text, where)
-    kind: ColumnKind = content.kind  # type: ignore[assignment]
-    numbers = content.numbers
-    present = ~np.isnan(numbers)
-    indicator = not bool(present.all())
-    counts = present.sum(axis=0)
-    known = np.where(present, numbers, 0.0)
-    mean = known.sum(axis=0) / np.maximum(counts, 1)
-    centred = np.where(present, numbers - mean, 0.0)
-    deviation = np.sqrt((centred**2).sum(axis=0) / np.maximum(counts, 1))
-    varies = deviation > 1e-9 * np.abs(known).max(axis=0, initial=0.0)
-    if not varies.any() and not (indicator and present.any()):
-        constant = (
-            f"it is {numbers.flat[0]:g} everywhere" if numbers.size == len(numbers) else "it never varies"
-        )
-        return Useless(constant, "they never vary")
-    if kind == "numeric" and scale == "auto" and np.isin(numbers[present], (0.0, 1.0)).all():
-        kind = "binary"
-    if kind == "boolean" or kind == "binary":
-        return FeatureColumn(name, kind, (0.0,), (1.0,), indicator=indicator)
-    mean = np.where(varies | (counts > 0), mean, 0.0)
-    if scale == "none" or (scale == "auto" and kind == "vector"):
-        size = len(mean)
-        return FeatureColumn(name, kind, (0.0,) * size, (1.0,) * size, (), 0, indicator, tuple(mean.tolist()))
-    spread = np.where(varies, deviation, 1.0)
-    return FeatureColumn(name, kind, tuple(mean.tolist()), tuple(spread.tolist()), indicator=indicator)
-
-
-def _fit_words(name: str, words: pa.ChunkedArray, text: TextPolicy, where: str) -> FeatureColumn | Useless:
-    missing = words.null_count > 0
-    distinct = words.drop_null().unique()
-    rows = len(words) - words.null_count
-    if len(distinct) <= 1 and not missing:
-        return Useless("it is the same everywhere", "they never vary")
-    if len(distinct) <= min(MAX_CATEGORIES, max(10, rows // 2)):
-        return FeatureColumn(
-            name, "category", categories=tuple(sorted(distinct.to_pylist())), indicator=missing
-        )
-    if text == "hash":
-        return FeatureColumn(name, "text", buckets=TEXT_BUCKETS, indicator=missing)
-    if text == "ignore":
-        return Useless(f"it is text with {len(distinct)} different values", "they are text")
-    raise GraphError(
-        f"the column is text with {len(distinct)} different values, such as {distinct[0].as_py()[:40]!r}",
-        where=where,
-        fix=Advice(
-            "Leave it out with ",
-            Setting("drop", ""),
-            ", hash its words with ",
-            Setting("text", "hash"),
-            ", or replace it by a column of lists: embeddings from a language model.",
-        ),
-    )
 
 
 def refuse_infinite(content: ColumnContent, where: str, *, as_missing: bool) -> ColumnContent:

@@ -17,11 +17,10 @@ from nodejepa.io.encode_columns import encode_column, join_blocks
 from nodejepa.io.feature_columns import (
     ColumnGroup,
     FeatureColumn,
-    Useless,
     count_missing,
-    fit_column,
     refuse_infinite,
 )
+from nodejepa.io.fit_columns import ColumnFit, Useless
 from nodejepa.io.read_report import ReadReport
 from nodejepa.io.reading_options import (
     STRUCTURAL,
@@ -84,11 +83,13 @@ class FeatureSchema:
                 if content.guess:
                     report.note_column(name, f": {content.guess}")
                 content = refuse_infinite(content, place, as_missing=reading.infinite == "missing")
-                fitted = fit_column(name, content, text=reading.text, scale=reading.scale, where=place)
+                seen = ColumnFit(name, text=reading.text, scale=reading.scale, where=place)
+                seen.look(content, table.num_rows)
+                fitted = seen.fitted()
                 if isinstance(fitted, Useless):
                     report.drop(name, *fitted)
                 else:
-                    _say_missing(
+                    say_missing(
                         fitted, count_missing(content, table.num_rows), reading.missing, place, report
                     )
                     columns.append(fitted)
@@ -124,7 +125,7 @@ class FeatureSchema:
                 if content.guess:
                     report.note_column(column.name, f": {content.guess}")
                 content = refuse_infinite(content, place, as_missing=self.infinite == "missing")
-                _say_missing(column, count_missing(content, table.num_rows), self.missing, place, report)
+                say_missing(column, count_missing(content, table.num_rows), self.missing, place, report)
                 block, unknown = encode_column(column, content, table.num_rows)
                 if unknown:
                     rest = "of categories not seen before; they are encoded as zeros"
@@ -220,9 +221,10 @@ class FeatureSchema:
         return cls.from_dict(content)
 
 
-def _say_missing(
+def say_missing(
     column: FeatureColumn, count: int, policy: MissingPolicy, where: str, report: ReadReport
 ) -> None:
+    """Say how many values of a column are missing and what they count as, or refuse them."""
     if not count:
         return
     if policy == "refuse":

@@ -30,19 +30,23 @@ _DASHES = (8, 13, 18, 23)
 
 @dataclass(frozen=True)
 class IdColumn:
-    """One column of ids; ``typed`` if the file gave it a type; ``prefix`` keeps them apart from others."""
+    """Ids of one column; ``typed`` if the file gave it a type; ``prefix`` keeps them apart from others.
+
+    ``before`` rows of the file come before them.
+    """
 
     values: pa.ChunkedArray
     typed: bool
     where: str
     prefix: str = ""
+    before: int = 0
 
 
 def number_ids(
     columns: Sequence[IdColumn], report: ReadReport
 ) -> tuple[npt.NDArray[Any], list[npt.NDArray[np.int32]]]:
     """Distinct ids in order of first appearance, and each column as positions among them."""
-    plain = [_prefixed(_plain(column), column) for column in columns]
+    plain = [prefixed(plain_ids(column), column) for column in columns]
     kinds = [values.type for values in plain]
     if all(kind == pa.int64() for kind in kinds) or all(kind == pa.uint64() for kind in kinds):
         distinct, codes = _encode(plain)
@@ -53,16 +57,16 @@ def number_ids(
     )
     if declared_text and not all(kind == pa.string() for kind in kinds):
         report.note("ids are text in one file and numbers in another: numbers are compared as text.")
-    distinct, codes = _encode([_as_text(v) for v in plain])
+    distinct, codes = _encode([as_text(v) for v in plain])
     if not all(column.typed for column in columns):
-        distinct, codes = _merged(*_trim(distinct, codes, report), report)
-    numbers = None if declared_text else _as_whole_numbers(distinct)
+        distinct, codes = merged_ids(*_trim(distinct, codes, report), report)
+    numbers = None if declared_text else whole_numbers(distinct)
     report.id_kind = "text" if numbers is None else "integer"
     ids = id_array(distinct.to_pylist()) if numbers is None else numbers
     return ids, _split(codes, plain)
 
 
-def _plain(column: IdColumn) -> pa.ChunkedArray:
+def plain_ids(column: IdColumn) -> pa.ChunkedArray:
     """int64, uint64 or string values without missing ones."""
     values = undecorated(column.values)
     kind = values.type
@@ -88,10 +92,11 @@ def _plain(column: IdColumn) -> pa.ChunkedArray:
     )
 
 
-def _prefixed(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
+def prefixed(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
+    """The ids with the column's prefix, if it has one, as text."""
     if not column.prefix:
         return values
-    text = _as_text(values) if column.typed else pc.utf8_trim(_as_text(values), " \t")
+    text = as_text(values) if column.typed else pc.utf8_trim(as_text(values), " \t")
     if pc.all(pc.match_substring_regex(text, _WHOLE_FLOAT)).as_py():
         text = pc.replace_substring_regex(text, _ZEROS, "")
     return pc.binary_join_element_wise(column.prefix, text, "")
@@ -102,16 +107,17 @@ def _text(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
         empty = pc.equal(values, "")
         if pc.any(empty).as_py():
             _refuse_missing(column, int(pc.index(empty, True).as_py()), int(pc.sum(empty).as_py()))
-    return _as_text(values)
+    return as_text(values)
 
 
-def _as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The ids as they are written."""
     return values if values.type == pa.string() else values.cast(pa.string())
 
 
 def _refuse_missing(column: IdColumn, row: int, count: int) -> None:
     raise GraphError(
-        f"row {row + 1} has no id ({count} such)",
+        f"row {column.before + row + 1} has no id ({count} such)",
         where=column.where,
         fix="Give every row an id or remove the row; rows are counted from 1 below the header.",
     )
@@ -132,7 +138,8 @@ def _from_floats(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
         if np.isnan(floats[bad[0]]):
             _refuse_missing(column, int(bad[0]), int(np.isnan(floats).sum()))
         raise GraphError(
-            f"row {bad[0] + 1} is {floats[bad[0]]:.17g}, stored as a floating-point number ({bad.size} such)",
+            f"row {column.before + bad[0] + 1} is {floats[bad[0]]:.17g}, stored as a floating-point number "
+            f"({bad.size} such)",
             where=column.where,
             fix="Store ids as text or 64-bit whole numbers: floats cannot hold every id.",
         )
@@ -182,7 +189,7 @@ def _trim(
     return merged.dictionary, merged.indices.to_numpy()[codes]
 
 
-def _merged(
+def merged_ids(
     distinct: pa.Array, codes: npt.NDArray[np.int32], report: ReadReport
 ) -> tuple[pa.Array, npt.NDArray[np.int32]]:
     """``5.0`` is ``5`` where both are there: data frames write ids so where one is missing."""
@@ -194,7 +201,8 @@ def _merged(
     return merged.dictionary, merged.indices.to_numpy()[codes]
 
 
-def _as_whole_numbers(distinct: pa.Array) -> npt.NDArray[Any] | None:
+def whole_numbers(distinct: pa.Array) -> npt.NDArray[Any] | None:
+    """Text that spells whole numbers, all of it, as these numbers; else None."""
     if not len(distinct) or not pc.all(pc.match_substring_regex(distinct, _WHOLE)).as_py():
         return None
     for kind in (pa.int64(), pa.uint64()):

@@ -58,7 +58,7 @@ def read_edge_table(table: InputTable, reading: ReadingOptions, report: ReadRepo
     first, second, heavy = edge_columns(table, reading, report)
     rows = table.read([first, second, *([heavy] if heavy else [])], "Reading edges")
     report.edge_rows = rows.num_rows
-    weights = _weights(rows[heavy], table, heavy, report) if heavy else None
+    weights = read_weights(rows[heavy], table, heavy, report) if heavy else None
     start, end = (
         IdColumn(rows[c], table.typed, f"{table.where}, column {c!r}", f"{c}:" if reading.bipartite else "")
         for c in (first, second)
@@ -66,9 +66,10 @@ def read_edge_table(table: InputTable, reading: ReadingOptions, report: ReadRepo
     return Edges((start, end), None, weights)
 
 
-def _weights(
-    values: pa.ChunkedArray, table: InputTable, name: str, report: ReadReport
+def read_weights(
+    values: pa.ChunkedArray, table: InputTable, name: str, report: ReadReport, before: int = 0
 ) -> npt.NDArray[np.float64]:
+    """Edge weights as numbers, finite and not negative; ``before`` rows of the file were read already."""
     where = f"{table.where}, column {name!r}"
     advice = Advice(
         "Correct it, or leave weights out with ", Setting("weight", False), "; rows are counted from 1."
@@ -85,7 +86,7 @@ def _weights(
     if bad.size:
         shown = "missing" if np.isnan(numbers[bad[0]]) else numbers[bad[0]]
         raise GraphError(
-            f"the weight of row {bad[0] + 1} is {shown} ({bad.size} such)", where=where, fix=advice
+            f"the weight of row {before + bad[0] + 1} is {shown} ({bad.size} such)", where=where, fix=advice
         )
     return numbers
 
@@ -94,6 +95,24 @@ def read_node_table(
     table: InputTable, reading: ReadingOptions, report: ReadReport, *, positional: bool
 ) -> Nodes:
     """Ids, features and labels of a node table; the label column comes last in it."""
+    id_column, wanted = node_columns(table, reading, report, positional=positional)
+    labels = reading.labels
+    named = [name for name in (id_column, labels) if name is not None]
+    rows = table.read(list(dict.fromkeys([*wanted, *named])), "Reading nodes")
+    report.node_rows, report.id_column = rows.num_rows, id_column
+    ids = None
+    if id_column is not None:
+        apart = reading.bipartite and id_column in report.edge_columns.values()
+        place = f"{table.where}, column {id_column!r}"
+        ids = IdColumn(rows[id_column], table.typed, place, f"{id_column}:" if apart else "")
+    kept = rows.select([*wanted, *([labels] if labels else [])])
+    return Nodes(table.where, table.typed, kept, None, ids)
+
+
+def node_columns(
+    table: InputTable, reading: ReadingOptions, report: ReadReport, *, positional: bool
+) -> tuple[str | None, list[str]]:
+    """The column of ids of a node table, if there is one, and the columns that become features."""
     id_column, labels = reading.id_column, reading.labels
     for name in reading.drop:
         table.find(name, "drop")
@@ -111,17 +130,7 @@ def read_node_table(
         if index in wanted:  # row numbers: where rows are sorted by class they would give the class away
             wanted.remove(index)
             report.drop(index, said := "it is the unnamed index of a data frame", said)
-    wanted = [name for name in dict.fromkeys(wanted) if name != labels]
-    named = [name for name in (id_column, labels) if name is not None]
-    rows = table.read(list(dict.fromkeys([*wanted, *named])), "Reading nodes")
-    report.node_rows, report.id_column = rows.num_rows, id_column
-    ids = None
-    if id_column is not None:
-        apart = reading.bipartite and id_column in report.edge_columns.values()
-        place = f"{table.where}, column {id_column!r}"
-        ids = IdColumn(rows[id_column], table.typed, place, f"{id_column}:" if apart else "")
-    kept = rows.select([*wanted, *([labels] if labels else [])])
-    return Nodes(table.where, table.typed, kept, None, ids)
+    return id_column, [name for name in dict.fromkeys(wanted) if name != labels]
 
 
 def read_node_matrix(file: MatrixFile, report: ReadReport, *, features: bool) -> Nodes | None:

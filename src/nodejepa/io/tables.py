@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,6 +19,7 @@ from nodejepa.io.read_report import ReadReport
 from nodejepa.progress import progress_bar
 
 PathLike: TypeAlias = str | os.PathLike[str]
+_BATCH_CELLS = 1 << 21  # that are read together by :meth:`InputTable.batches`
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,28 @@ class InputTable:
             if isinstance(self.source, pa.Table):
                 return self.source.select(list(columns))
             return _read_parquet(self.source, columns, label)
+
+    def batches(self, columns: Sequence[str], label: str) -> Iterator[pa.Table]:
+        """The same, some rows at a time: of a file that is larger than memory."""
+        if isinstance(self.source, TextTable):
+            yield from (table for table in self.source.batches(columns, label) if table.num_rows)
+            return
+        with reading(self.where), pq.ParquetFile(self.source) as file:
+            nested = any(pa.types.is_nested(file.schema_arrow.field(name).type) for name in columns)
+            rows = max(1024, _BATCH_CELLS // ((256 if nested else 1) * max(1, len(columns))))
+            with progress_bar(label, total=file.metadata.num_rows) as advance:
+                for batch in file.iter_batches(rows, columns=list(columns), use_threads=False):
+                    table = pa.Table.from_batches([batch]).select(list(columns))
+                    table.validate(full=True)
+                    yield table
+                    advance(table.num_rows)
+
+    def kind_of(self, column: str) -> pa.DataType:
+        """The type that a file gives a column; text files give none."""
+        if isinstance(self.source, TextTable):
+            return pa.string()
+        with reading(self.where):
+            return pq.read_schema(self.source).field(column).type
 
     def find(self, column: str, argument: str) -> str:
         """The column of this name, or an error that lists those there are."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from nodejepa.config import flatten, require
 from nodejepa.errors import ConfigError, GraphError
-from nodejepa.graph import Graph
+from nodejepa.graph_rows import RowGraph
 
 C = TypeVar("C")
 _LARGEST = {"hidden": 1 << 16, "out_dim": 1 << 16, "dim": 1 << 16, "layers": 1000, "heads": 1000}
@@ -73,7 +73,7 @@ def check_folder(folder: Any) -> Path:
     return Path(folder)
 
 
-def check_columns(graph: Graph, in_dim: int) -> None:
+def check_columns(graph: RowGraph, in_dim: int) -> None:
     """Refuse a graph whose number of feature columns is not the one an encoder was made for."""
     if graph.num_features != in_dim:
         raise GraphError(

@@ -15,13 +15,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from nodejepa.errors import GraphError
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.methods.sums_by_rows import SumsByRows
+from nodejepa.nn.inputs import GraphInputs, StoredInputs
 from nodejepa.nn.sparse import SparseOperator, multiply
 
 WHOLE_UP_TO = 2048  # columns; of wider features only the leading principal directions are computed
@@ -56,44 +58,75 @@ class Moments:
         return self.basis @ vectors
 
 
+class Sums(Protocol):
+    """Sums over nodes, all that the solution asks of a graph."""
+
+    count: float  # nodes that have neighbours
+
+    def second(self, v: Tensor) -> Tensor:
+        """``X' (has * X v)`` ``[F, k]``."""
+
+    def cross(self, v: Tensor) -> Tensor:
+        """``X' (N + N') X v`` ``[F, k]``."""
+
+    def means(self) -> tuple[Tensor, Tensor]:
+        """``X' has`` and ``X' N' has`` ``[F]``: sums of a node's features and of its neighbours'."""
+
+
+class SumsInMemory:
+    """The sums of a graph in memory, through products with X, N and their transposes only."""
+
+    def __init__(self, inputs: GraphInputs) -> None:
+        self.x, self.mean = inputs.features, inputs.neighbour_mean
+        has = np.diff(self.mean.matrix.indptr) > 0
+        self.has = torch.from_numpy(has).to(inputs.device, torch.float32)[:, None]
+        self.count = float(self.has.sum())
+
+    def _onto(self, v: Tensor) -> Tensor:
+        return multiply(self.x.tensor, v) if isinstance(self.x, SparseOperator) else self.x @ v
+
+    def _back(self, u: Tensor) -> Tensor:
+        return multiply(self.x.transposed, u) if isinstance(self.x, SparseOperator) else self.x.T @ u
+
+    def second(self, v: Tensor) -> Tensor:
+        """Of all nodes at once."""
+        return self._back(self._onto(v) * self.has)
+
+    def cross(self, v: Tensor) -> Tensor:
+        """Of all nodes at once."""
+        latents = self._onto(v)
+        both = multiply(self.mean.tensor, latents) + multiply(self.mean.transposed, latents * self.has)
+        return self._back(both)
+
+    def means(self) -> tuple[Tensor, Tensor]:
+        """Of all nodes at once."""
+        seen = self._back(multiply(self.mean.transposed, self.has))
+        return self._back(self.has).squeeze(1), seen.squeeze(1)
+
+
 def moments_of(inputs: GraphInputs, *, basis: int) -> Moments:
-    """C, D and the means of a graph, through products with X, N and their transposes only.
+    """C, D and the means of a graph, in memory or on disk.
 
     Args:
         inputs: of the graph.
         basis: how many principal directions of the features are looked at, at most.
     """
-    x, mean = inputs.features, inputs.neighbour_mean
-    has = torch.from_numpy(np.diff(mean.matrix.indptr) > 0).to(inputs.device, torch.float32)[:, None]
-    count = float(has.sum())
+    sums: Sums = SumsByRows(inputs) if isinstance(inputs, StoredInputs) else SumsInMemory(inputs)
+    count = sums.count
     if count == 0:
         raise GraphError(
             "the graph has no edges, and neighbours are what this method predicts from",
             where="edges",
             fix="Give edges, or use the features themselves (method raw).",
         )
-
-    def onto(v: Tensor) -> Tensor:
-        return multiply(x.tensor, v) if isinstance(x, SparseOperator) else x @ v
-
-    def back(u: Tensor) -> Tensor:
-        return multiply(x.transposed, u) if isinstance(x, SparseOperator) else x.T @ u
-
-    def second(v: Tensor) -> Tensor:
-        return back(onto(v) * has) / count
-
-    def cross(v: Tensor) -> Tensor:
-        latents = onto(v)
-        both = multiply(mean.tensor, latents) + multiply(mean.transposed, latents * has)
-        return back(both) / (2 * count)
-
-    own, seen = back(has).squeeze(1) / count, back(multiply(mean.transposed, has)).squeeze(1) / count
-    values, q = _principal_directions(second, int(x.shape[1]), basis, inputs.device)
+    own, seen = (total / count for total in sums.means())
+    width = inputs.num_features
+    values, q = _principal_directions(lambda v: sums.second(v) / count, width, basis, inputs.device)
     if len(values) == 0:
         raise GraphError(
             "all features are 0 on nodes that have neighbours", where="features", fix="Give other features."
         )
-    crossed = _symmetric(q.T @ _chunked(cross, q.float()))
+    crossed = _symmetric(q.T @ _chunked(lambda v: sums.cross(v) / (2 * count), q.float()))
     return Moments(torch.diag(values), crossed, q.T @ own.double(), q.T @ seen.double(), q)
 
 

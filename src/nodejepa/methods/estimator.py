@@ -15,6 +15,7 @@ from nodejepa.config import override, to_dict
 from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
+from nodejepa.graph_rows import RowGraph
 from nodejepa.io import graph_with_features
 from nodejepa.methods.arguments import (
     check_columns,
@@ -26,9 +27,11 @@ from nodejepa.methods.arguments import (
 )
 from nodejepa.methods.habits import Habits
 from nodejepa.methods.migrations import config_of_today
-from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.inputs import StoredInputs, WholeGraph
+from nodejepa.nn.stored import Tall, embed_stored
 from nodejepa.principal import PrincipalAxes
 from nodejepa.provenance import source_hash, versions
+from nodejepa.store.graph import StoredGraph
 from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run, check_history
@@ -51,6 +54,7 @@ class Estimator(Habits, ABC):
 
     name: ClassVar[str]
     config_class: ClassVar[type[Any]]
+    learns_by_rows: ClassVar[bool] = False  # whether a graph on disk will do to learn from
     encoder_: Any
     in_dim_: int
     history_: History
@@ -83,7 +87,7 @@ class Estimator(Habits, ABC):
         """The network that ``transform`` runs, with fresh weights."""
 
     @abstractmethod
-    def learn(self, inputs: WholeGraph, run: Run | None, logging: Logging) -> tuple[Any, History]:
+    def learn(self, inputs: Any, run: Run | None, logging: Logging) -> tuple[Any, History]:
         """The encoder, learned from a graph, and the history of learning it: one record an epoch."""
 
     @abstractmethod
@@ -109,7 +113,7 @@ class Estimator(Habits, ABC):
         resume: bool = False,
         logging: Logging | None = None,
     ) -> Self:
-        """Pretrain on a graph (or a PyG ``Data``, NetworkX or SciPy object).
+        """Pretrain on a graph (or a PyG ``Data``, NetworkX or SciPy object, or a :class:`StoredGraph`).
 
         Args:
             graph: without features it is described by its structure, as `nodejepa embed-graph` does.
@@ -117,7 +121,7 @@ class Estimator(Habits, ABC):
             resume: go on with the run in ``out`` if there is one.
             logging: how often to checkpoint, TensorBoard.
         """
-        graph = graph_with_features(graph)
+        graph = graph if isinstance(graph, StoredGraph) else graph_with_features(graph)
         logging = logging or Logging(description=f"Pretraining {self.name}")
         if out is None:
             for asked, what in ((resume, "resume=True"), (logging.tensorboard, "tensorboard=True")):
@@ -148,6 +152,15 @@ class Estimator(Habits, ABC):
         with torch.no_grad():
             z: torch.Tensor | Features = self.encoder_.embed(inputs)
         return z.cpu().numpy() if isinstance(z, torch.Tensor) else z
+
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+        """Embeddings of a graph on disk, computed by rows, layer by layer; ``scratch`` is for large files."""
+        if not hasattr(self, "encoder_"):
+            raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
+        check_columns(graph, self.in_dim_)
+        self.encoder_.eval().cpu()
+        with torch.no_grad():
+            return embed_stored(self.encoder_, StoredInputs(graph, scratch))
 
     def inputs_to_encode(self, graph: Any) -> WholeGraph:
         """The graph as the fitted encoder takes it, checked; both are on the device afterwards."""
@@ -206,10 +219,26 @@ class Estimator(Habits, ABC):
         load_into(self.encoder_, tensors, str(path))
         return self
 
-    def _learn(self, graph: Graph, run: Run | None, logging: Logging) -> None:
-        inputs = WholeGraph(graph, pick_device(self.device))
+    def _learn(self, graph: Graph | StoredGraph, run: Run | None, logging: Logging) -> None:
+        inputs: WholeGraph | StoredInputs
+        if isinstance(graph, Graph):
+            inputs = WholeGraph(graph, pick_device(self.device))
+        elif self.learns_by_rows:
+            inputs = StoredInputs(graph, run.folder if run else None)
+        else:
+            raise ConfigError(
+                f"{self.name} cannot learn from a graph on disk",
+                where="method",
+                fix="Use linear-jepa, or train on a part of the graph and embed all of it.",
+            )
         self.encoder_, self.history_ = self.learn(inputs, run, logging)
         self.in_dim_, self.reduction_ = graph.num_features, None
+        if self.max_columns is not None and isinstance(graph, StoredGraph):
+            raise ConfigError(
+                "embeddings of a graph on disk keep all their columns",
+                where="dim",
+                fix=f"Leave it out; settings of {self.name} may make them fewer.",
+            )
         if self.max_columns is not None:
             z = self._embed(self.inputs_to_encode(graph))
             self.reduction_ = PrincipalAxes.of(z, self.max_columns) if z.shape[1] > self.max_columns else None
@@ -221,7 +250,7 @@ class Estimator(Habits, ABC):
     def take_facts(self, facts: Mapping[str, Any]) -> None:
         """Take :meth:`own_facts` back from a saved model."""
 
-    def training_data(self, graph: Graph) -> dict[str, Any]:
+    def training_data(self, graph: RowGraph) -> dict[str, Any]:
         """What a run is trained on: resuming with anything else is refused."""
         shape = {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features}
         return shape | {"hash": graph.content_hash}
@@ -229,7 +258,7 @@ class Estimator(Habits, ABC):
     def _settings_of_today(self, written: Mapping[str, Any]) -> Mapping[str, Any]:
         return to_dict(config_of_today(self.name, self.config_class, written))
 
-    def _facts(self, graph: Graph) -> Mapping[str, Any]:
+    def _facts(self, graph: RowGraph) -> Mapping[str, Any]:
         return {
             "method": self.name,
             "config": to_dict(self.config),

@@ -21,8 +21,9 @@ from nodejepa.graph import Graph
 from nodejepa.methods.closed_form import Moments, Spectrum, moments_of
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.hop_encoder import HopEncoder
-from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
 from nodejepa.progress import progress_bar
+from nodejepa.store.graph import BLOCK_ROWS
 from nodejepa.training.journal import Logging, peak_memory_mb
 from nodejepa.training.run import History, Run
 
@@ -99,6 +100,7 @@ class LinearJEPA(Estimator):
 
     name = "linear-jepa"
     config_class = LinearJEPAConfig
+    learns_by_rows = True
     findings_: Findings
 
     @classmethod
@@ -116,7 +118,7 @@ class LinearJEPA(Estimator):
 
     def learn(
         self,
-        inputs: WholeGraph,
+        inputs: WholeGraph | StoredInputs,
         run: Run | None,  # noqa: ARG002 - solved in seconds: nothing to go on with
         logging: Logging,
     ) -> tuple[HopEncoder, History]:
@@ -127,7 +129,7 @@ class LinearJEPA(Estimator):
         seconds = time.perf_counter() - started
         return encoder, [{"epoch": 1, "seconds": seconds, "peak_memory_mb": peak_memory_mb()}]
 
-    def _solve(self, inputs: WholeGraph, moments: Moments) -> HopEncoder:
+    def _solve(self, inputs: WholeGraph | StoredInputs, moments: Moments) -> HopEncoder:
         config, directions = self.config, len(moments.second)
         apart = directions <= config.side_by_side
         latents = min(config.dim // (4 if apart else 2 if config.high else 1), directions)
@@ -150,7 +152,7 @@ class LinearJEPA(Estimator):
         if not apart:
             mean = moments.to_features(moments.mean[:, None])[:, 0]
             encoder.shift.copy_((1 - kept) * (mean @ weight))
-        loudness = torch.tensor([_loudness(hop) for hop in encoder.hops(inputs)], dtype=torch.float64)
+        loudness = _loudness(encoder, inputs)
         if not config.equal_hops:
             loudness = torch.ones_like(loudness)
         encoder.mix.copy_(_mixture(agreement, encoder.mix.shape, apart=apart) / loudness)
@@ -208,7 +210,12 @@ def _mixture(agreement: float, shape: torch.Size, *, apart: bool) -> Tensor:
     return mix
 
 
-def _loudness(hop: Tensor) -> float:
-    """Root of the mean squared length of a row; 1 for a hop that is silent."""
-    square = float(hop.double().square().sum()) / max(len(hop), 1)
-    return square**0.5 if square > 0 else 1.0
+def _loudness(encoder: HopEncoder, inputs: GraphInputs) -> Tensor:
+    """Root of the mean squared length of a row of every hop; 1 for a hop that is silent."""
+    squares = [0.0] * encoder.mix.shape[1]
+    rows = BLOCK_ROWS if inputs.on_disk else max(inputs.num_nodes, 1)
+    for group in inputs.column_groups(encoder.weight.shape[1]):
+        for k, hop in enumerate(encoder.hops(inputs, group)):
+            squares[k] += sum(float(part.double().square().sum()) for part in torch.split(hop, rows))
+    means = [square / max(inputs.num_nodes, 1) for square in squares]
+    return torch.tensor([mean**0.5 if mean > 0 else 1.0 for mean in means], dtype=torch.float64)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from nodejepa.config import require
-from nodejepa.graph import Graph
+from nodejepa.graph_rows import RowGraph
 from nodejepa.io import as_graph
 from nodejepa.methods.baseline_blocks import BaselineEncoderConfig, check_preset
 from nodejepa.methods.blocks import build_encoder, matched_training
@@ -159,6 +159,6 @@ class SupervisedGCN(TrainedEstimator):
         """The classes back from a file."""
         self.classes_ = np.asarray(facts["classes"], dtype=np.int64)
 
-    def training_data(self, graph: Graph) -> dict[str, Any]:
+    def training_data(self, graph: RowGraph) -> dict[str, Any]:
         """The labels are part of what a run was trained on."""
         return {**super().training_data(graph), "labels": self._supervision.hash}

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.restrict import Rows
-from nodejepa.nn.stack import Encoder, StackSettings, operator_to, pick_rows
+from nodejepa.nn.stack import Encoder, StackSettings, operator_to
 
 
 class GCN(Encoder):
@@ -38,7 +38,7 @@ class GCN(Encoder):
         self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
     ) -> Tensor:
         r"""``S \tilde X W + b``."""
-        out: Tensor = pick_rows(self.first.propagated(inputs, hidden, token), rows) + self.biases[0]
+        out: Tensor = self.first.propagated(inputs, hidden, token, rows) + self.biases[0]
         return out
 
     def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:

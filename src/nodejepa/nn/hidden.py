@@ -6,7 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.restrict import Rows
 from nodejepa.nn.sparse import SparseOperator
+from nodejepa.nn.stack import operator_to, pick_rows
 
 
 class HiddenFeatures(nn.Module):
@@ -32,11 +34,15 @@ class HiddenFeatures(nn.Module):
         visible = inputs.transform_features(inputs.shown(self.weight), shown.cpu().numpy())
         return (token @ self.weight).repeat(len(hidden), 1).index_copy(0, shown.nonzero().squeeze(1), visible)
 
-    def propagated(self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None) -> Tensor:
+    def propagated(
+        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows = None
+    ) -> Tensor:
         r"""``S \tilde X W``: as :meth:`gathered`, but the constant ``S X`` is computed only once."""
+        if inputs.on_disk and rows is not None:  # one block of rows after the other: S X is never whole
+            return self.gathered(operator_to(inputs.propagation, rows), inputs, hidden, token)
         if (hidden is None or token is None) and inputs.propagates_first(self.weight.shape[1]):
-            return inputs.propagated_features @ inputs.shown(self.weight)
-        return self.gathered(inputs.propagation, inputs, hidden, token)
+            return pick_rows(inputs.propagated_features @ inputs.shown(self.weight), rows)
+        return pick_rows(self.gathered(inputs.propagation, inputs, hidden, token), rows)
 
     def gathered(
         self, operator: SparseOperator, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None

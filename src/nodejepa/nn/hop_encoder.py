@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +34,9 @@ class HopEncoder(nn.Module):
         self.register_buffer("shift", torch.zeros(latents))
         self.register_buffer("mix", torch.zeros(blocks, hops + 1))
 
-    def hops(self, inputs: GraphInputs) -> Iterator[Tensor]:
-        """``S^k (X W - c)`` ``[N, L]`` for k = 0, 1, ...: one at a time, so that only one is in memory."""
-        hop = inputs.transform_features(self.weight) - self.shift
+    def hops(self, inputs: GraphInputs, columns: slice) -> Iterator[Tensor]:
+        """Columns of ``S^k (X W - c)`` for k = 0, 1, ...: one at a time, so that only one is in memory."""
+        hop = inputs.transform_features(self.weight[:, columns]) - self.shift[columns]
         yield hop
         for _ in range(self.mix.shape[1] - 1):
             hop = inputs.propagation(hop)
@@ -48,8 +49,22 @@ class HopEncoder(nn.Module):
     def forward(self, inputs: GraphInputs, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
         """Embeddings ``[N, blocks * L]``, or only those of ``rows`` (bool ``[N]``), in order."""
         kept = slice(None) if rows is None else torch.from_numpy(rows).to(inputs.device)
+        return torch.cat(self._mixed(inputs, slice(0, self.weight.shape[1]), kept), dim=1)
+
+    def embed_columns(self, inputs: GraphInputs) -> Iterator[tuple[slice, Tensor]]:
+        """The embeddings by columns: a slice of them and ``[N, its width]``, as the inputs can hold them."""
+        latents = self.weight.shape[1]
+        for group in inputs.column_groups(latents):
+            for block, part in enumerate(self._mixed(inputs, group, slice(None))):
+                yield slice(block * latents + group.start, block * latents + group.stop), part
+
+    def _mixed(self, inputs: GraphInputs, columns: slice, kept: Any) -> list[Tensor]:
         blocks: list[Tensor] = []
-        for hop, weights in zip(self.hops(inputs), self.mix.T, strict=True):
-            heard = [weight * hop[kept] for weight in weights]
-            blocks = [a + b for a, b in zip(blocks, heard, strict=True)] if blocks else heard
-        return torch.cat(blocks, dim=1)
+        for hop, weights in zip(self.hops(inputs, columns), self.mix.T, strict=True):
+            heard = (weight * hop[kept] for weight in weights)  # one at a time: each is as long as the graph
+            if blocks:
+                for block, part in zip(blocks, heard, strict=True):
+                    block += part
+            else:
+                blocks = list(heard)
+        return blocks

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError
 from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.inputs.stored import StoredOperator
 from nodejepa.nn.restrict import Rows, restrict
 from nodejepa.nn.sparse import SparseOperator
 
@@ -186,4 +187,6 @@ def pick_rows(h: Tensor, rows: Rows) -> Tensor:
 
 def operator_to(operator: SparseOperator, rows: Rows) -> SparseOperator:
     """The operator that computes only the rows asked for."""
-    return operator if rows is None else restrict(operator, rows, None)
+    if rows is None:
+        return operator
+    return operator.cut(rows) if isinstance(operator, StoredOperator) else restrict(operator, rows, None)

@@ -15,8 +15,9 @@ from nodejepa.errors import Advice, ConfigError, GraphError
 from nodejepa.io import LoadedGraph, ReadingOptions, read_graph, write_embeddings
 from nodejepa.io.embeddings import check_ending
 from nodejepa.io.files_in import refuse_replacing
+from nodejepa.locks import output_owned
 from nodejepa.methods import load_method
-from nodejepa.owngraph.outputs import drop_manifest, output_owned, refuse_losing
+from nodejepa.owngraph.outputs import drop_manifest, refuse_losing
 from nodejepa.owngraph.places import input_files
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.progress import progress_bar

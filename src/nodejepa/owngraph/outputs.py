@@ -2,47 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.files import parse_json
 from nodejepa.io.embeddings import MANIFEST_FORMAT
-from nodejepa.locks import lock_file
 
 _OUT, _FORCE = Setting("out"), Setting("force", True)
-
-
-@contextmanager
-def output_owned(out: Path) -> Iterator[None]:
-    """Hold the place of the embeddings, whatever folder their model is in."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    path = out.with_name(f".{out.name}.lock")
-    lock = lock_file(path, wait=False)
-    while lock is not None and not _is_at(path, lock):  # the one before us took it away as it ended
-        lock.close()
-        lock = lock_file(path, wait=False)
-    if lock is None:
-        raise ConfigError(
-            "another process is writing the same output",
-            where=str(out),
-            fix=Advice("Wait for it to end or choose another ", _OUT, "."),
-        )
-    with lock:
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-
-
-def _is_at(path: Path, file: IO[bytes]) -> bool:
-    try:
-        return os.path.samestat(path.lstat(), os.fstat(file.fileno()))
-    except FileNotFoundError:
-        return False
 
 
 def refuse_losing(out: Path, *, force: bool, manifest_only: bool = False) -> None:

@@ -16,7 +16,7 @@ from nodejepa.errors import Advice, ConfigError, NodeJEPAError, Setting
 from nodejepa.files import remove_leftovers
 from nodejepa.io.embeddings import check_ending
 from nodejepa.io.files_in import refuse_replacing
-from nodejepa.owngraph.outputs import output_owned
+from nodejepa.locks import output_owned
 from nodejepa.progress import progress_bar
 from nodejepa.training.run import Run
 

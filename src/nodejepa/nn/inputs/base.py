@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ NodeList = npt.NDArray[np.int32]
 class GraphInputs(ABC):
     """N nodes, which may be some of a larger graph's, with everything a step reads of them.
 
+    ``on_disk`` says that only some rows of a thing may be asked for at a time.
+
     Args:
         device: where the tensors live.
         num_nodes: N.
@@ -35,6 +38,8 @@ class GraphInputs(ABC):
         is_row_normalised: whether the rows of X were divided by their sums.
         of: what is viewed, with which S X is shared where it is the same.
     """
+
+    on_disk = False
 
     def __init__(
         self,
@@ -100,6 +105,10 @@ class GraphInputs(ABC):
     @abstractmethod
     def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
         """``X @ weight`` for weight ``[F, D]``; of some ``rows`` (bool ``[N]``) only, if given."""
+
+    def column_groups(self, width: int) -> Iterator[slice]:
+        """Columns of an array ``[N, width]`` that are worked on together: all of them."""
+        return iter([slice(0, width)])
 
     def propagates_first(self, width: int) -> bool:
         """Whether ``(S X) W`` is cheaper than ``S (X W)``: dense features no wider than the layer."""

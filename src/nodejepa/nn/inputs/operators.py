@@ -58,12 +58,19 @@ def _normalise(indptr: Any, indices: Any, weights: Any) -> Any:
         for e in range(indptr[i], indptr[i + 1]):
             total += weights[e]
         scale[i] = 1 / np.sqrt(total)
+    return scaled_rows(indptr, indices, weights, scale, 0)
+
+
+@compiled()
+def scaled_rows(indptr: Any, indices: Any, weights: Any, scale: Any, low: int) -> Any:
+    """CSR arrays of rows of S, the first of which is node ``low``'s, from those of the in-edges."""
+    size = len(indptr) - 1
     pointers = np.zeros(size + 1, dtype=indptr.dtype)
     columns = np.empty(len(indices) + size, dtype=indices.dtype)
     data = np.empty(len(indices) + size, dtype=np.float32)
     at = 0
-    for i in range(size):
-        e, end = indptr[i], indptr[i + 1]
+    for row in range(size):
+        e, end, i = indptr[row], indptr[row + 1], low + row
         while e < end and indices[e] < i:
             columns[at], data[at] = indices[e], weights[e] * scale[i] * scale[indices[e]]
             at, e = at + 1, e + 1
@@ -72,5 +79,5 @@ def _normalise(indptr: Any, indices: Any, weights: Any) -> Any:
         while e < end:
             columns[at], data[at] = indices[e], weights[e] * scale[i] * scale[indices[e]]
             at, e = at + 1, e + 1
-        pointers[i + 1] = at
+        pointers[row + 1] = at
     return data, columns, pointers

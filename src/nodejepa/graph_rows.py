@@ -1,0 +1,82 @@
+"""What every graph answers, in memory or on disk, without anybody asking for the whole of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nodejepa.graph_checks import Features, FloatArray, SparseMatrix
+
+
+class RowGraph(Protocol):
+    """A graph by rows: :class:`nodejepa.graph.Graph` and :class:`nodejepa.store.StoredGraph` are such."""
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are."""
+
+    @property
+    def num_edges(self) -> int:
+        """Stored edges: an undirected edge counts twice."""
+
+    @property
+    def num_features(self) -> int:
+        """Columns of the feature matrix."""
+
+    @property
+    def directed(self) -> bool:
+        """Whether the adjacency may differ from its transpose."""
+
+    @property
+    def degrees(self) -> FloatArray:
+        """Weighted out-degree of every node."""
+
+    @property
+    def structure_hash(self) -> str:
+        """Identifies nodes and edges; the same in memory and on disk."""
+
+    @property
+    def content_hash(self) -> str:
+        """Identifies nodes, edges and features; the same in memory and on disk."""
+
+    def rows(self, low: int, high: int) -> SparseMatrix:
+        """Rows ``low`` to ``high - 1`` of the adjacency, ``[high - low, nodes]``."""
+
+    def in_rows(self, low: int, high: int) -> SparseMatrix:
+        """The same rows of its transpose: who points at these nodes."""
+
+    def feature_rows(self, low: int, high: int) -> Features:
+        """The same rows of the features."""
+
+
+def buffers(matrix: Features) -> tuple[npt.NDArray[Any], ...]:
+    """The arrays that a matrix consists of."""
+    return (matrix,) if isinstance(matrix, np.ndarray) else (matrix.data, matrix.indices, matrix.indptr)
+
+
+def digest(*parts: bytes | npt.NDArray[Any] | Iterable[npt.NDArray[Any]]) -> str:
+    """SHA-256 of the parts, each closed by a bar; a part may come in pieces."""
+    sha = hashlib.sha256()
+    for part in parts:
+        for piece in [part] if isinstance(part, bytes | np.ndarray) else part:
+            sha.update(piece if isinstance(piece, bytes) else np.ascontiguousarray(piece).data)
+        sha.update(b"|")
+    return sha.hexdigest()
+
+
+def looped_rows(rows: SparseMatrix, low: int) -> SparseMatrix:
+    """Rows of an adjacency, the first of which is node ``low``'s, with a self-loop of weight 1 for each."""
+    loops = sp.eye_array(*rows.shape, k=low, dtype=np.float32, format="csr")
+    looped = (rows + loops).tocsr()
+    looped.sort_indices()
+    return looped
+
+
+def loop_scale(rows: SparseMatrix, low: int) -> npt.NDArray[np.float64]:
+    """``1 / sqrt(1 + weighted degree)`` of the nodes whose in-edges the rows are."""
+    return np.asarray(1.0 / np.sqrt(np.asarray(looped_rows(rows, low).sum(axis=1, dtype=np.float64)).ravel()))

@@ -1,0 +1,62 @@
+"""The sums of :mod:`nodejepa.methods.closed_form` over blocks of rows of a graph on disk."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nodejepa.nn.inputs import StoredInputs
+from nodejepa.nn.sparse import multiply
+from nodejepa.progress import progress_bar
+
+
+class SumsByRows:
+    """Blocks are summed in float64; one block alone gives the bits of the graph in memory."""
+
+    def __init__(self, inputs: StoredInputs) -> None:
+        self.inputs, self.spans = inputs, [*inputs.graph.spans()]
+        has = [np.diff(inputs.graph.in_rows(*span).indptr) > 0 for span in self.spans]
+        self.has = torch.from_numpy(np.concatenate(has)).float()[:, None]
+        self.count = float(self.has.sum(dtype=torch.float64))
+
+    def second(self, v: Tensor) -> Tensor:
+        """One pass over X."""
+        total = _Total()
+        for low, high in self.spans:
+            x = self.inputs.features[low:high]
+            total.add(x.T @ ((x @ v) * self.has[low:high]))
+        return total.value
+
+    def cross(self, v: Tensor) -> Tensor:
+        """Two passes over X and one over the edges for each group of columns that fits into memory."""
+        return torch.cat(
+            [self._cross(v[:, group].contiguous()) for group in self.inputs.column_groups(v.shape[1])], dim=1
+        )
+
+    def _cross(self, v: Tensor) -> Tensor:
+        inputs, total = self.inputs, _Total()
+        latents = inputs.tall(v.shape[1], lambda low, high: inputs.features[low:high] @ v)
+        with progress_bar("Summing over rows", total=len(self.spans)) as advance:
+            for low, high in self.spans:
+                both = multiply(inputs.operator_rows("neighbour_mean", low, high).tensor, latents)
+                both += multiply(inputs.turned_mean_rows(low, high).tensor, latents)
+                total.add(inputs.features[low:high].T @ both)
+                advance()
+        return total.value
+
+    def means(self) -> tuple[Tensor, Tensor]:
+        """One pass over X and the edges."""
+        own, seen = _Total(), _Total()
+        for low, high in self.spans:
+            x = self.inputs.features[low:high]
+            own.add(x.T @ self.has[low:high])
+            seen.add(x.T @ multiply(self.inputs.turned_mean_rows(low, high).tensor, self.has))
+        return own.value.squeeze(1), seen.value.squeeze(1)
+
+
+class _Total:
+    value: Tensor
+
+    def add(self, part: Tensor) -> None:
+        self.value = self.value.double() + part if hasattr(self, "value") else part

@@ -1,0 +1,203 @@
+"""A graph on disk as a network reads it: operators by blocks of rows, tall arrays where there is room."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from nodejepa.errors import GraphError
+from nodejepa.graph_checks import SparseMatrix, compact_csr
+from nodejepa.graph_rows import loop_scale
+from nodejepa.memory import available_bytes
+from nodejepa.nn.inputs.base import GraphInputs, NodeList
+from nodejepa.nn.inputs.features import row_normalise
+from nodejepa.nn.inputs.operators import OperatorKind, scaled_rows
+from nodejepa.nn.restrict import Rows
+from nodejepa.nn.sparse import SparseOperator, multiply
+from nodejepa.store.graph import StoredGraph
+
+_MEMORY = 4_000_000_000  # bytes of arrays, unless told otherwise or less is free
+_ARRAYS = 5  # that are as long as the graph and in memory at a time
+_REGISTER = 16  # columns: a row of so many is one line of the processor's cache
+
+
+@final
+class StoredInputs(GraphInputs):
+    """Rows of a stored graph on the CPU. What has a row for every node is in memory if it is small against
+    ``memory``, else in a file that is mapped and gone with this object.
+
+    Args:
+        graph: must have features.
+        scratch: folder for such files; the system's own if not given.
+        memory: bytes that arrays may take in all, about.
+        features: X ``[N, F]`` that is read instead of the graph's.
+    """
+
+    on_disk = True
+
+    def __init__(
+        self,
+        graph: StoredGraph,
+        scratch: Path | None = None,
+        memory: int | None = None,
+        features: Tensor | None = None,
+    ) -> None:
+        if graph.num_features == 0:
+            raise GraphError("the graph has no node features", where="features", fix="Prepare it with some.")
+        super().__init__(torch.device("cpu"), graph.num_nodes, graph.num_features, graph.directed)
+        self.graph, self._scratch, self._features = graph, scratch, features
+        self.memory = memory or min(_MEMORY, available_bytes() // 2)
+        self._products: dict[Tensor, Tensor] = {}
+
+    @cached_property
+    def nodes(self) -> NodeList:
+        """All of them."""
+        return np.arange(self.num_nodes, dtype=np.int32)
+
+    def take(self, per_node: Tensor) -> Tensor:
+        """The very tensor."""
+        return per_node
+
+    @property
+    def adjacency(self) -> SparseMatrix:
+        """Nobody may ask for all of it."""
+        raise TypeError("a stored graph is read by rows")
+
+    @cached_property
+    def features(self) -> Tensor:
+        """X, mapped from the file."""
+        if self._features is not None:
+            return self._features
+        return _mapped(self.graph.folder / "features.f32", self.num_features)
+
+    def shown(self, weight: Tensor) -> Tensor:
+        """W itself."""
+        return weight
+
+    def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
+        """``X @ weight``; of all rows it is made once for each weight of a layer, which works by blocks."""
+        if rows is not None:
+            return self.features[torch.from_numpy(rows)] @ weight
+        if weight in self._products:
+            return self._products[weight]
+        product = self.tall(weight.shape[1], lambda low, high: self.features[low:high] @ weight)
+        if isinstance(weight, torch.nn.Parameter):
+            self._products[weight] = product
+        return product
+
+    @cached_property
+    def row_normalised(self) -> GraphInputs:
+        """The same with every row of X divided by its sum of absolute values."""
+
+        def block(low: int, high: int) -> Tensor:
+            part = row_normalise(self.features[low:high])
+            assert isinstance(part, Tensor)
+            return part
+
+        return StoredInputs(self.graph, self._scratch, self.memory, self.tall(self.num_features, block))
+
+    def forget(self) -> None:
+        """Let go of products that were kept for blocks to come."""
+        self._products.clear()
+
+    # ---------------------------------------------------------------- rows of operators
+
+    @cached_property
+    def scale(self) -> npt.NDArray[np.float64]:
+        """``1 / sqrt(1 + in-degree)`` of every node."""
+        parts = [loop_scale(self.graph.in_rows(*span), span[0]) for span in self.graph.spans()]
+        return np.concatenate(parts)
+
+    @cached_property
+    def in_degrees(self) -> npt.NDArray[np.float32]:
+        """Weighted in-degree; 1 for a node without in-neighbours, of whom there is no mean."""
+        sums = [np.asarray(self.graph.in_rows(*span).sum(axis=1)).ravel() for span in self.graph.spans()]
+        total = np.concatenate(sums).astype(np.float32)
+        return np.where(total > 0, total, np.float32(1))
+
+    def operator_rows(self, kind: OperatorKind, low: int, high: int) -> SparseOperator:
+        """Rows ``low`` to ``high - 1`` of an operator, with the bits of the whole one."""
+        rows = self.graph.in_rows(low, high)
+        if kind == "propagation":
+            data, indices, indptr = scaled_rows(rows.indptr, rows.indices, rows.data, self.scale, low)
+            rows = compact_csr(data, indices, indptr, high - low, self.num_nodes)
+        elif kind == "neighbour_mean":
+            rows.data = rows.data / np.repeat(self.in_degrees[low:high], np.diff(rows.indptr))
+        return SparseOperator(rows)
+
+    def turned_mean_rows(self, low: int, high: int) -> SparseOperator:
+        """Rows of the transposed neighbour mean."""
+        rows = self.graph.rows(low, high)
+        rows.data = rows.data / self.in_degrees[rows.indices]
+        return SparseOperator(rows)
+
+    def _operator(self, kind: OperatorKind) -> SparseOperator:
+        return StoredOperator(self, kind)
+
+    # ---------------------------------------------------------------- tall arrays
+
+    def column_groups(self, width: int) -> Iterator[slice]:
+        """Columns that are worked on together, so that a few arrays of them and all rows are in memory."""
+        most = max(1, self.memory // (_ARRAYS * 4 * self.num_nodes))
+        size = most - most % _REGISTER if most > _REGISTER else most
+        return (slice(at, min(at + size, width)) for at in range(0, width, size))
+
+    def tall(self, width: int, block: Callable[[int, int], Tensor]) -> Tensor:
+        """The array ``[N, width]`` whose rows ``low`` to ``high - 1`` are ``block(low, high)``."""
+        if 4 * self.num_nodes * width <= self.memory // _ARRAYS:
+            array = torch.empty(self.num_nodes, width)
+            for low, high in self.graph.spans():
+                array[low:high] = block(low, high)
+            return array
+        return self._on_disk(width, block)
+
+    def put_away(self, array: Tensor, of: int) -> Tensor:
+        """Columns of an array that will have ``of``: they stay in memory only if all of them can."""
+        if 4 * self.num_nodes * of <= self.memory // _ARRAYS:
+            return array
+        return self._on_disk(array.shape[1], lambda low, high: array[low:high])
+
+    def _on_disk(self, width: int, block: Callable[[int, int], Tensor]) -> Tensor:
+        handle, name = tempfile.mkstemp(dir=self._scratch, prefix=".nodejepa-")
+        try:
+            # written, not mapped: a full disk is an error then, and not the end of the process
+            with os.fdopen(handle, "wb") as file:
+                for low, high in self.graph.spans():
+                    file.write(np.ascontiguousarray(block(low, high).numpy(), dtype=np.float32).data)
+            return _mapped(Path(name), width)
+        finally:
+            Path(name).unlink()  # the map keeps it until nobody looks at it; a killed process leaves nothing
+
+
+class StoredOperator(SparseOperator):
+    """An operator whose rows are made when they are needed; only what an encoder asks of one."""
+
+    def __init__(self, inputs: StoredInputs, kind: OperatorKind) -> None:
+        self.inputs, self.kind, self.device = inputs, kind, inputs.device
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``M @ x``, in memory or on disk."""
+
+        def block(low: int, high: int) -> Tensor:
+            return multiply(self.inputs.operator_rows(self.kind, low, high).tensor, x)
+
+        return self.inputs.tall(x.shape[1], block)
+
+    def cut(self, rows: npt.NDArray[np.bool_]) -> SparseOperator:
+        """The operator that computes only these rows, which follow one another."""
+        low = int(np.argmax(rows))
+        return self.inputs.operator_rows(self.kind, low, low + int(np.count_nonzero(rows)))
+
+
+def _mapped(path: Path, width: int) -> Tensor:
+    # copy on write: torch wants memory it could write to, and the file stays as it is
+    return torch.from_numpy(np.memmap(path, dtype=np.float32, mode="c").reshape(-1, width))

@@ -1,0 +1,78 @@
+"""Embeddings of a graph on disk: layer by layer, each in blocks of rows, the layers on disk where large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from nodejepa.nn.hop_encoder import HopEncoder
+from nodejepa.nn.inputs import StoredInputs
+from nodejepa.nn.stack import Encoder
+from nodejepa.progress import progress_bar
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Tall:
+    """An array ``[N, D]`` that may be larger than memory: some columns after the others, read by rows."""
+
+    parts: tuple[Tensor, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.parts[0]), sum(part.shape[1] for part in self.parts)
+
+    def rows(self, low: int, high: int) -> npt.NDArray[np.float32]:
+        """Rows ``low`` to ``high - 1``."""
+        return torch.cat([part[low:high] for part in self.parts], dim=1).numpy()
+
+
+def embed_stored(encoder: Encoder | HopEncoder, inputs: StoredInputs) -> Tall:
+    """What ``encoder.embed`` gives for the graph in memory: to the bit for a GCN, else but for rounding."""
+    return _hops(encoder, inputs) if isinstance(encoder, HopEncoder) else _layers(encoder, inputs)
+
+
+def _hops(encoder: HopEncoder, inputs: StoredInputs) -> Tall:
+    found: dict[int, Tensor] = {}
+    with progress_bar("Embedding", total=encoder.out_dim) as advance:
+        for columns, part in encoder.embed_columns(inputs):
+            found[columns.start] = inputs.put_away(part, of=encoder.out_dim)
+            advance(part.shape[1])
+    return Tall(tuple(found[start] for start in sorted(found)))
+
+
+def _layers(encoder: Encoder, inputs: StoredInputs) -> Tall:
+    given = inputs.row_normalised if encoder.row_normalise else inputs
+    assert isinstance(given, StoredInputs)
+    h = inputs.features
+    with progress_bar("Embedding", total=len(encoder.norms)) as advance:
+        for layer in range(len(encoder.norms)):
+            h = _layer(encoder, layer, given, h)
+            given.forget()
+            advance()
+    return Tall((h,))
+
+
+def _layer(encoder: Encoder, layer: int, inputs: StoredInputs, before: Tensor) -> Tensor:
+    shared, sample = before, before[:1]
+    if layer and (changed := encoder.shared(layer, sample)) is not sample:
+        shared = inputs.tall(changed.shape[1], lambda low, high: encoder.shared(layer, before[low:high]))
+
+    def block(low: int, high: int) -> Tensor:
+        rows = np.zeros(inputs.num_nodes, dtype=bool)
+        rows[low:high] = True
+        out = (
+            encoder.later_layer(layer, inputs, shared, rows)
+            if layer
+            else encoder.first_layer(inputs, None, None, rows)
+        )
+        done: Tensor = encoder.activations[layer](encoder.norms[layer](out))
+        return done
+
+    return inputs.tall(encoder.widths[layer + 1], block)

@@ -1,0 +1,67 @@
+"""Embeddings of a graph on disk, written row by row under the users' own ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nodejepa.diagnostics import Diagnostics, diagnose
+from nodejepa.files import refusals
+from nodejepa.io import FeatureSchema
+from nodejepa.io.embeddings import check_ending, stream_embeddings
+from nodejepa.locks import output_owned
+from nodejepa.methods.estimator import Estimator
+from nodejepa.nn.stored import Tall
+from nodejepa.owngraph.outputs import drop_manifest, refuse_losing
+from nodejepa.owngraph.run_schema import RunSchema
+from nodejepa.store import StoredGraph
+
+_SAMPLE, _STRETCHES = 16_384, 64  # rows that the diagnosis looks at, and from how many places
+_ROWS = 1 << 16  # of a group of rows in a parquet file
+
+
+def embed_store(
+    estimator: Estimator, graph: StoredGraph, out: Path, *, force: bool = False
+) -> tuple[tuple[int, int], Diagnostics]:
+    """Write the embeddings of a stored graph; their shape and how sound a sample of them is.
+
+    Args:
+        estimator: fitted.
+        graph: with as many feature columns as it was fitted on.
+        out: ``.parquet`` or ``.npy``; large layers are put into files beside it while they are needed.
+        force: replace what is there.
+    """
+    check_ending(out)  # before the work
+    refuse_losing(out, force=force)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with output_owned(out), refusals(out):
+        refuse_losing(out, force=force)
+        z = estimator.transform_stored(graph, out.parent)
+        drop_manifest(out)
+        stream_embeddings(out, z.shape, _blocks(graph, z))
+    return z.shape, diagnose(_sample(z))
+
+
+def save_schema(graph: StoredGraph, run: Path) -> None:
+    """How the store was read, beside a model that learned from it: the model may see other files later."""
+    features = FeatureSchema.from_dict(dict(graph.manifest.schema))
+    asked: Any = graph.manifest.reading
+    RunSchema(features, graph.directed, graph.is_weighted, **asked).save(run)
+
+
+def _blocks(graph: StoredGraph, z: Tall) -> Iterator[tuple[Any, npt.NDArray[np.float32]]]:
+    for low in range(0, graph.num_nodes, _ROWS):
+        high = min(low + _ROWS, graph.num_nodes)
+        yield graph.ids(low, high), z.rows(low, high)
+
+
+def _sample(z: Tall) -> npt.NDArray[np.float32]:
+    rows, size = z.shape[0], _SAMPLE // _STRETCHES
+    if rows <= _SAMPLE:
+        return z.rows(0, rows)
+    starts = np.linspace(0, rows - size, _STRETCHES).astype(int)
+    return np.concatenate([z.rows(start, start + size) for start in starts.tolist()])

@@ -1,0 +1,182 @@
+"""``StoredGraph``: a graph that stays on disk and is read by rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nodejepa.errors import DataError
+from nodejepa.graph_checks import FloatArray, SparseMatrix, compact_csr
+from nodejepa.store.layout import MANIFEST, Manifest, damaged
+
+BLOCK_ENTRIES = (
+    1 << 24
+)  # of the adjacency that are in memory at a time: about 200 MB with what is made of them
+BLOCK_ROWS = 1 << 16
+_LEAST_ROWS = 128  # a dense product of fewer rows may have other bits
+
+
+@final
+class StoredGraph:
+    """The graph in a folder that ``nodejepa prepare`` wrote: a :class:`nodejepa.graph_rows.RowGraph`.
+
+    Sizes and pointers are checked when it is opened and positions whenever rows are read; :meth:`verify`
+    reads all of it and compares checksums.
+
+    >>> graph = StoredGraph("graph.store")  # doctest: +SKIP
+    >>> graph.rows(0, 1000)  # doctest: +SKIP
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.manifest = Manifest.read(self.folder)
+        self._maps: dict[str, Any] = {}
+        self._pointers = {side: self._opened(side) for side in (("", "in_") if self.directed else ("",))}
+
+    @staticmethod
+    def is_at(path: object) -> bool:
+        """Whether there is a store at a path."""
+        return isinstance(path, str | Path) and (Path(path) / MANIFEST).is_file()
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are."""
+        return self.manifest.nodes
+
+    @property
+    def num_edges(self) -> int:
+        """Stored edges: an undirected edge counts twice."""
+        return self.manifest.entries
+
+    @property
+    def num_features(self) -> int:
+        """Columns of the feature matrix."""
+        return self.manifest.columns
+
+    @property
+    def directed(self) -> bool:
+        """Whether the direction of edges was kept."""
+        return self.manifest.directed
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether any edge weighs something else than 1."""
+        return self.manifest.weighted
+
+    @property
+    def structure_hash(self) -> str:
+        """As that of the same graph in memory."""
+        return self.manifest.structure_hash
+
+    @property
+    def content_hash(self) -> str:
+        """As that of the same graph in memory."""
+        return self.manifest.content_hash
+
+    @cached_property
+    def degrees(self) -> FloatArray:
+        """Weighted out-degree of every node."""
+        sums = [self.rows(*span).sum(axis=1, dtype=np.float64) for span in self.spans()]
+        return np.concatenate([np.asarray(part, dtype=np.float32).ravel() for part in sums])
+
+    def rows(self, low: int, high: int) -> SparseMatrix:
+        """Rows ``low`` to ``high - 1`` of the adjacency."""
+        return self._rows("", low, high)
+
+    def in_rows(self, low: int, high: int) -> SparseMatrix:
+        """The same rows of its transpose."""
+        return self._rows("in_" if self.directed else "", low, high)
+
+    def feature_rows(self, low: int, high: int) -> FloatArray:
+        """The same rows of the features."""
+        return self.features[low:high]
+
+    @cached_property
+    def features(self) -> FloatArray:
+        """X ``[nodes, columns]``, mapped from the file and read where it is looked at."""
+        x: FloatArray = self._array("features.f32").reshape(self.num_nodes, self.num_features)
+        return x
+
+    def ids(self, low: int, high: int) -> pa.Array:
+        """The users' own ids of nodes ``low`` to ``high - 1``; their positions where there are none."""
+        if self.manifest.id_kind == "position":
+            return pa.array(np.arange(low, high))
+        if self.manifest.id_kind == "integer":
+            return pa.array(self._array("ids.i64")[low:high])
+        ends, letters = self._array("id_ends.i64"), self._array("id_letters.u8")
+        bounds = np.concatenate([ends[low - 1 : low] if low else [0], ends[low:high]])
+        if bounds[0] < 0 or bounds[-1] > len(letters) or (np.diff(bounds) < 0).any():
+            raise damaged(self.folder / "id_ends.i64", "ids do not end where the next begins")
+        text = pa.py_buffer(letters[bounds[0] : bounds[-1]].tobytes())
+        offsets = pa.py_buffer((bounds - bounds[0]).astype(np.int64).tobytes())
+        made = pa.Array.from_buffers(pa.large_string(), high - low, [None, offsets, text])
+        try:
+            made.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise damaged(self.folder / "id_letters.u8", str(error)) from None
+        return made
+
+    def spans(self, rows: int = BLOCK_ROWS, entries: int = BLOCK_ENTRIES) -> Iterator[tuple[int, int]]:
+        """``(low, high)`` of blocks that cover all rows: even, and halved where hubs have many entries."""
+        blocks = -(-self.num_nodes // rows)
+        bounds = [self.num_nodes * i // blocks for i in range(blocks + 1)]
+        todo = [*pairwise(bounds)][::-1]
+        while todo:
+            low, high = todo.pop()
+            held = max(int(pointers[high] - pointers[low]) for pointers in self._pointers.values())
+            if held > entries and high - low >= 2 * _LEAST_ROWS:
+                middle = (low + high) // 2
+                todo += [(middle, high), (low, middle)]
+            else:
+                yield low, high
+
+    def verify(self) -> None:
+        """Read everything and compare checksums; what has changed is an error."""
+        self.manifest.verify(self.folder)
+
+    def __repr__(self) -> str:
+        kind = ", directed" if self.directed else ""
+        sizes = f"nodes={self.num_nodes}, edges={self.num_edges}, features={self.num_features}"
+        return f"StoredGraph({sizes}{kind})"
+
+    def _opened(self, side: str) -> npt.NDArray[np.int64]:
+        pointers: npt.NDArray[np.int64] = self._array(f"{side}indptr.i64")
+        if pointers[0] != 0 or pointers[-1] != self.num_edges or (np.diff(pointers) < 0).any():
+            raise damaged(self.folder / f"{side}indptr.i64", "rows do not end where the next begins")
+        return pointers
+
+    def _rows(self, side: str, low: int, high: int) -> SparseMatrix:
+        pointers = self._pointers[side]
+        first, last = int(pointers[low]), int(pointers[high])
+        indices = self._array(f"{side}indices.i32")[first:last]
+        # compiled products trust positions: a flipped bit would be read as an address
+        if len(indices) and (indices.min() < 0 or indices.max() >= self.num_nodes):
+            raise damaged(self.folder / f"{side}indices.i32", "an edge leads to no node")
+        weights = (
+            self._array(f"{side}weights.f32")[first:last]
+            if self.is_weighted
+            else np.ones(last - first, dtype=np.float32)
+        )
+        local = pointers[low : high + 1] - first
+        return compact_csr(weights, indices, local, high - low, self.num_nodes)
+
+    def _array(self, name: str) -> Any:
+        if name in self._maps:
+            return self._maps[name]
+        kinds = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "u8": np.uint8}
+        path = self.folder / name
+        kind = kinds[name.rsplit(".", 1)[1]]
+        if not self.manifest.files[name]["bytes"]:
+            return np.zeros(0, dtype=kind)  # an empty file cannot be mapped
+        try:
+            self._maps[name] = np.asarray(np.memmap(path, dtype=kind, mode="r"))
+        except (OSError, ValueError) as error:
+            raise DataError(f"the graph store cannot be read: {error}", where=str(path)) from None
+        return self._maps[name]

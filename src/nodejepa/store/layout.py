@@ -1,0 +1,132 @@
+"""The folder of a stored graph: which arrays it has, how large each must be, and its manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nodejepa.errors import DataError
+from nodejepa.files import parse_json, write_json
+from nodejepa.progress import progress_bar
+
+MANIFEST = "manifest.json"
+_FORMAT, _VERSION = "nodejepa graph store", 1
+_AGAIN = "Make the store again with `nodejepa prepare`, or restore it from a copy."
+ID_KINDS = ("position", "integer", "text")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a store holds. ``files`` has bytes and SHA-256 of every array; the hashes are those of a Graph."""
+
+    nodes: int
+    entries: int
+    columns: int
+    directed: bool
+    weighted: bool
+    id_kind: str
+    structure_hash: str = ""
+    content_hash: str = ""
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+    def sizes(self) -> dict[str, int | None]:
+        """Bytes that every file must have; None where only the file itself can say (the letters of ids)."""
+        sides = ("", "in_") if self.directed else ("",)
+        sizes: dict[str, int | None] = {"features.f32": 4 * self.nodes * self.columns}
+        for side in sides:
+            sizes[f"{side}indptr.i64"] = 8 * (self.nodes + 1)
+            sizes[f"{side}indices.i32"] = 4 * self.entries
+            if self.weighted:
+                sizes[f"{side}weights.f32"] = 4 * self.entries
+        if self.id_kind == "integer":
+            sizes["ids.i64"] = 8 * self.nodes
+        elif self.id_kind == "text":
+            sizes |= {"id_ends.i64": 8 * self.nodes, "id_letters.u8": None}
+        return sizes
+
+    def write(self, folder: Path) -> None:
+        """Write it, with a digest of its own."""
+        content = asdict(self)
+        write_json(
+            folder / MANIFEST,
+            {"format": _FORMAT, "version": _VERSION, "sha256": _digest(content), **content},
+        )
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """Read it back; nothing that it says is believed before it was checked against the files."""
+        path = folder / MANIFEST
+        try:
+            content = parse_json(path.read_bytes())
+        except FileNotFoundError:
+            what = "this is no graph store" if folder.is_dir() else "there is no such graph store"
+            fix = "Make one with `nodejepa prepare --edges ... --nodes ... --out graph.store`."
+            raise DataError(what, where=str(folder), fix=fix) from None
+        except (OSError, ValueError) as error:
+            raise damaged(path, getattr(error, "strerror", None) or str(error)) from None
+        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
+            raise damaged(path, "it is no manifest of a graph store")
+        if content.pop("version", None) != _VERSION:
+            raise damaged(path, "it is of another version")
+        if content.pop("sha256", None) != _digest(content):
+            raise damaged(path, "its digest does not match")
+        types = {"nodes": int, "entries": int, "columns": int, "directed": bool, "weighted": bool}
+        if set(content) != {f.name for f in fields(cls)} or not (
+            all(type(content[name]) is kind and content[name] >= 0 for name, kind in types.items())
+            and content["id_kind"] in ID_KINDS
+            and isinstance(content["files"], dict)
+        ):
+            raise damaged(path, "a value is missing or of another type")
+        manifest = cls(**content)
+        manifest._check_files(folder)
+        return manifest
+
+    def _check_files(self, folder: Path) -> None:
+        for name, wanted in self.sizes().items():
+            told = self.files.get(name)
+            said = told.get("bytes") if isinstance(told, dict) else None
+            try:
+                there = (folder / name).stat().st_size
+            except OSError as error:
+                raise damaged(folder / name, error.strerror or "it is missing") from None
+            if there != said or (wanted is not None and there != wanted):
+                raise damaged(folder / name, f"it has {there:,} bytes where {wanted or said} are expected")
+
+    def verify(self, folder: Path) -> None:
+        """Read every array and compare its checksum; the first that differs is an error."""
+        with progress_bar("Verifying", total=len(self.files)) as advance:
+            for name, told in self.files.items():
+                if file_digest(folder / name) != told.get("sha256"):
+                    raise damaged(folder / name, "its checksum does not match: bytes have changed")
+                advance()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def put(file: Any, array: npt.NDArray[Any]) -> None:
+    """Append an array to an open file; NumPy's own ``tofile`` does not say why it failed."""
+    file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+
+def damaged(path: Path, reason: str) -> DataError:
+    """The error for an array or manifest that cannot be used."""
+    return DataError(f"the graph store is damaged: {reason}", where=str(path), fix=_AGAIN)
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

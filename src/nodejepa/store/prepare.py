@@ -1,0 +1,252 @@
+"""``prepare_store``: a user's files, which may be larger than memory, to a graph on disk."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nodejepa.errors import Advice, ConfigError, GraphError, NodeJEPAError, Setting
+from nodejepa.files import refusals
+from nodejepa.graph_rows import digest
+from nodejepa.io.assemble import say_edges
+from nodejepa.io.delimited import TextTable
+from nodejepa.io.edge_columns import edge_columns
+from nodejepa.io.files_in import existing_file, file_format
+from nodejepa.io.load import LoadedGraph, read_graph
+from nodejepa.io.matrices import MATRIX_FORMATS
+from nodejepa.io.read_report import ReadReport
+from nodejepa.io.reading_options import ReadingOptions
+from nodejepa.io.rows import node_columns
+from nodejepa.io.tables import open_file_table
+from nodejepa.locks import output_owned
+from nodejepa.progress import progress_bar
+from nodejepa.store.edges import EdgeFiles, sort_edges
+from nodejepa.store.features import refuse_structural, write_features
+from nodejepa.store.graph import StoredGraph
+from nodejepa.store.layout import Manifest, file_digest, put
+from nodejepa.store.positions import Tables, number_nodes, write_ids
+from nodejepa.store.steps import Steps
+
+_PIECE = 1 << 22  # entries that are hashed together
+_ASKED = ("source", "target", "weight", "bipartite", "id_column")
+
+
+def prepare_store(
+    edges: str | os.PathLike[str],
+    nodes: str | os.PathLike[str] | None = None,
+    reading: ReadingOptions | None = None,
+    *,
+    out: str | os.PathLike[str],
+    force: bool = False,
+    **options: Any,
+) -> StoredGraph:
+    """Write a graph store; what a killed process has begun is gone on with.
+
+    Args:
+        edges: a file of edges as in :func:`nodejepa.read_graph`. Tables (parquet, CSV) may be larger than
+            memory; matrices (npz, npy, MatrixMarket) are read as ever.
+        nodes: a file of nodes; must have columns that become features.
+        reading: how; labels are left out, and structural features are not computed.
+        out: the folder to make. It appears when it is whole.
+        force: replace a store that is there.
+        options: single options of ``reading`` by their names.
+    """
+    final, reading = Path(out), (reading or ReadingOptions()).changed(options)
+    files = [existing_file(edges, "edges"), *([existing_file(nodes, "nodes")] if nodes is not None else [])]
+    refuse_structural(reading)
+    with output_owned(final), refusals(final):
+        if final.exists() and not (force and StoredGraph.is_at(final)):
+            said = "" if StoredGraph.is_at(final) else " and is no graph store"
+            replace = Setting("force", True)
+            fix = Advice("Choose another ", Setting("out"), ", or replace a store with ", replace, ".")
+            raise ConfigError(f"{final} exists{said}", fix=fix)
+        work = final.with_name(f".{final.name}.partial")
+        inputs = [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+        steps = Steps(
+            work,
+            {"version": importlib.metadata.version("nodejepa"), "files": inputs, "reading": repr(reading)},
+        )
+        if any(file_format(path)[0] in MATRIX_FORMATS for path in files):
+            _from_memory(read_graph(edges, nodes, reading), reading, steps)
+        else:
+            _from_tables(files, reading, steps)
+        steps.close(final)
+    return StoredGraph(final)
+
+
+def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> None:
+    report = ReadReport()
+    tables = _open(files, reading, report)
+    folder = steps.folder
+    _require_room(folder, files)
+
+    def numbered() -> dict[str, Any]:
+        edges, nodes = number_nodes(tables, reading, folder, report)
+        return {"nodes": nodes, "edges": edges.count, "report": report.to_dict()}
+
+    def sorted_() -> dict[str, Any]:
+        listed = EdgeFiles(
+            folder / "source", folder / "target", folder / "weight" if tables.weight else None, found["edges"]
+        )
+        counted = sort_edges(listed, nodes, folder, symmetric=not reading.directed)
+        if reading.directed:
+            sort_edges(listed, nodes, folder, prefix="in_", symmetric=False, turned=True)
+        _count(report, counted, nodes, folder, directed=reading.directed)
+        return {"entries": counted.entries, "weighted": counted.weighted, "report": report.to_dict()}
+
+    def encoded() -> dict[str, Any]:
+        schema = write_features(tables, report.added_nodes, reading, folder, report)
+        return {"schema": schema.to_dict(), "columns": schema.width, "report": report.to_dict()}
+
+    found = _step(steps, "ids", numbered, report)
+    nodes = found["nodes"]
+    found = {**found, **_step(steps, "edges", sorted_, report)}
+    steps.drop("source", "target", "weight")
+    found = {**found, **_step(steps, "features", encoded, report)}
+    facts = Manifest(
+        nodes,
+        found["entries"],
+        found["columns"],
+        reading.directed,
+        found["weighted"],
+        report.id_kind,
+        schema=found["schema"],
+        reading={name: getattr(reading, name) for name in _ASKED},
+        report=found["report"],
+    )
+    _seal(facts, folder)
+
+
+def _step(steps: Steps, name: str, work: Any, report: ReadReport) -> dict[str, Any]:
+    """A step, and the report as it was after it."""
+    facts = steps.run(name, work)
+    for field, value in facts["report"].items():
+        setattr(report, field, value)
+    return facts
+
+
+def _open(files: list[Path], reading: ReadingOptions, report: ReadReport) -> Tables:
+    if len(files) < 2:
+        raise GraphError(
+            "a store needs a node table",
+            where="nodes",
+            fix="Give one with columns that become features: structural features need the graph in memory.",
+        )
+    edges, nodes = (
+        open_file_table(path, report, delimiter=reading.delimiter, header=reading.header) for path in files
+    )
+    for table, asked in ((edges, reading.source or reading.target), (nodes, reading.id_column)):
+        if isinstance(table.source, TextTable) and table.source.doubtful and not asked:
+            raise GraphError(
+                "nobody can tell whether the first row is a header without reading all of it",
+                where=table.where,
+                fix=Advice("Say ", Setting("header", True), " or ", Setting("header", False), "."),
+            )
+    report.edge_file, report.node_file = edges.where, nodes.where
+    source, target, weight = edge_columns(edges, reading, report)
+    ids, features = node_columns(nodes, reading, report, positional=False)
+    if ids is None or not features:
+        raise GraphError("the node table has nothing but ids", where=nodes.where, fix="Give columns to use.")
+    report.id_column = ids
+    return Tables(edges, nodes, source, target, weight, ids, tuple(features))
+
+
+def _require_room(folder: Path, files: list[Path]) -> None:
+    """Refuse early what certainly cannot end: the arrays are rarely smaller than compressed files."""
+    needed, free = sum(path.stat().st_size for path in files), shutil.disk_usage(folder).free
+    if needed > free:
+        raise NodeJEPAError(
+            f"the store needs {needed / 1e9:,.1f} GB or more and {free / 1e9:,.1f} GB are free",
+            where=str(folder.parent),
+            fix=Advice("Make room, or choose another ", Setting("out"), "."),
+        )
+
+
+def _count(report: ReadReport, counted: Any, nodes: int, folder: Path, *, directed: bool) -> None:
+    report.self_loop_rows, report.zero_weight_rows = counted.loops, counted.zeros
+    report.duplicate_rows = counted.kept - counted.pairs
+    report.reciprocal_pairs = 0 if directed else counted.pairs - counted.entries // 2
+    report.nodes, report.edges = nodes, counted.entries // (1 if directed else 2)
+    alone = np.ones(nodes, dtype=bool)
+    for side in ("", "in_") if directed else ("",):
+        alone &= np.diff(np.fromfile(folder / f"{side}indptr.i64", dtype=np.int64)) == 0
+    report.isolated_nodes = int(alone.sum())
+    say_edges(report, weighted=(folder / "weight").exists() and report.edge_columns["weight"] is not None)
+
+
+def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> None:
+    """A graph that is in memory already, as matrices are."""
+    graph, folder = loaded.graph, steps.folder
+    sides = {"": graph.adjacency, "in_": graph.in_rows(0, graph.num_nodes)}
+    for side, matrix in sides.items() if graph.directed else [("", graph.adjacency)]:
+        _write(folder / f"{side}indptr.i64", matrix.indptr.astype(np.int64))
+        _write(folder / f"{side}indices.i32", matrix.indices.astype(np.int32))
+        if graph.is_weighted:
+            _write(folder / f"{side}weights.f32", matrix.data)
+    with (folder / "features.f32").open("wb") as file:
+        for low in range(0, graph.num_nodes, 1 << 14):
+            part = graph.feature_rows(low, low + (1 << 14))
+            put(file, part if isinstance(part, np.ndarray) else part.toarray())
+    kind = "position" if graph.node_ids is None else write_ids(graph.node_ids, folder)
+    facts = Manifest(
+        graph.num_nodes,
+        graph.num_edges,
+        graph.num_features,
+        graph.directed,
+        graph.is_weighted,
+        kind,
+        schema=loaded.schema.to_dict(),
+        reading={name: getattr(reading, name) for name in _ASKED},
+        report=loaded.report.to_dict(),
+    )
+    steps.run("arrays", dict)
+    _seal(facts, folder)
+
+
+def _write(path: Path, array: npt.NDArray[Any]) -> None:
+    with path.open("wb") as file:
+        put(file, array)
+
+
+def _seal(facts: Manifest, folder: Path) -> None:
+    """Checksums, the identity and the manifest, which says that the store is whole."""
+    names = facts.sizes()
+    with progress_bar("Sealing the store", total=len(names) + 1) as advance:
+        files = {}
+        for name in names:
+            path = folder / name
+            files[name] = {"bytes": path.stat().st_size, "sha256": file_digest(path)}
+            advance()
+        pointer = np.int32 if facts.entries <= np.iinfo(np.int32).max else np.int64
+        weights = (
+            _pieces(folder / "weights.f32", np.float32)
+            if facts.weighted
+            else (
+                np.ones(min(_PIECE, facts.entries - at), np.float32) for at in range(0, facts.entries, _PIECE)
+            )
+        )
+        structure = digest(
+            b"directed" if facts.directed else b"undirected",
+            weights,
+            (part.astype(pointer, copy=False) for part in _pieces(folder / "indices.i32", np.int32)),
+            (part.astype(pointer) for part in _pieces(folder / "indptr.i64", np.int64)),
+        )
+        shape = np.asarray((facts.nodes, facts.columns), dtype=np.int64)
+        content = digest(structure.encode(), shape, _pieces(folder / "features.f32", np.float32))
+        advance()
+    values = asdict(facts) | {"files": files, "structure_hash": structure, "content_hash": content}
+    Manifest(**values).write(folder)
+
+
+def _pieces(path: Path, kind: Any) -> Iterator[npt.NDArray[Any]]:
+    size = path.stat().st_size // np.dtype(kind).itemsize
+    for at in range(0, size, _PIECE):
+        yield np.fromfile(path, kind, min(_PIECE, size - at), offset=at * np.dtype(kind).itemsize)

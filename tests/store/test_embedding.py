@@ -1,0 +1,146 @@
+"""Fitting and embedding on disk equals fitting and embedding in memory."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from nodejepa.errors import ConfigError
+from nodejepa.io import read_graph
+from nodejepa.methods import LinearJEPA
+from nodejepa.methods.closed_form import SumsInMemory, moments_of
+from nodejepa.methods.sums_by_rows import SumsByRows
+from nodejepa.nn.encoders import make_encoder
+from nodejepa.nn.inputs import StoredInputs, WholeGraph
+from nodejepa.nn.inputs import stored as stored_inputs
+from nodejepa.nn.stored import embed_stored
+from nodejepa.store import graph as store_graph
+from nodejepa.store.prepare import prepare_store
+
+
+@pytest.fixture(scope="module")
+def make_graph(tmp_path_factory):
+    """The same graph in memory and on disk, each made once."""
+
+    @cache
+    def made(columns=70, directed=False, weighted=False):
+        return build(tmp_path_factory.mktemp("graph"), columns, directed, weighted)
+
+    return made
+
+
+def build(folder, columns, directed, weighted, nodes=700):
+    rng = np.random.default_rng(columns)
+    ends = rng.integers(0, nodes - 5, (2, 6 * nodes))
+    ends[1] = (ends[0] + rng.integers(1, 9, ends.shape[1])) % (nodes - 5)
+    x = rng.normal(size=(nodes, columns)).astype(np.float32)
+    for _ in range(2):
+        np.add.at(x, ends[0], 0.2 * x[ends[1]])
+    x *= 1.5 ** -np.arange(columns, dtype=np.float32)[:, None].T * 3 + 0.05
+    edges = {"source": ends[0], "target": ends[1]}
+    if weighted:
+        edges["weight"] = rng.random(ends.shape[1])
+    pq.write_table(pa.table(edges), folder / "e.parquet")
+    rows = pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), columns)
+    pq.write_table(pa.table({"id": np.arange(nodes), "x": rows}), folder / "n.parquet")
+    files = (folder / "e.parquet", folder / "n.parquet")
+    graph = read_graph(*files, directed=directed).graph
+    store = prepare_store(*files, out=folder / "g.store", directed=directed)
+    assert store.content_hash == graph.content_hash
+    return graph, store
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of 150 rows, and room for a few columns: everything else goes to disk."""
+    spans = store_graph.StoredGraph.spans
+    monkeypatch.setattr(store_graph.StoredGraph, "spans", lambda self, *_: spans(self, 150, 1 << 20))
+    monkeypatch.setattr(stored_inputs, "_MEMORY", 700 * 4 * 5 * 20)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("columns", [20, 70])
+def test_linear_jepa_of_one_block_has_the_bits_of_the_graph_in_memory(make_graph, directed, columns):
+    graph, store = make_graph(columns, directed, directed)
+    ours, theirs = LinearJEPA().fit(store), LinearJEPA().fit(graph)
+    assert ours.findings_ == theirs.findings_
+    for name, value in theirs.encoder_.state_dict().items():
+        assert torch.equal(ours.encoder_.state_dict()[name], value), name
+    np.testing.assert_array_equal(ours.transform_stored(store).rows(0, 700), theirs.transform(graph))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.usefixtures("small_blocks")
+def test_sums_over_blocks_are_those_over_all_rows(make_graph, directed):
+    graph, store = make_graph(70, directed, True)
+    ours, theirs = SumsByRows(StoredInputs(store)), SumsInMemory(WholeGraph(graph))
+    assert len(ours.spans) > 3
+    v = torch.eye(70)
+    for name in ("second", "cross"):
+        wanted = getattr(theirs, name)(v)
+        assert torch.allclose(
+            getattr(ours, name)(v).float(), wanted, rtol=1e-5, atol=1e-5 * wanted.abs().max()
+        )
+    for mine, wanted in zip(ours.means(), theirs.means(), strict=True):
+        assert torch.allclose(mine.float(), wanted, rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_linear_jepa_by_blocks_and_groups_of_columns(make_graph):
+    graph, store = make_graph()
+    theirs = LinearJEPA().fit(graph)
+    z = theirs.transform(graph)
+    # the same encoder, by groups of columns
+    np.testing.assert_allclose(
+        theirs.transform_stored(store).rows(0, 700), z, rtol=1e-5, atol=1e-6 * abs(z).max()
+    )
+    ours = LinearJEPA().fit(store)
+    found, wanted = ours.findings_, theirs.findings_
+    np.testing.assert_allclose(found.rho, wanted.rho, atol=1e-5)
+    assert (found.shrinkage, found.blocks) == (wanted.shrinkage, wanted.blocks)
+    # directions that are equally loud may be turned among themselves: distances between nodes may not change
+    mine = ours.transform_stored(store).rows(0, 700)
+    np.testing.assert_allclose(mine @ mine.T, z @ z.T, atol=1e-4 * abs(z @ z.T).max())
+
+
+@pytest.mark.parametrize("kind", ["gcn", "sage", "gin", "gat", "mlp"])
+@pytest.mark.parametrize(("columns", "row_normalise"), [(20, False), (70, True)])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.usefixtures("small_blocks")
+def test_layers_by_blocks_are_those_of_the_whole_graph(
+    make_graph, tmp_path, kind, columns, row_normalise, directed
+):
+    graph, store = make_graph(columns, directed, directed)
+    torch.manual_seed(0)
+    encoder = make_encoder(kind, columns, hidden=64, layers=3, row_normalise=row_normalise).eval()
+    inputs = StoredInputs(store, tmp_path)
+    with torch.no_grad():
+        ours = embed_stored(encoder, inputs)
+        z = encoder.embed(WholeGraph(graph)).numpy()
+    assert ours.shape == z.shape
+    if kind == "gcn":
+        np.testing.assert_array_equal(ours.rows(0, 700), z)
+    np.testing.assert_allclose(ours.rows(0, 700), z, rtol=1e-4, atol=1e-6 * abs(z).max())
+    np.testing.assert_array_equal(ours.rows(40, 60), ours.rows(0, 700)[40:60])
+    assert not [*tmp_path.glob(".nodejepa-*")], "files that a killed process would leave"
+
+
+def test_what_learns_by_gradient_is_told_to_stay_in_memory(make_graph):
+    from nodejepa.methods import NodeJEPA
+
+    _, store = make_graph()
+    with pytest.raises(ConfigError, match="cannot learn from a graph on disk"):
+        NodeJEPA().fit(store)
+
+
+def test_moments_refuse_a_graph_without_edges(tmp_path):
+    (tmp_path / "e.csv").write_text("source,target\na,a\n")
+    (tmp_path / "n.csv").write_text("id,x,y\na,1,2\nb,2,7\n")
+    store = prepare_store(tmp_path / "e.csv", tmp_path / "n.csv", out=tmp_path / "g.store")
+    with pytest.raises(Exception, match="no edges"):
+        moments_of(StoredInputs(store), basis=4)
