@@ -30,6 +30,7 @@ from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run, check_history
+from nodejepa.training.team import SOLO, Team
 
 
 class Estimator(ABC):
@@ -50,6 +51,9 @@ class Estimator(ABC):
     encoder_: Any
     in_dim_: int
     history_: History
+    team: Team = (
+        SOLO  # who fits together; in a team every process calls ``fit``, with the same graph and settings
+    )
 
     def __init__(
         self,
@@ -120,10 +124,14 @@ class Estimator(ABC):
                     raise ConfigError(f"{what} needs a run folder", fix="Name one with out=...")
             self._learn(graph, None, logging)
             return self
+        if not self.team.leads:  # the folder is the leader's
+            if self.team.share(b"") == b"begin":
+                self._learn(graph, None, logging)
+            return self
         run = Run(check_folder(out))
         with run.owned():
             run.start(self._facts(graph), resume=resume, config_of_today=self._settings_of_today)
-            if run.model.exists():
+            if self.team.share(b"" if run.model.exists() else b"begin") == b"":
                 return self._restore(run.folder)
             self._learn(graph, run, logging)
             run.require_there()

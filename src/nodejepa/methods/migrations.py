@@ -31,7 +31,13 @@ class Migration:
     absent: Mapping[str, Any] = field(default_factory=dict)
 
 
-MIGRATIONS: dict[str, Migration] = {}  # by name of the method
+_IN_PARTS = {"parts": 1, "parts_per_step": 1, "units": 1, "partition": "metis"}  # all were of the whole graph
+_GRADIENT = ("nodejepa", "patchjepa", "dgi", "graphmae", "bgrl", "cca-ssg", "supervised-gcn")
+
+MIGRATIONS: dict[str, Migration] = {  # by name of the method
+    method: Migration(absent={f"training.{name}": value for name, value in _IN_PARTS.items()})
+    for method in _GRADIENT
+}
 
 
 def config_of_today(method: str, kind: type[C], values: Mapping[str, Any]) -> C:

@@ -97,6 +97,7 @@ class PatchJEPATask(TeacherTask):
     On a part of the graph the step draws among the patches that have nodes of their own there.
     """
 
+    sees = "units"
     collapse_advice = "Raise loss.sigreg, or lower training.lr."
 
     def __init__(self, inputs: WholeGraph, config: PatchJEPAConfig) -> None:
@@ -131,10 +132,11 @@ class PatchJEPATask(TeacherTask):
             context.repeat_interleave(len(targets), dim=0), self.descriptors[targets].repeat(len(contexts), 1)
         )
         wanted = wanted.repeat(len(contexts), 1)
-        terms = {"prediction": cosine_distance(guess, wanted)}
+        group, count = moment.group, len(guess)
+        terms = {"prediction": group.average(cosine_distance(guess, wanted), count)}
         total = terms["prediction"]
         if loss.hyperbola:
-            terms["hyperbola"] = hyperbola_distance(guess, wanted)
+            terms["hyperbola"] = group.average(hyperbola_distance(guess, wanted), count)
             total = total + loss.hyperbola * terms["hyperbola"]
         if loss.sigreg:
             terms["sigreg"] = loss.sigreg_term(nodes, moment)

@@ -58,6 +58,12 @@ def partition(graph: Graph, parts: int, *, cache: bool = True) -> Int32Array:
     return cached(graph, f"metis-{parts}", lambda: _partition(graph, parts), shape=shape, dtype=np.int32)
 
 
+def random_parts(graph: Graph, parts: int) -> Int32Array:
+    """Parts of equal size, give or take one, that know nothing of edges: what METIS is compared with."""
+    order = np.random.default_rng(_SEED).permutation(graph.num_nodes)
+    return (order % _at_most(parts, graph.num_nodes)).astype(np.int32)
+
+
 def _at_most(parts: int, num_nodes: int) -> int:
     return min(parts, max(min(num_nodes, 2), num_nodes // 2))
 

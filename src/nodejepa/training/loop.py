@@ -10,12 +10,13 @@ import torch
 from torch import nn
 
 from nodejepa.training.batches import Source
-from nodejepa.training.group import ALONE, Group
 from nodejepa.training.journal import Journal, Logging
-from nodejepa.training.run import History, Run
+from nodejepa.training.run import History, Run, shared_checkpoint
 from nodejepa.training.schedules import cosine_rate
 from nodejepa.training.seeding import seeded
 from nodejepa.training.task import Moment, Task, TrainingConfig
+from nodejepa.training.team import SOLO, Team
+from nodejepa.training.units import unit_gradients
 from nodejepa.training.watch import Watch
 
 
@@ -27,17 +28,18 @@ def train(
     seed: int,
     run: Run | None = None,
     logging: Logging | None = None,
-    group: Group = ALONE,
+    team: Team = SOLO,
 ) -> History:
     """Optimise ``task`` on what ``source`` hands out and return the history: one record an epoch.
 
     With a ``run`` that holds a checkpoint, training goes on from it and ends in exactly the bits of an
     uninterrupted run: all randomness is a function of (seed, epoch, step), all schedules of progress, and
-    early stopping of the history.
+    early stopping of the history. In a ``team`` every process comes here, the leader alone with the ``run``;
+    all end with the same weights.
     """
     parameters = [p for p in task.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay)
-    journal = Journal(task, optimiser, config, run, logging or Logging())
+    journal = Journal(task, optimiser, config, run, logging or Logging(), shared_checkpoint(run, team))
     watch = Watch(task, source.whole, config.epochs, run)
     history, steps = journal.history, source.steps_per_epoch
     best = min(range(len(history)), key=lambda i: history[i][task.watched], default=0)
@@ -46,15 +48,15 @@ def train(
         for epoch in range(len(history), config.epochs):
             if config.patience is not None and epoch - best > config.patience:
                 break
-            sums: dict[str, float] = {}
-            for step in range(steps):
+            begun, sums = journal.within_epoch()
+            for step in range(begun, steps):
                 done, total = epoch * steps + step, config.epochs * steps
-                moment = Moment(seed, epoch, step, done / total, group)
+                moment = Moment(seed, epoch, step, done / total)
                 rate = cosine_rate(moment.progress, config.lr, config.lr_end, config.warmup)
                 journal.before_step()
-                values = _gradients(task, source, moment, parameters, config.clip)
+                values = _gradients(task, source, moment, parameters, config.clip, team)
                 watch.refuse_infinite(values, epoch + 1)
-                journal.gradients_are_finite()
+                journal.gradients_are_finite(step, sums)
                 for name, value in values.items():
                     sums[name] = sums.get(name, 0.0) + value / steps
                 for settings in optimiser.param_groups:
@@ -63,7 +65,7 @@ def train(
                 task.after_step((done + 1) / total)
             record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate, **task.validate(source.whole)}
             watch.refuse_infinite(record, epoch + 1)
-            journal.add(record | watch.look(epoch + 1))
+            journal.add(record | (watch.look(epoch + 1) if team.leads else {}))
             best = epoch if history[epoch][task.watched] < history[best][task.watched] else best
             if best == epoch:
                 task.keep_best()
@@ -72,13 +74,20 @@ def train(
 
 
 def _gradients(
-    task: Task, source: Source, moment: Moment, parameters: Sequence[nn.Parameter], clip: float | None
+    task: Task,
+    source: Source,
+    moment: Moment,
+    parameters: Sequence[nn.Parameter],
+    clip: float | None,
+    team: Team,
 ) -> dict[str, float]:
     """Gradients of a step, and the terms of its loss."""
-    with seeded(moment.seed, "dropout", moment.epoch, moment.step):
-        terms = task.losses(source.batch(moment), moment)
-    task.zero_grad(set_to_none=True)
-    terms["loss"].backward()  # type: ignore[no-untyped-call]
-    moment.group.combine_gradients(parameters)
+    if source.units > 1:
+        terms = unit_gradients(task, source, moment, parameters, team)
+    else:
+        with seeded(moment.seed, "dropout", moment.epoch, moment.step):
+            terms = task.losses(source.batch(moment), moment)
+        task.zero_grad(set_to_none=True)
+        terms["loss"].backward()  # type: ignore[no-untyped-call]
     norm = torch.nn.utils.clip_grad_norm_(parameters, math.inf if clip is None else clip)
     return {name: term.item() for name, term in terms.items()} | {"gradient_norm": norm.item()}

@@ -2,7 +2,8 @@
 
 from nodejepa.nn.inputs.base import GraphInputs
 from nodejepa.nn.inputs.part import Part
+from nodejepa.nn.inputs.stretches import Renumbered, RowsPart, Stretches
 from nodejepa.nn.inputs.view import View
 from nodejepa.nn.inputs.whole import WholeGraph
 
-__all__ = ["GraphInputs", "Part", "View", "WholeGraph"]
+__all__ = ["GraphInputs", "Part", "Renumbered", "RowsPart", "Stretches", "View", "WholeGraph"]
