@@ -102,15 +102,7 @@ class Run:
             remove_leftovers(path)
         self._identity = {key: facts.get(key) for key in _IDENTITY}
         self._config_of_today = config_of_today
-        begun = self.checkpoint.exists() or self.model.exists()
-        if begun and not resume:
-            raise TrainingError(
-                "the folder already holds a run",
-                where=str(self.folder),
-                fix=Advice(
-                    "Resume it (", Setting("resume", True), "), delete the folder or choose another one."
-                ),
-            )
+        begun = self.refuse_begun(resume=resume)
         if begun:
             before = self.read_config()
             self._compare(before, self.folder)
@@ -124,6 +116,19 @@ class Run:
         else:
             write_json(self.folder / "config.json", {**facts, "threads": torch.get_num_threads()})
             (self.folder / "history.jsonl").unlink(missing_ok=True)
+        return begun
+
+    def refuse_begun(self, *, resume: bool) -> bool:
+        """Whether there is a run already; unless it is to be resumed, that is an error."""
+        begun = self.checkpoint.exists() or self.model.exists()
+        if begun and not resume:
+            raise TrainingError(
+                "the folder already holds a run",
+                where=str(self.folder),
+                fix=Advice(
+                    "Resume it (", Setting("resume", True), "), delete the folder or choose another one."
+                ),
+            )
         return begun
 
     def read_config(self) -> dict[str, Any]:

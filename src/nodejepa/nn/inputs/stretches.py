@@ -56,7 +56,7 @@ class Renumbered:
         self._place[self._order] = np.arange(graph.num_nodes, dtype=np.int32)
         adjacency = graph.adjacency
         into = np.bincount(adjacency.indices, adjacency.data, minlength=graph.num_nodes)
-        self.in_weights = into[self._order]
+        self.in_weights = into[self._order].astype(np.float64)
 
     def rows(self, low: int, high: int) -> SparseMatrix:
         """Cut out, columns renumbered."""
