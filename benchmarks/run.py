@@ -30,6 +30,7 @@ TABLE = [
     "bgrl_epoch",
     "cca_ssg_epoch",
     "sigreg",
+    "workers_epoch",
 ]
 
 # Rows whose time depends on how memory is handed out. The package asks PyTorch for huge pages, which speeds

@@ -11,7 +11,6 @@ import json
 import os
 import socket
 import sys
-import time
 import traceback
 from pathlib import Path
 
@@ -61,8 +60,8 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def run(order: dict, folder: Path) -> list:
-    """What the processes of a group end with: a result, the words of an error, or an exit code."""
+def start(order: dict, folder: Path) -> list[int]:
+    """The processes of a group, each with the libraries loaded and used already."""
     size, port, children = order.get("size", 1), free_port(), []
     for rank in range(order.get("started", size)):
         process = os.fork()
@@ -85,13 +84,17 @@ def run(order: dict, folder: Path) -> list:
             finally:
                 os._exit(code)
         children.append(process)
-    results, started = [], time.monotonic()
-    for rank, process in enumerate(children):
+    return children
+
+
+def run(order: dict, folder: Path) -> list:
+    """What the processes of a group end with: a result, the words of an error, or an exit code."""
+    results = []
+    for rank, process in enumerate(start(order, folder)):
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         told = folder / f"rank-{rank}.json"
         results.append(json.loads(told.read_text()) if code == 0 else {"code": code})
         told.unlink(missing_ok=True)
-        print(order.get("stop_rank"), rank, code, f"{time.monotonic() - started:.1f} s", flush=True)
     return results
 
 
@@ -99,4 +102,5 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     place = Path(sys.argv[1])
     orders = json.loads((place / "orders.json").read_text())
+    train({"settings": orders[0]["settings"]}, None)  # loads what is loaded when first used, once for all
     (place / "results.json").write_text(json.dumps([run(order, place) for order in orders]))
