@@ -31,6 +31,7 @@ TABLE = [
     "cca_ssg_epoch",
     "sigreg",
     "linear_jepa",
+    "workers_epoch",
 ]
 
 # Rows whose time depends on how memory is handed out. The package asks PyTorch for huge pages, which speeds

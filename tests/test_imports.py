@@ -38,7 +38,7 @@ ORDER = [
     {"pipeline"},
     {"nodejepa"},  # the package's own __init__: the public API
     {"cli"},
-    {"__main__"},
+    {"__main__", "worker"},
 ]
 RANK = {name: rank for rank, group in enumerate(ORDER) for name in group}
 # Whoever uses the same tools beside each other knows nothing of the others.

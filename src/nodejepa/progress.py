@@ -11,7 +11,9 @@ from rich.table import Column
 
 
 @contextmanager
-def progress_bar(description: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+def progress_bar(
+    description: str, total: float | None = None, *, shown: bool = True
+) -> Iterator[Callable[..., None]]:
     """Yield ``advance(amount=1, note="")``. Drawn on stderr, only on a terminal, and gone when done.
 
     >>> with progress_bar("Counting", total=3) as advance:
@@ -27,7 +29,7 @@ def progress_bar(description: str, total: float | None = None) -> Iterator[Calla
         # what is too long for the line is cut here, and nowhere else
         TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
     )
-    hidden = not console.is_terminal
+    hidden = not (shown and console.is_terminal)
     with Progress(*columns, console=console, transient=True, disable=hidden, expand=True) as bar:
         task = bar.add_task(description, total=total, note="")
 

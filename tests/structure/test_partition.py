@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.structure import partition, recommended_parts
 from nodejepa.structure.cache import cache_file
+from nodejepa.structure.coarse import _spread
+from nodejepa.structure.partition import random_parts
 
 # by name, because the package offers a function that is called like the module
 partition_module = importlib.import_module("nodejepa.structure.partition")
@@ -104,3 +107,52 @@ def test_recommended_parts_gives_the_papers_table() -> None:
 def test_refuses_less_than_one_part() -> None:
     with pytest.raises(ConfigError, match="parts is 0"):
         partition(Graph.from_edges([0], [1]), 0)
+
+
+def inner_edges(graph: Graph, part: np.ndarray) -> float:
+    """Share of the edges that stay inside of a part."""
+    source, target, _ = graph.edge_arrays()
+    return float(np.mean(part[source] == part[target]))
+
+
+def test_clusters_instead_of_nodes_give_balanced_parts_with_few_cut_edges(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What graphs beyond METIS's memory get, on graphs where METIS can be asked as well."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 40, 6000)
+    source = rng.integers(0, 6000, 60_000)
+    near = rng.permutation(np.argsort(group, kind="stable"))
+    by_group = [np.flatnonzero(group == g) for g in range(40)]
+    target = np.where(
+        rng.random(60_000) < 0.8,
+        [by_group[group[s]][k % len(by_group[group[s]])] for s, k in zip(source, near[source], strict=True)],
+        rng.integers(0, 6000, 60_000),
+    )
+    planted = Graph.from_edges(source, target, num_nodes=6000)
+    digits = load_dataset("digits").graph
+    for graph in (planted, digits):
+        monkeypatch.setattr(partition_module, "METIS_ENTRIES", 10**9)
+        metis = inner_edges(graph, partition(graph, 8, cache=False))
+        monkeypatch.setattr(partition_module, "METIS_ENTRIES", 0)
+        part = partition(graph, 8, cache=False)
+        check_parts(part, graph, 8)
+        np.testing.assert_array_equal(part, partition(graph, 8, cache=False))
+        assert np.bincount(part).max() <= 1.1 * graph.num_nodes / 8
+        chance = inner_edges(graph, random_parts(graph, 8))
+        assert chance == pytest.approx(1 / 8, abs=0.02)
+        assert inner_edges(graph, part) - chance > 0.7 * (metis - chance)
+
+
+def test_no_cluster_outgrows_its_limit() -> None:
+    adjacency = load_dataset("digits").graph.adjacency
+    for limit in (1, 7, 50):
+        labels = _spread(adjacency.indptr, adjacency.indices, limit, 8)
+        sizes = np.bincount(labels)
+        assert sizes.max() <= limit
+        assert limit == 1 or np.median(sizes[labels]) > limit / 2
+
+
+def test_random_parts_are_of_equal_size() -> None:
+    graph = Graph.from_edges([0], [1], num_nodes=101)
+    assert sorted(np.bincount(random_parts(graph, 8))) == [12, 12, 12, 13, 13, 13, 13, 13]

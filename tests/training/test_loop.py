@@ -72,7 +72,7 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_good_checkpoint(tmp_
     task = Quadratic(fail_at=4)
     with pytest.raises(TrainingError, match=r"loss.*epoch 5.*last good checkpoint is kept"):
         train(task, POINTS, TrainingConfig(epochs=8), seed=0, run=run, logging=Logging(checkpoint_epochs=2))
-    tensors, history = run.load_checkpoint()
+    tensors, history, *_ = run.load_checkpoint()
     assert len(history) == 2  # that of epoch 4 was never proven
     assert torch.isfinite(tensors["task.z"]).all()
     assert torch.isfinite(task.z).all()
@@ -292,7 +292,7 @@ def test_weights_that_cannot_go_on_never_replace_a_good_checkpoint(tmp_path):
             run=run,
             logging=OFTEN,
         )
-    tensors, history = run.load_checkpoint()
+    tensors, history, *_ = run.load_checkpoint()
     assert len(history) == 1  # the checkpoint of epoch 2 was due, and a third epoch showed that it fails
     assert tensors["task.z"].abs().max() < 10
 

@@ -26,6 +26,7 @@ from nodejepa.cli.reading_options import (
     weight_choice,
 )
 from nodejepa.cli.screen import in_options, stderr, stdout
+from nodejepa.cli.workers import AllReduce, AsWorker, Ray, Wait, Workers, joined, start_workers
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.errors import ConfigError
 
@@ -37,7 +38,9 @@ PRETRAIN_EXAMPLES = (
     "Examples:\n\n"
     "nodejepa pretrain digits --out runs/digits\n\n"
     "nodejepa pretrain photo --method patchjepa --preset paper --seed 42 --out runs/photo --resume\n\n"
-    "nodejepa pretrain digits --method nodejepa --set masking.hops=1 --set epochs=50 --out runs/short"
+    "nodejepa pretrain digits --method nodejepa --set masking.hops=1 --set epochs=50 --out runs/short\n\n"
+    "nodejepa pretrain physics --method nodejepa --set parts=32 --set parts_per_step=8 --set units=2 "
+    "--workers 2 --out runs/p"
 )
 EMBED_EXAMPLES = (
     "Examples:\n\n"
@@ -65,9 +68,17 @@ def pretrain(
     device: Device = "auto",
     checkpoint_epochs: Annotated[int, typer.Option(help="Epochs between checkpoints.", min=1)] = 50,
     checkpoint_minutes: Annotated[float, typer.Option(help="Most minutes between checkpoints.", min=0)] = 2.0,
+    checkpoint_steps: Annotated[
+        int | None, typer.Option(help="Steps between checkpoints, also inside of an epoch.", min=1)
+    ] = None,
     memory_limit: MemoryLimit = None,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard logs.")] = False,
     data_root: DataRoot = None,
+    workers: Workers = 1,
+    all_reduce: AllReduce = False,
+    wait: Wait = 300.0,
+    ray: Ray = False,
+    as_worker: AsWorker = False,
 ) -> None:
     """Learn an encoder from a named graph, or from a graph store, without labels; --resume goes on."""
     from nodejepa.config import parse_assignments
@@ -94,11 +105,32 @@ def pretrain(
         settings=parse_assignments(settings or []),
         device=device,
     )
+    if workers > 1 or ray:
+        options = {"method": method, "preset": preset, "seed": seed, "set": settings, "device": device}
+        options |= {"checkpoint-epochs": checkpoint_epochs, "checkpoint-minutes": checkpoint_minutes}
+        options |= {"checkpoint-steps": checkpoint_steps, "memory-limit": memory_limit, "wait": wait}
+        options |= {"tensorboard": tensorboard, "data-root": data_root, "all-reduce": all_reduce}
+        start_workers(
+            estimator, dataset, out, workers, resume=resume, options=options, data_root=data_root, ray=ray
+        )
+        return
     graph = StoredGraph(dataset) if stored else load_dataset(dataset, data_root).graph
     if isinstance(graph, Graph):
         make_plan(estimator, graph, memory_limit).require_fit()
-    logging = Logging(checkpoint_epochs, checkpoint_minutes, tensorboard, f"{method} on {dataset}")
-    estimator.fit(graph, out=out, resume=resume, logging=logging)
+    logging = Logging(
+        checkpoint_epochs,
+        checkpoint_minutes,
+        tensorboard,
+        f"{method} on {dataset}",
+        checkpoint_steps=checkpoint_steps,
+    )
+    if as_worker:
+        with joined(estimator, all_reduce=all_reduce, wait=wait) as leads:
+            estimator.fit(graph, out=out, resume=True, logging=logging)
+        if not leads:
+            return
+    else:
+        estimator.fit(graph, out=out, resume=resume, logging=logging)
     if isinstance(graph, StoredGraph):
         save_schema(graph, out)
     history = estimator.history_

@@ -59,6 +59,7 @@ _OFFICIAL = {
 class BGRLTask(Task):
     """Online network, predictor and target network."""
 
+    sees = "units"
     collapse_advice = "Raise ema.start, or lower training.lr."
 
     def __init__(self, inputs: WholeGraph, config: BGRLConfig) -> None:
@@ -79,7 +80,7 @@ class BGRLTask(Task):
         guesses = self.predictor(self.encoder(one)), self.predictor(self.encoder(two))
         with torch.no_grad():
             targets = self.target_encoder(one), self.target_encoder(two)
-        return {"loss": bootstrap_loss(guesses, targets)}
+        return {"loss": moment.group.average(bootstrap_loss(guesses, targets), inputs.num_nodes)}
 
     def after_step(self, progress: float) -> None:
         """Move the target network."""

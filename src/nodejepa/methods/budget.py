@@ -86,13 +86,15 @@ class GradientCost:
         seen = _share_seen(settings, work)
         array = _FLOAT * work.nodes * max(hidden, out)
         graph = _graph_bytes(work, hidden) + _attention_bytes(settings, work)
-        training = graph + int(seen * array * (self.arrays_per_layer * layers + self.arrays))
+        parts, of_step = (int(settings.get(f"training.{name}", 1)) for name in ("parts", "parts_per_step"))
+        held = seen * of_step / parts
+        training = graph + int(held * array * (self.arrays_per_layer * layers + self.arrays))
         embedding = (
             graph + 5 * array
         )  # two layers at a time, then the rows once more, by column, to be written
         flops = seen * self.passes * _forward_flops(work, hidden, layers, settings)
         if settings.get("predictor.kind") == "attention":  # every target looks at every context node
-            flops += 6.0 * work.nodes**2 * int(settings["predictor.hidden"])
+            flops += 6.0 * work.nodes**2 * int(settings["predictor.hidden"]) * of_step / parts
         epochs = int(settings.get("training.epochs", 1))
         steps = int(settings.get("patches.steps_per_epoch", 1))
         seconds = epochs * steps * flops / operations_per_second

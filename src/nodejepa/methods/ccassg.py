@@ -62,6 +62,7 @@ _OFFICIAL = {
 class CCASSGTask(Task):
     """One encoder on two views."""
 
+    sees = "parts"  # columns are standardised over all nodes: a unit's gradient would need the others'
     collapse_advice = "Raise loss.decorrelation, or lower training.lr."
 
     def __init__(self, inputs: WholeGraph, config: CCASSGConfig) -> None:

@@ -40,6 +40,8 @@ _OFFICIAL = DGIConfig(
 class DGITask(Task):
     """Encoder and bilinear discriminator."""
 
+    sees = "parts"  # every node's loss depends on the summary: a unit's gradient would need the others'
+
     def __init__(self, inputs: WholeGraph, config: DGIConfig) -> None:
         super().__init__()
         self.config = config

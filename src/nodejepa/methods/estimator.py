@@ -35,6 +35,7 @@ from nodejepa.store.graph import StoredGraph
 from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run, check_history
+from nodejepa.training.team import SOLO, Team
 
 _KEPT = "kept."  # before the names of the principal axes in a model
 
@@ -60,6 +61,7 @@ class Estimator(Habits, ABC):
     history_: History
     max_columns: int | None = None  # columns; of wider embeddings ``fit`` keeps so many principal components
     reduction_: PrincipalAxes | None = None
+    team: Team = SOLO  # who fits together: every process calls ``fit``, with the same graph and settings
 
     def __init__(
         self,
@@ -129,10 +131,14 @@ class Estimator(Habits, ABC):
                     raise ConfigError(f"{what} needs a run folder", fix="Name one with out=...")
             self._learn(graph, None, logging)
             return self
+        if not self.team.leads:  # the folder is the leader's
+            if self.team.share(b"") == b"begin":
+                self._learn(graph, None, logging)
+            return self
         run = Run(check_folder(out))
         with run.owned():
             run.start(self._facts(graph), resume=resume, config_of_today=self._settings_of_today)
-            if run.model.exists():
+            if self.team.share(b"" if run.model.exists() else b"begin") == b"":
                 return self._restore(run.folder)
             self._learn(graph, run, logging)
             run.require_there()

@@ -57,6 +57,8 @@ class GraphMAEConfig:
 class GraphMAETask(Task):
     """Encoder, mask token and decoder."""
 
+    sees = "units"
+
     def __init__(self, inputs: WholeGraph, config: GraphMAEConfig) -> None:
         super().__init__()
         if inputs.num_nodes < 2:
@@ -78,7 +80,8 @@ class GraphMAETask(Task):
         # masked again: nobody reads the others
         visible = self.encoder(seen, hidden, self.token, rows=~masked)
         codes = self.decoder(visible, inputs.propagation, masked)
-        return {"loss": self._error(inputs, codes, masked, hidden)}
+        error = self._error(inputs, codes, masked, hidden)
+        return {"loss": moment.group.average(error, int(masked.sum()))}
 
     def _mask(self, size: int, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
         count = min(max(round(self.config.masking.ratio * size), 1), size - 1)

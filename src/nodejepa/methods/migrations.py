@@ -31,10 +31,15 @@ class Migration:
     absent: Mapping[str, Any] = field(default_factory=dict)
 
 
+_IN_PARTS = {"parts": 1, "parts_per_step": 1, "units": 1, "partition": "metis"}  # all were of the whole graph
+_GRADIENT = ("nodejepa", "patchjepa", "dgi", "graphmae", "bgrl", "cca-ssg", "supervised-gcn")
+_ABSENT: dict[str, dict[str, Any]] = {
+    method: {f"training.{name}": value for name, value in _IN_PARTS.items()} for method in _GRADIENT
+}
+_ABSENT["nodejepa"] |= {"loss.prediction_weight": 1.0, "masking.max_neighbours": None, "masking.pool": None}
+
 MIGRATIONS: dict[str, Migration] = {  # by name of the method
-    "nodejepa": Migration(
-        absent={"loss.prediction_weight": 1.0, "masking.max_neighbours": None, "masking.pool": None}
-    ),
+    method: Migration(absent=values) for method, values in _ABSENT.items()
 }
 
 

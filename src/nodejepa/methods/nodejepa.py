@@ -122,6 +122,7 @@ class NodeJEPAConfig:
 class NodeJEPATask(TeacherTask):
     """Algorithm 1."""
 
+    sees = "units"
     collapse_advice = "Raise loss.variance or loss.sigreg, or lower training.lr."
 
     def __init__(self, inputs: WholeGraph, config: NodeJEPAConfig) -> None:
@@ -169,7 +170,8 @@ class NodeJEPATask(TeacherTask):
         structure = inputs.take(self.descriptors)
         guess = self.predictor(context, inputs.propagation, targets, structure)  # line 4
         distance = cosine_distance if self.config.loss.prediction == "cosine" else l2_distance
-        terms = {"prediction": distance(guess, wanted)} | self._regularise(inputs, h, moment)  # lines 5-6
+        prediction = moment.group.average(distance(guess, wanted), len(guess))
+        terms = {"prediction": prediction} | self._regularise(inputs, h, moment)  # lines 5-6
         weights = {"prediction": self.config.loss.prediction_weight} | {
             name: getattr(self.config.loss, name) for name in terms if name != "prediction"
         }
@@ -201,7 +203,7 @@ class NodeJEPATask(TeacherTask):
         if loss.sigreg:
             terms["sigreg"] = loss.sigreg_term(h, moment)
         if loss.laplacian:
-            terms["laplacian"] = laplacian_energy(h, inputs.propagation)
+            terms["laplacian"] = moment.group.average(laplacian_energy(h, inputs.propagation), len(h))
         return terms
 
 

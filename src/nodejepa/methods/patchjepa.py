@@ -97,6 +97,7 @@ class PatchJEPATask(TeacherTask):
     On a part of the graph the step draws among the patches that have nodes of their own there.
     """
 
+    sees = "units"
     collapse_advice = "Raise loss.sigreg, or lower training.lr."
 
     def __init__(self, inputs: WholeGraph, config: PatchJEPAConfig) -> None:
@@ -131,9 +132,10 @@ class PatchJEPATask(TeacherTask):
             context.repeat_interleave(len(targets), dim=0), self.descriptors[targets].repeat(len(contexts), 1)
         )
         wanted = wanted.repeat(len(contexts), 1)
-        terms = {"prediction": cosine_distance(guess, wanted)}
+        group, count = moment.group, len(guess)
+        terms = {"prediction": group.average(cosine_distance(guess, wanted), count)}
         if loss.hyperbola:
-            terms["hyperbola"] = hyperbola_distance(guess, wanted)
+            terms["hyperbola"] = group.average(hyperbola_distance(guess, wanted), count)
         total = self.predicting(terms)
         if loss.sigreg:
             terms["sigreg"] = loss.sigreg_term(nodes, moment)

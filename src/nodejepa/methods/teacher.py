@@ -52,6 +52,7 @@ class SIGRegConfig:
             max_nodes=self.sigreg_nodes,
             times_n=self.sigreg_times_n,
             group=moment.group,
+            shared=None if moment.unit is None else moment.of_all_units.torch("noise"),
         )
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any
 
+from torch import nn
+
+from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.methods.blocks import build_encoder
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.batches import Whole
+from nodejepa.nn.inputs import Renumbered, WholeGraph
+from nodejepa.structure.partition import partition, random_parts
+from nodejepa.training.batches import Parts, Source, Whole
 from nodejepa.training.journal import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.run import History, Run
@@ -37,9 +42,46 @@ class TrainedEstimator(Estimator, ABC):
         return task.kept_encoder
 
     def learn(self, inputs: WholeGraph, run: Run | None, logging: Logging) -> tuple[Any, History]:
-        """Train on the whole graph."""
+        """Train on the whole graph, or on parts of it."""
         with seeded(self.seed, "init"):
             task = self.make_task(inputs).to(inputs.device)
-        source = Whole(inputs, task.steps_per_epoch)
-        history = train(task, source, self.config.training, seed=self.seed, run=run, logging=logging)
+        config, team = self.config.training, self.team
+        source = self._source(inputs, task)
+        if team.size > config.units:
+            raise ConfigError(
+                f"{team.size} processes are to share training.units={config.units}",
+                where=self.name,
+                fix=f"Set training.units to {team.size} or more, or start fewer processes.",
+            )
+        logging = logging if team.leads else replace(logging, shown=False)
+        history = train(task, source, config, seed=self.seed, run=run, logging=logging, team=team)
         return self.trained_encoder(task), history
+
+    def _source(self, inputs: WholeGraph, task: Task) -> Source:
+        config = self.config.training
+        if config.parts == 1:
+            return Whole(inputs, task.steps_per_epoch)
+        if task.sees == "whole":
+            raise ConfigError(
+                f"{self.name} is trained on the whole graph only",
+                where="training.parts",
+                fix="Leave training.parts at 1.",
+            )
+        mixes = any(isinstance(module, nn.BatchNorm1d) for module in task.modules())
+        if config.units > 1 and (mixes or task.sees == "parts"):
+            why = "batch normalisation needs" if mixes else f"the loss of {self.name} needs"
+            raise ConfigError(
+                f"{why} all nodes of a step in one unit",
+                where="training.units",
+                fix="Leave training.units at 1.",
+            )
+        parts = min(config.parts, inputs.num_nodes)
+        split = partition if config.partition == "metis" else random_parts
+        part = split(inputs.graph, parts)
+        if int(part.max()) + 1 != config.parts:
+            raise ConfigError(
+                f"{inputs.num_nodes} nodes are too few for {config.parts} parts",
+                where="training.parts",
+                fix=f"Use at most {int(part.max()) + 1}.",
+            )
+        return Parts(inputs, Renumbered(inputs.graph, part), config, task.steps_per_epoch)

@@ -22,6 +22,7 @@ def sigreg(
     max_nodes: int | None = 4096,
     times_n: bool = False,
     group: Group = ALONE,
+    shared: torch.Generator | None = None,
 ) -> Tensor:
     r"""Sketched Gaussianity of embeddings ``[n, D]``.
 
@@ -35,13 +36,15 @@ def sigreg(
     with trapezoid weights :math:`w_k` of the integral over [-3, 3] (the integrand is even, so the knots
     of one half count twice). M is a uniformly random subset of ``m = min(n, max_nodes)`` nodes, redrawn
     at every call; ``max_nodes=None`` takes all. ``times_n`` multiplies by m, as LeJEPA does. In a ``group``
-    each process draws its own M, and sums and m are those of all.
+    each unit draws an equal share of M from its own nodes by ``generator``, all take the directions that
+    ``shared`` gives, and sums and m are those of all.
     """
     nodes, width = z.shape
-    if max_nodes is not None and nodes > max_nodes:
-        chosen = torch.randperm(nodes, generator=generator)[:max_nodes].sort().values
+    most = nodes if max_nodes is None else -(-max_nodes // group.units)
+    if nodes > most:
+        chosen = torch.randperm(nodes, generator=generator)[:most].sort().values
         z = z[chosen.to(z.device)]
-    directions = torch.randn(width, slices, generator=generator, dtype=z.dtype).to(z.device)
+    directions = torch.randn(width, slices, generator=shared or generator, dtype=z.dtype).to(z.device)
     directions = directions / directions.norm(dim=0, keepdim=True)
     statistic: Tensor = _GaussianDistance.apply(z @ directions, group)  # type: ignore[no-untyped-call]
     return statistic * group.rows(z) if times_n else statistic

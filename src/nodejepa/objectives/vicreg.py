@@ -11,7 +11,7 @@ from nodejepa.training.group import ALONE, Group
 
 
 def covariance_matrix(z: Tensor, group: Group = ALONE) -> Tensor:
-    r"""Sample covariance ``[D, D]`` of embeddings ``[n, D]``, those of all processes of the group.
+    r"""Sample covariance ``[D, D]`` of embeddings ``[n, D]``, those of all units of the group.
 
     .. math:: C = \frac{1}{n-1} \sum_i (z_i - \bar z)(z_i - \bar z)^\top
     """

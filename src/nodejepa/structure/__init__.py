@@ -8,6 +8,7 @@ file                    what it computes
 ``laplacian``           spectral coordinates of the largest component
 ``descriptors``         all of these as the columns of one network input
 ``partition``           METIS parts, none of them empty
+``coarse``              the same for graphs that METIS has not the memory for
 ======================  ==============================================================
 """
 

@@ -13,10 +13,12 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import SparseMatrix
 from nodejepa.structure.cache import cached
+from nodejepa.structure.coarse import coarse_partition
 from nodejepa.structure.undirected import undirected_adjacency
 
 Int32Array = npt.NDArray[np.int32]
 
+METIS_ENTRIES = 50_000_000  # stored edges that METIS may see: about 5 GB of memory
 _SEED = 0
 
 
@@ -38,8 +40,9 @@ def partition(graph: Graph, parts: int, *, cache: bool = True) -> Int32Array:
 
     Every part from 0 to ``max`` holds at least one node, and ``parts`` of them are made unless the graph is
     too small: the number is lowered to N // 2, so that the average part has two nodes or more (a graph of 2
-    or 3 nodes still gets 2 parts). METIS sees the nodes that have an edge, directions and weights ignored;
-    isolated nodes then go one by one to whichever part is smallest.
+    or 3 nodes still gets 2 parts). METIS sees the nodes that have an edge, directions and weights ignored
+    (of very large graphs it sees clusters, see :mod:`nodejepa.structure.coarse`); isolated nodes then go one
+    by one to whichever part is smallest.
 
     Args:
         graph: connected or not.
@@ -56,6 +59,12 @@ def partition(graph: Graph, parts: int, *, cache: bool = True) -> Int32Array:
         return _partition(graph, parts)
     shape = (graph.num_nodes,)
     return cached(graph, f"metis-{parts}", lambda: _partition(graph, parts), shape=shape, dtype=np.int32)
+
+
+def random_parts(graph: Graph, parts: int) -> Int32Array:
+    """Parts of equal size, give or take one, that know nothing of edges: what METIS is compared with."""
+    order = np.random.default_rng(_SEED).permutation(graph.num_nodes)
+    return (order % _at_most(parts, graph.num_nodes)).astype(np.int32)
 
 
 def _at_most(parts: int, num_nodes: int) -> int:
@@ -78,9 +87,11 @@ def _partition(graph: Graph, parts: int) -> Int32Array:
 def _metis(adjacency: SparseMatrix, parts: int) -> Int32Array:
     if parts == 1:
         return np.zeros(adjacency.shape[0], dtype=np.int32)
+    options = pymetis.Options(seed=_SEED, numbering=0)
+    if adjacency.nnz > METIS_ENTRIES:
+        return coarse_partition(adjacency, parts, options)
     integer = pymetis.zero_copy_dtype()
     rows = pymetis.CSRAdjacency(adjacency.indptr.astype(integer), adjacency.indices.astype(integer))
-    options = pymetis.Options(seed=_SEED, numbering=0)
     return np.asarray(pymetis.part_graph(parts, rows, options=options).vertex_part, dtype=np.int32)
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import final
 
-from nodejepa.nn.inputs import GraphInputs
-from nodejepa.training.task import Moment
+import numpy as np
+
+from nodejepa.nn.inputs import GraphInputs, RowsPart, Stretches
+from nodejepa.training.seeding import numpy_generator
+from nodejepa.training.task import Moment, TrainingConfig
 
 
 class Source(ABC):
@@ -15,14 +18,15 @@ class Source(ABC):
     Args:
         whole: what is validated and watched.
         steps_per_epoch: how many steps an epoch has.
+        units: into how many units each is cut.
     """
 
-    def __init__(self, whole: GraphInputs, steps_per_epoch: int = 1) -> None:
-        self.whole, self.steps_per_epoch = whole, steps_per_epoch
+    def __init__(self, whole: GraphInputs, steps_per_epoch: int = 1, units: int = 1) -> None:
+        self.whole, self.steps_per_epoch, self.units = whole, steps_per_epoch, units
 
     @abstractmethod
     def batch(self, moment: Moment) -> GraphInputs:
-        """What the step at ``moment`` trains on: a function of the moment, of nothing drawn before."""
+        """What the step, or the unit of it, at ``moment`` trains on: a function of the moment alone."""
 
 
 @final
@@ -32,3 +36,32 @@ class Whole(Source):
     def batch(self, moment: Moment) -> GraphInputs:  # noqa: ARG002 - the same at every moment
         """All of it."""
         return self.whole
+
+
+@final
+class Parts(Source):
+    """Every step sees some parts, joined; in a round of steps each part is seen once, in random order.
+
+    Args:
+        whole: what is validated and watched.
+        stretches: the graph that parts are read from.
+        config: how many parts a step and a unit get.
+        rounds: how often an epoch sees every part.
+    """
+
+    def __init__(
+        self, whole: GraphInputs, stretches: Stretches, config: TrainingConfig, rounds: int = 1
+    ) -> None:
+        self._steps = config.parts // config.parts_per_step  # of a round
+        super().__init__(whole, rounds * self._steps, config.units)
+        self._stretches, self._of_unit = stretches, config.parts_per_step // config.units
+
+    def batch(self, moment: Moment) -> GraphInputs:
+        """The parts of the step, or of the unit of it."""
+        round_, step = divmod(moment.step, self._steps)
+        order = numpy_generator(moment.seed, "parts", moment.epoch, round_).permutation(
+            self._steps * self.units * self._of_unit
+        )
+        first = (step * self.units + (moment.unit or 0)) * self._of_unit
+        chosen = np.sort(order[first : first + self._of_unit])
+        return RowsPart(self._stretches, chosen.tolist(), self.whole.device)

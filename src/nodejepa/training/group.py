@@ -1,37 +1,42 @@
-"""Who shares the nodes of a step: how sums over rows and gradients become those of all of them."""
+"""Who shares the nodes of a step: how sums over the rows of one unit become those of all units."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import final
 
-from torch import Tensor, nn
+from torch import Tensor
 
 
 class Group(ABC):
-    """What a loss and the loop ask of the processes that train together, each on nodes of its own."""
+    """What a loss asks of the units of a step, each of which has nodes of its own.
+
+    Every unit gets the same values. The gradient of a sum is that of the unit's own share: gradients of units
+    are added afterwards.
+    """
+
+    units: int = 1
 
     @abstractmethod
     def rows(self, h: Tensor) -> int:
-        """Rows of ``h`` ``[n, ...]`` in all processes."""
+        """Rows of ``h`` ``[n, ...]`` in all units."""
 
     @abstractmethod
     def sum(self, x: Tensor) -> Tensor:
-        """The sum of all processes' ``x``."""
+        """The sum of all units' ``x``."""
 
     @abstractmethod
     def mean(self, h: Tensor) -> Tensor:
-        """The mean of all processes' rows ``h`` ``[n, ...]``."""
+        """The mean of all units' rows ``h`` ``[n, ...]``."""
 
     @abstractmethod
-    def combine_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        """Make gradients those of the whole step; called after the backward pass."""
+    def average(self, term: Tensor, rows: int) -> Tensor:
+        """The mean over all units' rows of what has the mean ``term`` (one number) over ``rows`` here."""
 
 
 @final
 class Alone(Group):
-    """One process has all the nodes: everything is what it is."""
+    """One unit has all the nodes: everything is what it is."""
 
     def rows(self, h: Tensor) -> int:
         """Its own."""
@@ -45,8 +50,9 @@ class Alone(Group):
         """Over its own rows."""
         return h.mean(dim=0)
 
-    def combine_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        """Nothing to combine."""
+    def average(self, term: Tensor, rows: int) -> Tensor:  # noqa: ARG002 - there are no others to weigh it against
+        """The very tensor."""
+        return term
 
 
 ALONE = Alone()

@@ -18,7 +18,7 @@ from nodejepa.config import require
 from nodejepa.errors import CheckpointError, TrainingError
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.training.checkpoint import load_into
-from nodejepa.training.run import History, Run
+from nodejepa.training.run import Checkpoint, History, Run
 from nodejepa.training.share import SHARE
 from nodejepa.training.task import Task, TrainingConfig
 
@@ -35,22 +35,27 @@ class Logging:
     tensorboard: bool = False
     description: str = "Pretraining"
     share_epochs: int = 1  # looks at prediction's share of the gradient; each costs a fourth of an epoch
+    checkpoint_steps: int | None = None  # also in the middle of an epoch; the minutes count there, too
+    shown: bool = True  # on the screen
 
     def __post_init__(self) -> None:
         require(self.share_epochs >= 1, "share_epochs", self.share_epochs, "at least 1")
         require(self.checkpoint_epochs >= 1, "checkpoint_epochs", self.checkpoint_epochs, "at least 1")
         require(self.checkpoint_minutes >= 0, "checkpoint_minutes", self.checkpoint_minutes, "0 or more")
+        steps = self.checkpoint_steps
+        require(steps is None or steps >= 1, "checkpoint_steps", steps, "at least 1 or none")
 
 
 class Journal:
     """The record of a run, on the screen and, if there is a folder, on disk.
 
     Args:
-        task: what is trained; brought to where the run's checkpoint left it, if there is one.
+        task: what is trained; brought to where the checkpoint left it, if there is one.
         optimiser: the same.
         config: how long training may take.
         run: the folder; none writes nothing.
         logging: what is written, how often.
+        checkpoint: where training goes on.
     """
 
     def __init__(
@@ -60,14 +65,17 @@ class Journal:
         config: TrainingConfig,
         run: Run | None,
         logging: Logging,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         self._task, self._optimiser, self._config = task, optimiser, config
         self._run, self._logging = run, logging
         self.history: History = []
-        if run is not None and run.checkpoint.exists():
-            self.history = self._restore(run)
+        self._within: tuple[int, dict[str, float]] = (0, {})
+        if checkpoint is not None:
+            self._restore(checkpoint)
         self._resumed = len(self.history)
         self._saved_at = self._began = time.perf_counter()
+        self._steps = 0  # since the last checkpoint
         self._due = False  # a checkpoint; it is written once a further step has shown that its weights work
         self._buffers: dict[str, Tensor] = {}
         self._writer: Any = None
@@ -78,7 +86,8 @@ class Journal:
         """With the bar on the screen; tables are written at the end."""
         if self._logging.tensorboard and self._run is not None:
             self._writer = _tensorboard(self._run)
-        with progress_bar(self._logging.description, total=self._config.epochs) as self._advance:
+        shown = self._logging.shown
+        with progress_bar(self._logging.description, self._config.epochs, shown=shown) as self._advance:
             self._advance(self._resumed)
             self._began = time.perf_counter()
             yield
@@ -87,16 +96,33 @@ class Journal:
         if self._run is not None:
             self._run.write_table(self.history)
 
+    def within_epoch(self) -> tuple[int, dict[str, float]]:
+        """Steps that a checkpoint holds of the epoch that begins, and the means of their losses so far."""
+        within, self._within = self._within, (0, {})
+        return within
+
     def before_step(self) -> None:
         """A forward pass moves the statistics of batch normalisation: a checkpoint wants those of before."""
+        if self._run is not None:
+            late = time.perf_counter() - self._saved_at > 60 * self._logging.checkpoint_minutes
+            many = (
+                self._logging.checkpoint_steps is not None and self._steps >= self._logging.checkpoint_steps
+            )
+            self._due = self._due or (self._steps > 0 and (late or many))
+            self._steps += 1
         if self._due:
             self._buffers = {name: buffer.clone() for name, buffer in self._task.named_buffers()}
 
-    def gradients_are_finite(self) -> None:
-        """The weights of the last epoch work: if a checkpoint is due, it is written now."""
+    def gradients_are_finite(self, step: int, sums: dict[str, float]) -> None:
+        """The weights of the last step work: if a checkpoint is due, it is written now.
+
+        Args:
+            step: of the epoch, about to be taken.
+            sums: of the epoch's losses before it.
+        """
         if self._due and self._run is not None:
-            self._save(self._run)
-            self._saved_at, self._due = time.perf_counter(), False
+            self._save(self._run, step, sums)
+            self._saved_at, self._due, self._steps = time.perf_counter(), False, 1
 
     def add(self, record: dict[str, Any]) -> None:
         """Close an epoch: its time and memory are added, and it is written and shown."""
@@ -106,12 +132,13 @@ class Journal:
         epoch, logging = record["epoch"], self._logging
         if self._run is not None:
             self._run.append(record)
-            late = now - self._saved_at > 60 * logging.checkpoint_minutes
-            self._due = self._due or late or epoch % logging.checkpoint_epochs == 0
+            self._due = self._due or epoch % logging.checkpoint_epochs == 0
         if self._writer is not None:
             for name, value in record.items():
                 self._writer.add_scalar(name, value, epoch)
-        if epoch == self._resumed + 2:  # the second epoch: the first one also compiled and warmed up
+        if (
+            epoch == self._resumed + 2 and logging.shown
+        ):  # the second epoch: the first one also compiled and warmed up
             left = record["seconds"] * (self._config.epochs - epoch + 1)
             announce_duration(logging.description, left, may_end_early=self._config.patience is not None)
         self._advance(1, note=self._note(record))
@@ -124,20 +151,22 @@ class Journal:
         shown |= {name: value for name, value in record.items() if name not in (*NOT_A_LOSS, "loss")}
         return " ".join(f"{name} {value:.3g}" for name, value in shown.items() if value is not None)
 
-    def _save(self, run: Run) -> None:
+    def _save(self, run: Run, step: int, sums: dict[str, float]) -> None:
         state = self._task.state_dict()
         # not those kept out of the state dict
         state |= {name: tensor for name, tensor in self._buffers.items() if name in state}
         tensors = {f"task.{name}": tensor for name, tensor in state.items()}
         for i, state in self._optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{i}.{name}": torch.as_tensor(value) for name, value in state.items()}
-        run.save_checkpoint(tensors, self.history)
+        run.save_checkpoint(tensors, self.history, step, sums)
 
-    def _restore(self, run: Run) -> History:
-        tensors, history = run.load_checkpoint()
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        tensors, self.history, *_ = checkpoint
+        self._within = (checkpoint.step, dict(checkpoint.sums))
+        where = checkpoint.where
         prefix = "task."
         weights = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-        load_into(self._task, weights, str(run.checkpoint))
+        load_into(self._task, weights, where)
         state: dict[int, dict[str, Tensor]] = {}
         shapes = [p.shape for group in self._optimiser.param_groups for p in group["params"]]
         for name, tensor in tensors.items():
@@ -147,19 +176,18 @@ class Journal:
                 if place >= len(shapes) or tensor.shape not in (torch.Size([]), shapes[place]):
                     raise CheckpointError(
                         f"the state of the optimiser is another one's: {name} {tuple(tensor.shape)}",
-                        where=str(run.checkpoint),
+                        where=where,
                         fix="Delete it and train again, or restore it from a copy.",
                     )
                 state.setdefault(place, {})[key] = tensor
         if len({frozenset(found) for found in state.values()}) > 1:
             raise CheckpointError(
                 "the state of the optimiser is not complete",
-                where=str(run.checkpoint),
+                where=where,
                 fix="Delete it and train again, or restore it from a copy.",
             )
         groups = self._optimiser.state_dict()["param_groups"]
         self._optimiser.load_state_dict({"state": state, "param_groups": groups})
-        return history
 
 
 def _tensorboard(run: Run) -> Any:

@@ -10,13 +10,14 @@ import torch
 from torch import nn
 
 from nodejepa.training.batches import Source
-from nodejepa.training.group import ALONE, Group
 from nodejepa.training.journal import Journal, Logging
-from nodejepa.training.run import History, Run
+from nodejepa.training.run import History, Run, shared_checkpoint
 from nodejepa.training.schedules import cosine_rate
 from nodejepa.training.seeding import seeded
 from nodejepa.training.share import PredictionShare
 from nodejepa.training.task import Moment, Task, TrainingConfig
+from nodejepa.training.team import SOLO, Team
+from nodejepa.training.units import unit_gradients
 from nodejepa.training.watch import Watch
 
 
@@ -28,18 +29,19 @@ def train(
     seed: int,
     run: Run | None = None,
     logging: Logging | None = None,
-    group: Group = ALONE,
+    team: Team = SOLO,
 ) -> History:
     """Optimise ``task`` on what ``source`` hands out and return the history: one record an epoch.
 
     With a ``run`` that holds a checkpoint, training goes on from it and ends in exactly the bits of an
     uninterrupted run: all randomness is a function of (seed, epoch, step), all schedules of progress, and
-    early stopping of the history.
+    early stopping of the history. In a ``team`` every process comes here, the leader alone with the ``run``;
+    all end with the same weights.
     """
     parameters = [p for p in task.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay)
     logging = logging or Logging()
-    journal = Journal(task, optimiser, config, run, logging)
+    journal = Journal(task, optimiser, config, run, logging, shared_checkpoint(run, team))
     watch = Watch(task, source.whole, config.epochs, run)
     history, steps = journal.history, source.steps_per_epoch
     best = min(range(len(history)), key=lambda i: history[i][task.watched], default=0)
@@ -48,16 +50,16 @@ def train(
         for epoch in range(len(history), config.epochs):
             if config.patience is not None and epoch - best > config.patience:
                 break
-            sums: dict[str, float] = {}
-            for step in range(steps):
+            begun, sums = journal.within_epoch()
+            for step in range(begun, steps):
                 done, total = epoch * steps + step, config.epochs * steps
-                moment = Moment(seed, epoch, step, done / total, group)
+                moment = Moment(seed, epoch, step, done / total)
                 rate = cosine_rate(moment.progress, config.lr, config.lr_end, config.warmup)
                 journal.before_step()
                 look = (epoch + 1) % logging.share_epochs == 0 or epoch in (0, config.epochs - 1)
-                values = _gradients(task, source, moment, parameters, config.clip, look)
+                values = _gradients(task, source, moment, parameters, config.clip, team, look)
                 watch.refuse_infinite(values, epoch + 1)
-                journal.gradients_are_finite()
+                journal.gradients_are_finite(step, sums)
                 for name, value in values.items():
                     sums[name] = sums.get(name, 0.0) + value / steps
                 for settings in optimiser.param_groups:
@@ -66,7 +68,7 @@ def train(
                 task.after_step((done + 1) / total)
             record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate, **task.validate(source.whole)}
             watch.refuse_infinite(record, epoch + 1)
-            journal.add(record | watch.look(epoch + 1))
+            journal.add(record | (watch.look(epoch + 1) if team.leads else {}))
             best = epoch if history[epoch][task.watched] < history[best][task.watched] else best
             if best == epoch:
                 task.keep_best()
@@ -80,15 +82,19 @@ def _gradients(
     moment: Moment,
     parameters: Sequence[nn.Parameter],
     clip: float | None,
+    team: Team,
     look: bool,
 ) -> dict[str, float]:
-    """Gradients of a step, and the terms of its loss; with a ``look`` at the share of prediction."""
-    with seeded(moment.seed, "dropout", moment.epoch, moment.step):
-        terms = task.losses(source.batch(moment), moment)
-    share = PredictionShare(task, terms) if look else None
-    task.zero_grad(set_to_none=True)
-    terms["loss"].backward()  # type: ignore[no-untyped-call]
-    values = {name: term.item() for name, term in terms.items()} | ({} if share is None else share.found())
-    moment.group.combine_gradients(parameters)
+    """Gradients of a step, and the terms of its loss; with a ``look`` at prediction's share."""
+    share: dict[str, float] = {}
+    if source.units > 1:
+        terms = unit_gradients(task, source, moment, parameters, team)
+    else:
+        with seeded(moment.seed, "dropout", moment.epoch, moment.step):
+            terms = task.losses(source.batch(moment), moment)
+        looked = PredictionShare(task, terms) if look else None
+        task.zero_grad(set_to_none=True)
+        terms["loss"].backward()  # type: ignore[no-untyped-call]
+        share = {} if looked is None else looked.found()
     norm = torch.nn.utils.clip_grad_norm_(parameters, math.inf if clip is None else clip)
-    return values | {"gradient_norm": norm.item()}
+    return {name: term.item() for name, term in terms.items()} | share | {"gradient_norm": norm.item()}

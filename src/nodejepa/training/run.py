@@ -15,7 +15,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,8 +25,20 @@ from nodejepa.errors import Advice, CheckpointError, ConfigError, NodeJEPAError,
 from nodejepa.files import parse_json, remove_leftovers, write_json, write_text
 from nodejepa.locks import lock_file
 from nodejepa.training.checkpoint import load_tensors, save_tensors
+from nodejepa.training.team import Team
 
 History = list[dict[str, Any]]
+
+
+class Checkpoint(NamedTuple):
+    """Where training goes on: weights and optimiser, epochs done, and what was done of the one after."""
+
+    tensors: dict[str, Tensor]
+    history: History
+    step: int  # of the epoch that was interrupted
+    sums: Mapping[str, float]  # of its losses so far
+    where: str
+
 
 _TEXTS = ("config.json", "history.jsonl", "history.csv")
 _IDENTITY = ("method", "config", "seed", "graph", "max_columns")  # what makes two runs the same run
@@ -89,15 +102,7 @@ class Run:
             remove_leftovers(path)
         self._identity = {key: facts.get(key) for key in _IDENTITY}
         self._config_of_today = config_of_today
-        begun = self.checkpoint.exists() or self.model.exists()
-        if begun and not resume:
-            raise TrainingError(
-                "the folder already holds a run",
-                where=str(self.folder),
-                fix=Advice(
-                    "Resume it (", Setting("resume", True), "), delete the folder or choose another one."
-                ),
-            )
+        begun = self.refuse_begun(resume=resume)
         if begun:
             before = self.read_config()
             self._compare(before, self.folder)
@@ -111,6 +116,19 @@ class Run:
         else:
             write_json(self.folder / "config.json", {**facts, "threads": torch.get_num_threads()})
             (self.folder / "history.jsonl").unlink(missing_ok=True)
+        return begun
+
+    def refuse_begun(self, *, resume: bool) -> bool:
+        """Whether there is a run already; unless it is to be resumed, that is an error."""
+        begun = self.checkpoint.exists() or self.model.exists()
+        if begun and not resume:
+            raise TrainingError(
+                "the folder already holds a run",
+                where=str(self.folder),
+                fix=Advice(
+                    "Resume it (", Setting("resume", True), "), delete the folder or choose another one."
+                ),
+            )
         return begun
 
     def read_config(self) -> dict[str, Any]:
@@ -162,10 +180,13 @@ class Run:
         with (self.folder / "history.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
 
-    def save_checkpoint(self, tensors: Mapping[str, Tensor], history: History) -> None:
+    def save_checkpoint(
+        self, tensors: Mapping[str, Tensor], history: History, step: int = 0, sums: Mapping[str, float] = {}
+    ) -> None:
         """Everything needed to go on, in one atomic file."""
         self.require_there()
-        save_tensors(self.checkpoint, tensors, {"kind": "checkpoint", **self._identity, "history": history})
+        facts = {"kind": "checkpoint", **self._identity, "history": history}
+        save_tensors(self.checkpoint, tensors, facts | ({"step": step, "sums": dict(sums)} if step else {}))
 
     def require_there(self) -> None:
         """Refuse to go on in a folder that was deleted or emptied under the run."""
@@ -176,7 +197,7 @@ class Run:
                 fix="Train again, and leave the folder alone.",
             )
 
-    def load_checkpoint(self) -> tuple[dict[str, Tensor], History]:
+    def load_checkpoint(self) -> Checkpoint:
         """What :meth:`save_checkpoint` wrote. history.jsonl is cut back to it: later epochs run again."""
         tensors, facts = load_tensors(self.checkpoint)
         if facts.get("kind") != "checkpoint":
@@ -187,8 +208,15 @@ class Run:
             )
         self._compare(facts, self.checkpoint)
         history = check_history(facts.get("history"), self.checkpoint, "loss")
+        step, sums = facts.get("step", 0), facts.get("sums", {})
+        if not isinstance(step, int) or step < 0 or not isinstance(sums, dict) or not _are_numbers(sums):
+            raise CheckpointError(
+                "the steps in the file are none of a run",
+                where=str(self.checkpoint),
+                fix="Delete it and train again, or restore it from a copy.",
+            )
         write_text(self.folder / "history.jsonl", "".join(json.dumps(r) + "\n" for r in history))
-        return tensors, history
+        return Checkpoint(tensors, history, step, sums, str(self.checkpoint))
 
     def write_table(self, history: History) -> None:
         """history.csv from the whole history."""
@@ -198,6 +226,23 @@ class Run:
             writer.writeheader()
             writer.writerows(history)
             write_text(self.folder / "history.csv", out.getvalue())
+
+
+def shared_checkpoint(run: Run | None, team: Team) -> Checkpoint | None:
+    """The run's checkpoint, if there is one; the leader hands it to the others of its team."""
+    there = run is not None and run.checkpoint.exists()
+    if team.size > 1:
+        content = team.share(run.checkpoint.read_bytes() if run is not None and there else b"")
+        if content and not team.leads:
+            with TemporaryDirectory() as folder:
+                copy = Run(folder)
+                copy.checkpoint.write_bytes(content)
+                return copy.load_checkpoint()
+    return run.load_checkpoint() if run is not None and there else None
+
+
+def _are_numbers(values: Mapping[str, Any]) -> bool:
+    return all(isinstance(value, int | float) for value in values.values())
 
 
 def check_history(history: Any, where: Path, *more: str) -> History:

@@ -1,7 +1,7 @@
 """The one place where randomness starts.
 
-Every random choice of a run is a function of (seed, epoch, step, purpose), never of what was drawn before.
-A resumed run therefore needs no saved generator state to continue with the same bits.
+Every random choice of a run is a function of (seed, epoch, step, unit, purpose), never of what was drawn
+before. A resumed run therefore needs no saved generator state to continue with the same bits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 # Purposes get streams of their own, so that one drawing more numbers does not shift the others.
-_STREAMS = {"init": 0, "mask": 1, "noise": 2, "dropout": 3}
+_STREAMS = {"init": 0, "mask": 1, "noise": 2, "dropout": 3, "parts": 4}
 
 
 def numpy_generator(seed: int, purpose: str, *position: int) -> np.random.Generator:

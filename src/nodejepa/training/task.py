@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -31,6 +31,14 @@ class TrainingConfig:
     # stop after so many epochs in which what the task watches (the loss, a classifier: the validation loss)
     # did not fall; none: never
     patience: int | None = None
+    # Training in parts: the nodes fall into ``parts``; a step sees ``parts_per_step`` of them, drawn at
+    # random and joined, and an epoch sees each once. One part is the whole graph.
+    parts: int = 1
+    parts_per_step: int = 1
+    # Into how many shares a step is cut, each with masks of its own and no edges to the others; their losses
+    # are of all of them. What is trained depends on this number, never on how many processes do the work.
+    units: int = 1
+    partition: Literal["metis", "random"] = "metis"
 
     def __post_init__(self) -> None:
         require(self.epochs >= 0, "training.epochs", self.epochs, "0 or more")
@@ -45,6 +53,11 @@ class TrainingConfig:
             self.patience,
             "at least 1 or none",
         )
+        require(self.parts > 0, "training.parts", self.parts, "at least 1")
+        for name, of in (("parts_per_step", "parts"), ("units", "parts_per_step")):
+            value, whole = getattr(self, name), getattr(self, of)
+            divides = value > 0 and whole % value == 0
+            require(divides, f"training.{name}", value, f"a divisor of training.{of} ({whole})")
 
 
 @dataclass(frozen=True)
@@ -56,14 +69,24 @@ class Moment:
     step: int
     progress: float  # share of all steps already done, 0 .. 1
     group: Group = ALONE
+    unit: int | None = None  # which share of the step, where it is cut into several
 
     def numpy(self, purpose: str) -> np.random.Generator:
-        """NumPy randomness of this step for one purpose."""
-        return numpy_generator(self.seed, purpose, self.epoch, self.step)
+        """NumPy randomness of this step, or of this unit of it, for one purpose."""
+        return numpy_generator(self.seed, purpose, *self._position)
 
     def torch(self, purpose: str) -> torch.Generator:
-        """Torch randomness of this step for one purpose."""
-        return torch_generator(self.seed, purpose, self.epoch, self.step)
+        """Torch randomness of this step, or of this unit of it, for one purpose."""
+        return torch_generator(self.seed, purpose, *self._position)
+
+    @property
+    def of_all_units(self) -> Moment:
+        """The moment whose randomness is the same in every unit."""
+        return replace(self, unit=None)
+
+    @property
+    def _position(self) -> tuple[int, ...]:
+        return (self.epoch, self.step) if self.unit is None else (self.epoch, self.step, self.unit)
 
 
 class Task(nn.Module, ABC):
@@ -77,6 +100,9 @@ class Task(nn.Module, ABC):
     steps_per_epoch: int = 1
     # none: no warning, few directions are what a classifier is after
     collapse_advice: str | None = "Lower training.lr or train for fewer epochs."
+    # What a step may see: the whole graph only, parts of it, or parts that are cut into units. For units
+    # every term must be a mean over rows, or come from sums whose gradient a unit has by itself.
+    sees: Literal["whole", "parts", "units"] = "whole"
     watched: str = "loss"  # the figure of an epoch's record that early stopping wants to fall
 
     @abstractmethod

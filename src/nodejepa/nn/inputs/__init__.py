@@ -3,7 +3,8 @@
 from nodejepa.nn.inputs.base import GraphInputs
 from nodejepa.nn.inputs.part import Part
 from nodejepa.nn.inputs.stored import StoredInputs
+from nodejepa.nn.inputs.stretches import Renumbered, RowsPart, Stretches
 from nodejepa.nn.inputs.view import View
 from nodejepa.nn.inputs.whole import WholeGraph
 
-__all__ = ["GraphInputs", "Part", "StoredInputs", "View", "WholeGraph"]
+__all__ = ["GraphInputs", "Part", "Renumbered", "RowsPart", "StoredInputs", "Stretches", "View", "WholeGraph"]

@@ -23,9 +23,14 @@ _DENSE_ABOVE = 0.15
 
 def feature_matrix(x: Features, device: torch.device) -> FeatureMatrix:
     """A graph's features on a device."""
-    if sp.issparse(x) and density(x) <= _DENSE_ABOVE:
+    if keeps_sparse(x):
         return SparseOperator(x, device=device)
     return torch.from_numpy(to_dense(x)).to(device)
+
+
+def keeps_sparse(x: Features) -> bool:
+    """Whether a sparse product with a graph's features is the faster one."""
+    return bool(sp.issparse(x) and density(x) <= _DENSE_ABOVE)
 
 
 def take_rows(features: FeatureMatrix, rows: npt.NDArray[Any]) -> FeatureMatrix:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from nodejepa.compiled import compiled
@@ -15,42 +16,55 @@ OperatorKind = Literal["propagation", "neighbour_sum", "neighbour_mean"]
 
 
 def normalised_operator(
-    adjacency: SparseMatrix, *, directed: bool, device: torch.device | str = "cpu"
+    adjacency: SparseMatrix,
+    *,
+    directed: bool,
+    device: torch.device | str = "cpu",
+    in_weights: npt.NDArray[np.float64] | None = None,
 ) -> SparseOperator:
     r"""S of an adjacency without self-loops, as :attr:`nodejepa.graph.Graph.normalized_adjacency`.
 
     .. math:: S = D^{-1/2} (A + I)^\top D^{-1/2}, \quad D = \mathrm{diag}(1 + \text{weighted in-degree})
 
-    in one compiled pass, since a step that drops edges needs a new one for every view.
+    in one compiled pass, since a step that drops edges needs a new one for every view. Of a part of a graph,
+    ``in_weights`` ``[N]`` are the in-degrees in the whole of it.
     """
     incoming = adjacency
     if directed:
         incoming = adjacency.T.tocsr()
         incoming.sort_indices()
-    data, indices, indptr = _normalise(incoming.indptr, incoming.indices, incoming.data)
+    scale = _scale(incoming.indptr, incoming.data) if in_weights is None else 1 / np.sqrt(1 + in_weights)
+    data, indices, indptr = scaled_rows(incoming.indptr, incoming.indices, incoming.data, scale, 0)
     matrix = compact_csr(data, indices, indptr, incoming.shape[0])
     return SparseOperator(matrix, symmetric=not directed, device=device)
 
 
 def make_operator(
-    kind: OperatorKind, adjacency: SparseMatrix, *, directed: bool, device: torch.device
+    kind: OperatorKind,
+    adjacency: SparseMatrix,
+    *,
+    directed: bool,
+    device: torch.device,
+    in_weights: npt.NDArray[np.float64] | None = None,
 ) -> SparseOperator:
     """The operator of an adjacency: S, or the sum or mean over in-neighbours, edge weights included."""
     if kind == "propagation":
-        return normalised_operator(adjacency, directed=directed, device=device)
+        return normalised_operator(adjacency, directed=directed, device=device, in_weights=in_weights)
     if kind == "neighbour_sum":
         matrix = adjacency.T.tocsr() if directed else adjacency
         return SparseOperator(matrix, symmetric=not directed, device=device)
     matrix = adjacency.T.tocsr().astype(np.float32)
     matrix.sort_indices()
-    total = np.asarray(matrix.sum(axis=1)).ravel()  # 0 without neighbours, and so is their mean
+    if in_weights is None:
+        in_weights = matrix.sum(axis=1)
+    total = np.asarray(in_weights, dtype=np.float32).ravel()  # 0 without neighbours, and so is their mean
     matrix.data /= np.repeat(np.where(total > 0, total, 1), np.diff(matrix.indptr))
     return SparseOperator(matrix, device=device)
 
 
 @compiled()
-def _normalise(indptr: Any, indices: Any, weights: Any) -> Any:
-    """CSR arrays of S from those of the in-edges, columns ascending; self-loops go to their place."""
+def _scale(indptr: Any, weights: Any) -> Any:
+    """One over the square root of every row's sum and 1, which is the self-loop's weight."""
     size = len(indptr) - 1
     scale = np.empty(size, dtype=np.float64)
     for i in range(size):
@@ -58,7 +72,7 @@ def _normalise(indptr: Any, indices: Any, weights: Any) -> Any:
         for e in range(indptr[i], indptr[i + 1]):
             total += weights[e]
         scale[i] = 1 / np.sqrt(total)
-    return scaled_rows(indptr, indices, weights, scale, 0)
+    return scale
 
 
 @compiled()

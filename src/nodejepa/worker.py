@@ -1,0 +1,27 @@
+"""One of several processes that pretrain together: what torchrun starts, and Ray Train calls.
+
+``nodejepa pretrain GRAPH --workers 2 ...`` does it on one machine. On several, on each of them:
+
+    torchrun --nnodes=2 --nproc-per-node=4 --max-restarts=3 --rdzv-backend=c10d --rdzv-id=mine \
+        --rdzv-endpoint=FIRST:29400 -m nodejepa.worker GRAPH --out runs/mine --set units=8 ...
+
+Options are those of ``nodejepa pretrain``. A worker always goes on with the run in the folder: it may have
+been started again. Only the first process reads and writes the folder.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+
+def work(arguments: Sequence[str]) -> NoReturn:
+    """Pretrain as one of a group; leaves with the exit code of the command."""
+    from nodejepa.cli import main as run
+
+    run(["pretrain", "--as-worker", *arguments])
+
+
+if __name__ == "__main__":
+    work(sys.argv[1:])

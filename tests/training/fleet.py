@@ -1,0 +1,106 @@
+"""Small trainings in groups of forked processes, for the tests: one import of the libraries for all of them.
+
+``python -m tests.training.fleet FOLDER`` reads ``orders.json`` there (a list of groups) and writes
+``results.json``: for each group what each of its processes ended with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from nodejepa.errors import NodeJEPAError
+from nodejepa.graph import Graph
+from nodejepa.methods import make_estimator
+from nodejepa.training.journal import Logging
+from nodejepa.training.processes import join
+
+
+def graph() -> Graph:
+    rng = np.random.default_rng(7)
+    source, target = rng.integers(0, 120, (2, 700))
+    return Graph.from_edges(source, target, features=rng.random((120, 10)), num_nodes=120)
+
+
+def train(order: dict, out: str | None) -> dict:
+    estimator = make_estimator(order.get("method", "nodejepa"), overrides=order["settings"])
+    if "ordered" in order:
+        wait = order.get("wait", 60)
+        estimator.team = join(ordered=order["ordered"], wait_seconds=wait, step_seconds=60)
+    stop = order.get("stop_rank")
+    if stop is not None and estimator.team.rank == stop:
+        steps, original = [], torch.optim.AdamW.step
+
+        def step(self, *more):
+            steps.append(1)
+            if len(steps) > order["stop_at"]:
+                os._exit(9)  # as a kill: nothing is closed or said
+            return original(self, *more)
+
+        torch.optim.AdamW.step = step
+    estimator.fit(graph(), out=out, resume=out is not None, logging=Logging(checkpoint_steps=1))
+    sha = hashlib.sha256()
+    for name, tensor in sorted(estimator.encoder_.state_dict().items()):
+        sha.update(name.encode() + tensor.numpy().tobytes())
+    weights = torch.cat([t.flatten() for t in estimator.encoder_.state_dict().values()])
+    return {"sha": sha.hexdigest(), "weights": weights.tolist(), "loss": estimator.history_[-1]["loss"]}
+
+
+def free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return int(server.getsockname()[1])
+
+
+def start(order: dict, folder: Path) -> list[int]:
+    """The processes of a group, each with the libraries loaded and used already."""
+    size, port, children = order.get("size", 1), free_port(), []
+    for rank in range(order.get("started", size)):
+        process = os.fork()
+        if process == 0:
+            code = 1
+            try:
+                where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+                os.environ.update({**where, "RANK": str(rank), "WORLD_SIZE": str(size)})
+                if "GLOO_SOCKET_IFNAME" not in os.environ and sys.platform == "linux":
+                    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+                out = str(folder / order["out"]) if "out" in order else None
+                try:
+                    found = train(order, out)
+                except NodeJEPAError as error:
+                    found = {"error": str(error)}
+                (folder / f"rank-{rank}.json").write_text(json.dumps(found))
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        children.append(process)
+    return children
+
+
+def run(order: dict, folder: Path) -> list:
+    """What the processes of a group end with: a result, the words of an error, or an exit code."""
+    results = []
+    for rank, process in enumerate(start(order, folder)):
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        told = folder / f"rank-{rank}.json"
+        results.append(json.loads(told.read_text()) if code == 0 else {"code": code})
+        told.unlink(missing_ok=True)
+    return results
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    place = Path(sys.argv[1])
+    orders = json.loads((place / "orders.json").read_text())
+    train({"settings": orders[0]["settings"]}, None)  # loads what is loaded when first used, once for all
+    (place / "results.json").write_text(json.dumps([run(order, place) for order in orders]))
