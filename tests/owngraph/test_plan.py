@@ -130,6 +130,7 @@ def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeyp
         method, changes = asked.get("method", "nodejepa"), asked.get("settings")
         again = make_plan(make_estimator(method, settings=changes), wide_graph, memory_limit=1.2)
         assert again.fits, "the same plan says so"
+    assert "settings={'training.parts': 8}" in str(plan.proposed)  # the same network, on parts of the graph
     hopeless = make_plan(estimator, wide_graph, memory_limit=0.41)
     assert hopeless.proposals == ()
     with pytest.raises(ConfigError, match="No smaller settings fit"):

@@ -16,6 +16,7 @@ from nodejepa.progress import in_words
 
 LONG_SECONDS = 2 * 3600.0
 _LIGHTER_METHOD = "patchjepa"
+_PARTS = (8, 64)
 _WIDTHS = (128, 64, 32)
 _MOST_PROPOSALS = 3
 
@@ -150,6 +151,11 @@ def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, 
             options += [Setting("settings", changes)] if changes else []
             if options and (changes or width is None):
                 found.append((tuple(options), name, override(config, changes)))
+        if width is None and estimator.config.training.parts == 1:
+            for parts in _PARTS:
+                in_parts = {"training.parts": parts}
+                options = [Setting("settings", in_parts)]
+                found.append((tuple(options), estimator.name, override(estimator.config, in_parts)))
     return found
 
 
