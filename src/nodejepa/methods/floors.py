@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import torch
+from torch import Tensor
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
@@ -16,8 +20,10 @@ from nodejepa.io import as_graph
 from nodejepa.methods.arguments import check_columns, check_config, check_seed
 from nodejepa.methods.estimator import pick_device
 from nodejepa.nn.gcn import GCN
-from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.inputs import StoredInputs, WholeGraph
 from nodejepa.nn.sparse import density, to_dense
+from nodejepa.nn.stored import Tall, embed_stored
+from nodejepa.store.graph import StoredGraph
 from nodejepa.training.seeding import seeded
 
 
@@ -37,12 +43,16 @@ class RawFeatures:
 
     def fit(self, graph: Any) -> RawFeatures:
         """Nothing to learn."""
-        as_graph(graph)
+        _given(graph)
         return self
 
     def transform(self, graph: Any) -> Features:
         """X ``[N, F]``, sparse if the graph's features are."""
         return as_graph(graph).features
+
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+        """X of a graph on disk."""
+        return Tall((StoredInputs(graph, scratch).features,))
 
 
 @dataclass(frozen=True)
@@ -66,8 +76,17 @@ class SGC:
 
     def fit(self, graph: Any) -> SGC:
         """Nothing to learn."""
-        as_graph(graph)
+        _given(graph)
         return self
+
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+        """The same of a graph on disk, some columns after the others."""
+        inputs, parts = StoredInputs(graph, scratch), []
+        for group in inputs.column_groups(graph.num_features):
+            for hop in _stored_hops(inputs, group, self.config.hops):
+                last = hop
+            parts.append(inputs.put_away(last, of=graph.num_features))
+        return Tall(tuple(parts))
 
     def transform(self, graph: Any) -> Features:
         """``S^k X`` ``[N, F]``; stays sparse as long as that saves memory."""
@@ -105,8 +124,27 @@ class EqualHops:
 
     def fit(self, graph: Any) -> EqualHops:
         """Nothing to learn."""
-        as_graph(graph)
+        _given(graph)
         return self
+
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+        """The same of a graph on disk: one pass finds how loud the hops are, one adds them up."""
+        inputs, width = StoredInputs(graph, scratch), graph.num_features
+        squares = [0.0] * (self.config.hops + 1)
+        for group in inputs.column_groups(width):
+            for k, hop in enumerate(_stored_hops(inputs, group, self.config.hops)):
+                squares[k] += sum(_squares(hop[low:high].numpy()) for low, high in graph.spans())
+        parts = []
+        for group in inputs.column_groups(width):
+            scaled = (
+                hop * _loudness(square, graph.num_nodes)
+                for hop, square in zip(_stored_hops(inputs, group, self.config.hops), squares, strict=True)
+            )
+            total = next(scaled)
+            for hop in scaled:
+                total += hop
+            parts.append(inputs.put_away(total, of=width))
+        return Tall(tuple(parts))
 
     def transform(self, graph: Any) -> Features:
         """``[N, F]``; stays sparse as long as that saves memory."""
@@ -121,9 +159,35 @@ class EqualHops:
 
 def _scaled(x: Features) -> Features:
     """As loud as any other: rows have a mean square of 1."""
-    values = x.data if sp.issparse(x) else x
-    square = float(np.sum(np.square(values, dtype=np.float64))) / max(x.shape[0], 1)
-    return x * np.float32(1 / np.sqrt(square)) if square > 0 else x
+    return x * np.float32(_loudness(_squares(x.data if sp.issparse(x) else x), x.shape[0]))
+
+
+def _squares(values: Any) -> float:
+    return float(np.sum(np.square(values, dtype=np.float64)))
+
+
+def _loudness(squares: float, rows: int) -> float:
+    mean = squares / max(rows, 1)
+    return float(np.float32(1 / np.sqrt(mean))) if mean > 0 else 1.0
+
+
+def _stored_hops(inputs: StoredInputs, columns: slice, hops: int) -> Iterator[Tensor]:
+    """Columns of X, S X, ... with the bits of SciPy's product, which the graph in memory is multiplied by."""
+    width = columns.stop - columns.start
+    x = inputs.tall(width, lambda low, high: inputs.features[low:high, columns])
+    yield x
+    for _ in range(hops):
+        before = x.numpy()
+
+        def block(low: int, high: int, before: Any = before) -> Tensor:
+            return torch.from_numpy(inputs.operator_rows("propagation", low, high).matrix @ before)
+
+        x = inputs.tall(width, block)
+        yield x
+
+
+def _given(graph: Any) -> Graph | StoredGraph:
+    return graph if isinstance(graph, StoredGraph) else as_graph(graph)
 
 
 def _propagate(graph: Graph, x: Features) -> Features:
@@ -157,7 +221,7 @@ class RandomGCN:
 
     def fit(self, graph: Any) -> RandomGCN:
         """Draw the weights for this graph's number of features."""
-        self.in_dim_ = as_graph(graph).num_features
+        self.in_dim_ = _given(graph).num_features
         with seeded(self.seed, "init"):
             self.encoder_ = GCN(
                 self.in_dim_,
@@ -176,3 +240,9 @@ class RandomGCN:
         device = pick_device(self.device)
         z: Features = self.encoder_.eval().to(device).embed(WholeGraph(graph, device)).cpu().numpy()
         return z
+
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+        """The same of a graph on disk."""
+        check_columns(graph, self.in_dim_)
+        with torch.no_grad():
+            return embed_stored(self.encoder_.eval().cpu(), StoredInputs(graph, scratch))
