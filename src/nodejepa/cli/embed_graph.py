@@ -107,6 +107,7 @@ def embed_graph(
     from nodejepa import owngraph
     from nodejepa.config import parse_assignments
     from nodejepa.io import ReadingOptions
+    from nodejepa.memory import TooLarge
     from nodejepa.training.journal import Logging
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
@@ -139,9 +140,20 @@ def embed_graph(
     )
     if check:
         estimator = owngraph.make_trainable(**trained)
-        found = owngraph.inspect_graph(
-            edges, nodes, reading, estimator=estimator, memory_limit=memory_limit, describe=False
-        )
+        try:
+            found = owngraph.inspect_graph(
+                edges, nodes, reading, estimator=estimator, memory_limit=memory_limit, describe=False
+            )
+        except TooLarge as error:  # nothing is wrong with the files: the answer is another road
+            if not error.has_road:
+                raise
+            if as_json:
+                answer = {"plan": {"fits": False, "what": error.what, "fix": in_options(error.fix)}}
+                typer.echo(json.dumps(answer, indent=2))
+            else:
+                said = f"{error.what}. {in_options(error.fix)}"
+                stdout.print(Text.assemble(("Does not fit. ", "red"), said), soft_wrap=True)
+            return
         if as_json:
             typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
         else:
