@@ -28,6 +28,12 @@ def available_bytes(root: Path = Path("/")) -> int:
     return max(0, min([free, *_group_rooms(root), *_process_rooms()]))
 
 
+class TooLarge(ConfigError):
+    """Something needs more memory than there is; ``has_road`` if the advice is another way that fits."""
+
+    has_road = False
+
+
 @dataclass(frozen=True)
 class Room:
     """Bytes that the process holds and those it may hold at most; ``given``: a person said so."""
@@ -57,7 +63,7 @@ class Room:
     def require(self, needed: int, what: str, where: str) -> None:
         """Refuse what needs more; only a person can raise the limit."""
         if needed > self.free:
-            raise ConfigError(
+            raise TooLarge(
                 f"{what} needs about {gigabytes(self.held + needed)} of memory and {self}",
                 where=where,
                 fix=Advice(

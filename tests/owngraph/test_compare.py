@@ -40,6 +40,7 @@ def measured(row):
 # ------------------------------------------------------------------ what comes out
 
 
+@pytest.mark.slow
 def test_every_kind_of_method_is_measured_in_all_respects():
     graph, labels = two_groups()
     made = compare(graph, labels, methods=[*FEW, "nodejepa"], epochs=2)
@@ -122,6 +123,7 @@ def test_structural_features_are_said_to_have_seen_the_links(run, files):
 # ------------------------------------------------------------------ kills, budgets, mistakes
 
 
+@pytest.mark.slow
 def test_a_kill_loses_at_most_the_method_under_way(tmp_path, monkeypatch):
     graph, labels = two_groups()
     whole = compare(graph, labels, methods=[*FEW, "sgc"], out=tmp_path / "whole")

@@ -16,9 +16,10 @@ from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.io import read_graph
+from nodejepa.memory import Room
 from nodejepa.methods import METHODS, make_estimator
 from nodejepa.methods.budget import Workload, measured_speed
-from nodejepa.owngraph.plan import make_plan
+from nodejepa.owngraph.plan import make_plan, stored_road
 
 # estimate, then train and embed; the peak of the process is the truth
 MEASURE = """
@@ -130,6 +131,7 @@ def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeyp
         method, changes = asked.get("method", "nodejepa"), asked.get("settings")
         again = make_plan(make_estimator(method, settings=changes), wide_graph, memory_limit=1.2)
         assert again.fits, "the same plan says so"
+    assert "settings={'training.parts': 8}" in str(plan.proposed)  # the same network, on parts of the graph
     hopeless = make_plan(estimator, wide_graph, memory_limit=0.41)
     assert hopeless.proposals == ()
     with pytest.raises(ConfigError, match="No smaller settings fit"):
@@ -205,3 +207,30 @@ def test_limits_of_control_groups_count(tmp_path, kind):
 def test_without_control_groups_the_machine_decides(tmp_path):
     assert memory.available_bytes(tmp_path) > 10**6
     assert memory.resident_bytes() > 10**6
+
+
+def test_what_is_too_large_for_memory_is_shown_the_road_on_disk(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
+    edges, nodes = tmp_path / "edges.csv", tmp_path / "nodes.csv"
+    edges.write_text("source,target\n" + "1,2\n" * 30_000_000)
+    nodes.write_text("id,x\n" + "".join(f"{i},{i % 7}\n" for i in range(1000)))
+    asked = ["embed-graph", "--edges", edges, "--nodes", nodes, "--memory-limit", "0.87"]
+    code, out, _ = run(*asked, "--check")
+    assert code == 0
+    assert "Does not fit." in out
+    assert "nodejepa prepare ... --out graph.store" in out
+    code, _, err = run(*asked, "--out", tmp_path / "z.parquet")
+    assert code == 2
+    assert "This fits: keep the graph on disk" in err
+    code, out, _ = run(*asked, "--check", "--json")
+    assert code == 0
+    assert json.loads(out)["plan"]["fits"] is False
+
+
+def test_a_graph_that_fits_no_method_is_shown_the_road_on_disk():
+    work = Workload(10_000_000, 200_000_000, 128, 1_280_000_000, True)
+    road = stored_road(work, Room(500_000_000, 6_000_000_000, True))
+    assert road is not None
+    assert road.peak_bytes <= 6_000_000_000
+    assert stored_road(work, Room(500_000_000, 700_000_000, True)) is None
+    assert stored_road(Workload(10, 10, 0, 0, True), Room(0, 10**12, True)) is None

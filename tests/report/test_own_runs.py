@@ -87,7 +87,7 @@ def test_several_are_compared_and_named(tmp_path):
         "a/z",
         "linear-jepa",
         "g1.csv",
-        "81.00 ± 1.41 (2)",
+        "81.0 ± 1.4",
     ]
     assert "ROC-AUC %" not in [column.title for column in table.table.columns]
     assert len(table.table.rows) == 4

@@ -12,7 +12,7 @@ import torch
 
 from nodejepa.errors import ConfigError
 from nodejepa.io import read_graph
-from nodejepa.methods import LinearJEPA
+from nodejepa.methods import FLOORS, LinearJEPA, make_method
 from nodejepa.methods.closed_form import SumsInMemory, moments_of
 from nodejepa.methods.sums_by_rows import SumsByRows
 from nodejepa.nn.encoders import make_encoder
@@ -128,6 +128,16 @@ def test_layers_by_blocks_are_those_of_the_whole_graph(
     np.testing.assert_allclose(ours.rows(0, 700), z, rtol=1e-4, atol=1e-6 * abs(z).max())
     np.testing.assert_array_equal(ours.rows(40, 60), ours.rows(0, 700)[40:60])
     assert not [*tmp_path.glob(".nodejepa-*")], "files that a killed process would leave"
+
+
+@pytest.mark.parametrize("name", FLOORS)
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.usefixtures("small_blocks")
+def test_floors_by_blocks_have_the_bits_of_the_whole_graph(make_graph, tmp_path, name, directed):
+    graph, store = make_graph(70, directed, directed)
+    z = make_method(name, seed=3).fit(graph).transform(graph)
+    ours = make_method(name, seed=3).fit(store).transform_stored(store, tmp_path)
+    np.testing.assert_array_equal(ours.rows(0, 700), z)
 
 
 def test_what_learns_by_gradient_is_told_to_stay_in_memory(make_graph):

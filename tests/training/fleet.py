@@ -102,5 +102,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     place = Path(sys.argv[1])
     orders = json.loads((place / "orders.json").read_text())
-    train({"settings": orders[0]["settings"]}, None)  # loads what is loaded when first used, once for all
+    train(
+        {name: orders[0][name] for name in ("method", "settings") if name in orders[0]}, None
+    )  # loads what is loaded when first used, once for all
     (place / "results.json").write_text(json.dumps([run(order, place) for order in orders]))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -23,6 +24,7 @@ COMPARE_EXAMPLES = (
     "nodejepa compare --edges edges.csv --nodes nodes.csv --out compared --minutes 10\n\n"
     "nodejepa compare --edges edges.csv --nodes nodes.csv --labels team --methods sgc,dgi --out compared"
 )
+_LEFT_OUT = ("balanced %", "F1 %", "ROC-AUC %")  # of a terminal's width; report and results have them
 
 
 @reads_files
@@ -100,11 +102,13 @@ def _show(made: Comparison) -> None:
 
     chosen = made.recommendation
     found = comparison_table(made.rows, chosen.method, made.split)
-    table = Table(title=found.title)
-    for column in found.columns:
-        table.add_column(column.title, justify="left" if column.left else "right", no_wrap=True)
+    shown = [i for i, column in enumerate(found.columns) if column.title not in _LEFT_OUT]
+    table = Table(title=found.title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in (found.columns[i] for i in shown):
+        whole = column.left or len(column.parts) > 1  # of the others the heading may be broken
+        table.add_column(column.title, justify="left" if column.left else "right", no_wrap=whole)
     for row in found.rows:
-        table.add_row(*(cell.text for cell in row), style="bold" if row[0].mark else None)
+        table.add_row(*(row[i].text for i in shown), style="bold" if row[0].mark else None)
     stdout.print(table)
     for words in found.notes:
         stderr.print(Text(words, style="dim"), soft_wrap=True)

@@ -77,6 +77,7 @@ def embed_graph(
     """Learn embeddings of your own graph: files in, embeddings keyed by your ids out."""
     from nodejepa import owngraph
     from nodejepa.config import parse_assignments
+    from nodejepa.memory import TooLarge
     from nodejepa.training.journal import Logging
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
@@ -92,9 +93,20 @@ def embed_graph(
     }
     if check:
         estimator = owngraph.make_trainable(**trained)
-        found = owngraph.inspect_graph(
-            edges, nodes, reading, estimator=estimator, memory_limit=memory_limit, describe=False
-        )
+        try:
+            found = owngraph.inspect_graph(
+                edges, nodes, reading, estimator=estimator, memory_limit=memory_limit, describe=False
+            )
+        except TooLarge as error:  # nothing is wrong with the files: the answer is another road
+            if not error.has_road:
+                raise
+            if as_json:
+                answer = {"plan": {"fits": False, "what": error.what, "fix": in_options(error.fix)}}
+                typer.echo(json.dumps(answer, indent=2))
+            else:
+                said = f"{error.what}. {in_options(error.fix)}"
+                stdout.print(Text.assemble(("Does not fit. ", "red"), said), soft_wrap=True)
+            return
         if as_json:
             typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
         else:

@@ -33,9 +33,11 @@ def joined(estimator: Estimator, *, all_reduce: bool, wait: float) -> Iterator[b
     from nodejepa.training.processes import join
 
     _require_units(estimator)
+    by_others = dist.is_initialized()
     estimator.team = team = join(ordered=not all_reduce, wait_seconds=wait)
     yield team.leads
-    dist.destroy_process_group()  # not after an error: others may be waiting, and must see this one end
+    if not by_others:  # nor after an error: others may be waiting, and must see this one end
+        dist.destroy_process_group()
 
 
 def start_workers(

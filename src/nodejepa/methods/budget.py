@@ -132,6 +132,22 @@ class FloorCost:
         return Budget(needed, needed, flops / operations_per_second)
 
 
+@dataclass(frozen=True)
+class StoredCost:
+    """Of LinearJEPA on a graph on disk: prepared, learned from and embedded by blocks of rows."""
+
+    memory: int = 4_000_000_000  # what tall arrays are kept within, as nn/inputs/stored.py does
+    bytes_a_second: float = 100e6  # of tables read, encoded and written
+
+    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
+        """As :meth:`Cost.budget`; preparing is counted in."""
+        solved = ClosedFormCost().budget(config, work, operations_per_second=operations_per_second)
+        arrays = min(self.memory, _FLOAT * 5 * config.dim * work.nodes)
+        held = 2 * _FIXED_BYTES + arrays + 60 * work.nodes
+        moved = _FLOAT * work.nodes * (work.columns + config.dim) + 8 * work.entries
+        return Budget(held, held, 2 * solved.seconds + moved / self.bytes_a_second)
+
+
 def _share_seen(settings: Mapping[str, Any], work: Workload) -> float:
     """Share of the nodes that one step reads: all of them unless the method works on patches."""
     if "patches.count" not in settings:

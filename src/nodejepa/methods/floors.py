@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
@@ -17,8 +19,10 @@ from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.gcn import GCN
-from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.inputs import StoredInputs, WholeGraph
 from nodejepa.nn.sparse import density, to_dense
+from nodejepa.nn.stored import Tall
+from nodejepa.store.graph import StoredGraph
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run
 from nodejepa.training.seeding import seeded
@@ -27,6 +31,7 @@ from nodejepa.training.seeding import seeded
 class Floor(Estimator, ABC):
     """What is known of a graph before anything is learned."""
 
+    learns_by_rows = True
     usual: ClassVar[Mapping[str, Any]] = {}  # settings that are not the defaults of the config class
 
     @classmethod
@@ -38,7 +43,7 @@ class Floor(Estimator, ABC):
 
     def learn(
         self,
-        inputs: WholeGraph,
+        inputs: WholeGraph | StoredInputs,
         run: Run | None,  # noqa: ARG002 - nothing to go on with
         logging: Logging,  # noqa: ARG002 - nothing to show
     ) -> tuple[nn.Module, History]:
@@ -78,6 +83,10 @@ class RawFeatures(Floor):
         """X ``[N, F]``, sparse if the graph's features are."""
         return FeatureMap(lambda graph: graph.features)
 
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+        """X of a graph on disk."""
+        return Tall((StoredInputs(graph, scratch).features,))
+
 
 @dataclass(frozen=True)
 class SGCConfig:
@@ -94,6 +103,15 @@ class SGC(Floor):
 
     name = "sgc"
     config_class = SGCConfig
+
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+        """The same of a graph on disk, some columns after the others."""
+        inputs, parts = StoredInputs(graph, scratch), []
+        for group in inputs.column_groups(graph.num_features):
+            for hop in _stored_hops(inputs, group, self.config.hops):
+                last = hop
+            parts.append(inputs.put_away(last, of=graph.num_features))
+        return Tall(tuple(parts))
 
     def make_encoder(self, in_dim: int) -> FeatureMap:  # noqa: ARG002 - no weights
         """``S^k X`` ``[N, F]``; stays sparse as long as that saves memory."""
@@ -141,6 +159,25 @@ class EqualHops(Floor):
     name = "equal-hops"
     config_class = EqualHopsConfig
 
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+        """The same of a graph on disk: one pass finds how loud the hops are, one adds them up."""
+        inputs, width = StoredInputs(graph, scratch), graph.num_features
+        squares = [0.0] * (self.config.hops + 1)
+        for group in inputs.column_groups(width):
+            for k, hop in enumerate(_stored_hops(inputs, group, self.config.hops)):
+                squares[k] += sum(_squares(hop[low:high].numpy()) for low, high in graph.spans())
+        parts = []
+        for group in inputs.column_groups(width):
+            scaled = (
+                hop * _loudness(square, graph.num_nodes)
+                for hop, square in zip(_stored_hops(inputs, group, self.config.hops), squares, strict=True)
+            )
+            total = next(scaled)
+            for hop in scaled:
+                total += hop
+            parts.append(inputs.put_away(total, of=width))
+        return Tall(tuple(parts))
+
     def make_encoder(self, in_dim: int) -> FeatureMap:  # noqa: ARG002 - no weights
         """``[N, F]``; stays sparse as long as that saves memory."""
 
@@ -157,9 +194,31 @@ class EqualHops(Floor):
 
 def _scaled(x: Features) -> Features:
     """As loud as any other: rows have a mean square of 1."""
-    values = x.data if sp.issparse(x) else x
-    square = float(np.sum(np.square(values, dtype=np.float64))) / max(x.shape[0], 1)
-    return x * np.float32(1 / np.sqrt(square)) if square > 0 else x
+    return x * np.float32(_loudness(_squares(x.data if sp.issparse(x) else x), x.shape[0]))
+
+
+def _squares(values: Any) -> float:
+    return float(np.sum(np.square(values, dtype=np.float64)))
+
+
+def _loudness(squares: float, rows: int) -> float:
+    mean = squares / max(rows, 1)
+    return float(np.float32(1 / np.sqrt(mean))) if mean > 0 else 1.0
+
+
+def _stored_hops(inputs: StoredInputs, columns: slice, hops: int) -> Iterator[Tensor]:
+    """Columns of X, S X, ... with the bits of SciPy's product, which the graph in memory is multiplied by."""
+    width = columns.stop - columns.start
+    x = inputs.tall(width, lambda low, high: inputs.features[low:high, columns])
+    yield x
+    for _ in range(hops):
+        before = x.numpy()
+
+        def block(low: int, high: int, before: Any = before) -> Tensor:
+            return torch.from_numpy(inputs.operator_rows("propagation", low, high).matrix @ before)
+
+        x = inputs.tall(width, block)
+        yield x
 
 
 def _propagate(graph: Graph, x: Features) -> Features:

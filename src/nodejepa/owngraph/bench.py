@@ -66,7 +66,7 @@ class Bench:
         fits = 2 + METHODS[estimator.name].seeded
         plan = make_plan(estimator, self.graph, memory_limit)
         needed, left = fits * plan.seconds, None if deadline is None else deadline - time.monotonic()
-        if estimator.name != DEFAULT and left is not None and needed > max(left, 0.0):
+        if estimator.name != DEFAULT and left is not None and not needed < left:
             why = f"not begun: about {in_words(needed)} for {fits} runs, {in_words(max(left, 0.0))} were left"
             return MethodRow(estimator.name, why)
         if not plan.fits:

@@ -38,16 +38,16 @@ Labels = npt.NDArray[np.int64]
 _BY_LABELS = {
     "accuracy": "accuracy %",
     "balanced_accuracy": "balanced %",
-    "macro_f1": "macro-F1 %",
+    "macro_f1": "F1 %",
     "roc_auc": "ROC-AUC %",
 }
 _UNLABELLED = {
     "links_auc": "links AUC",
-    "links_mrr": "links MRR",
+    "links_mrr": "MRR",
     "features": "features",
     "stability": "stability",
 }
-NOTES = (
+_NOTES = (
     "links: a tenth of them was taken out before learning; how often a node is nearer to the one it was "
     "linked to than to a stranger of like degree (AUC), and the mean of 1 / its place among 20 strangers "
     "(MRR).",
@@ -78,7 +78,8 @@ def comparison_table(rows: Sequence[MethodRow], chosen: str, split: str | None) 
         )
 
     done = tuple(line(row) for row in rows if row.problem is None)
-    notes = (*((f"Fair linear probe; {split}.",) if split else ()), *NOTES)
+    probed = f"Fair linear probe; {split}. Balanced accuracy and F1: every class counts alike."
+    notes = (*((probed,) if split else ()), *_NOTES)
     return ReportTable("compare", "All methods", columns, (done,), notes)
 
 

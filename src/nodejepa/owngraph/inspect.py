@@ -11,10 +11,11 @@ from nodejepa.errors import Advice, GraphError
 from nodejepa.io import LoadedGraph, ReadingOptions, read_graph
 from nodejepa.io.assemble import structural_names
 from nodejepa.io.reading_options import structural_width
-from nodejepa.memory import gigabytes
+from nodejepa.memory import Room, TooLarge, gigabytes
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.places import describe_file
 from nodejepa.owngraph.plan import Plan, make_plan
+from nodejepa.owngraph.road import road_of_files
 from nodejepa.owngraph.timing import Timings
 from nodejepa.progress import in_words, progress_bar
 from nodejepa.structure.summary import GraphSummary, summarise_graph
@@ -139,7 +140,16 @@ def inspect_graph(
     with timings.phase("reading"):
         reading = reading or ReadingOptions()
         asked = reading if describe else replace(reading, structural=())
-        loaded = read_graph(edges, nodes, asked, memory_limit=memory_limit)
+        try:
+            loaded = read_graph(edges, nodes, asked, memory_limit=memory_limit)
+        except TooLarge as error:
+            road = road_of_files(paths.get("edges"), paths.get("nodes"), Room.of(memory_limit))
+            if road is None:
+                raise
+            fix = Advice("This fits: ", road.words, ". ", error.fix)
+            told = TooLarge(error.what, where=error.where, fix=fix)
+            told.has_road = True
+            raise told from None
         pending = () if describe else structural_names(reading.structural, loaded.schema)
     with timings.phase("checking"), progress_bar("Checking the graph"):
         summary = summarise_graph(loaded.graph)

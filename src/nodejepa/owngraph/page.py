@@ -22,9 +22,9 @@ from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Tex
 from nodejepa.report.table import (
     Column,
     ReportTable,
+    mean_cell,
+    mean_column,
     number_cell,
-    score_cell,
-    score_column,
     text_cell,
     text_column,
 )
@@ -91,8 +91,10 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
     for name, found in scores.table().items():
         about = "these embeddings" if name == method else METHODS[name].summary if name in FLOORS else ""
         about = about if name in scores.rows else "the largest class, whatever the node"
-        rows.append((text_cell(name), text_cell(about), *map(score_cell, found.values())))
-    titles = (score_column(f"{title} %") for title in scores.measures.values())
+        rows.append(
+            (text_cell(name), text_cell(about), *(mean_cell(value, decimals=1) for value in found.values()))
+        )
+    titles = (mean_column(f"{title} %") for title in scores.measures.values())
     columns = (text_column("embeddings"), text_column("what it is"), *titles)
     notes = (
         f"Fair linear probe on test labels; {scores.split}.",
@@ -135,8 +137,8 @@ def largest_words(scores: Scores) -> tuple[str, ...]:
     share = scores.largest.test_accuracy_mean
     if share < _MOSTLY_ONE_CLASS:
         return ()
-    words = f"{share:.1f} % of the test nodes are {scores.largest_class!r}: guessing that for every node has"
-    return (f"{words} that accuracy too. Read balanced accuracy and macro-F1 instead.",)
+    words = f"{share:.1f} % of the test nodes are {scores.largest_class!r}: always guessing it is"
+    return (f"{words} right as often. Read balanced accuracy and macro-F1 instead.",)
 
 
 def _best_floor(scores: Scores, method: str) -> str:

@@ -10,14 +10,20 @@ from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.graph import Graph
 from nodejepa.memory import Room, gigabytes
 from nodejepa.methods import find_method, make_estimator
-from nodejepa.methods.budget import Budget, Workload, measured_speed
+from nodejepa.methods.budget import Budget, StoredCost, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import in_words
 
 LONG_SECONDS = 2 * 3600.0
 _LIGHTER_METHOD = "patchjepa"
+_PARTS = (8, 64)
 _WIDTHS = (128, 64, 32)
 _MOST_PROPOSALS = 3
+_BY_ROWS = "linear-jepa"
+_ON_DISK = (
+    "keep the graph on disk: nodejepa prepare ... --out graph.store, nodejepa pretrain graph.store --method "
+    f"{_BY_ROWS} --out run, nodejepa embed run graph.store --out z.parquet "
+)
 
 
 @dataclass(frozen=True)
@@ -27,11 +33,12 @@ class Proposal:
     options: tuple[Setting, ...]
     peak_bytes: int
     seconds: float
+    road: str = ""  # other commands, where options alone do not do
 
     @property
     def words(self) -> Advice:
         """The proposal for people."""
-        spaced = [part for option in self.options for part in (option, " ")]
+        spaced = [self.road, *(part for option in self.options for part in (option, " "))]
         return Advice(*spaced, f"(about {gigabytes(self.peak_bytes)}, {in_words(self.seconds)})")
 
 
@@ -91,6 +98,7 @@ class Plan:
             "proposals": [
                 {
                     **{o.name: o.value for o in p.options},
+                    **({"road": p.road.strip()} if p.road else {}),
                     "peak_bytes": p.peak_bytes,
                     "seconds": round(p.seconds, 1),
                 }
@@ -132,7 +140,21 @@ def make_plan(
         better = not plan.fits or found.seconds < plan.seconds / 2
         if better and held + found.peak_bytes <= limit:
             proposals.append(Proposal(options, held + found.peak_bytes, found.seconds))
+    if not plan.fits and not proposals and (stored := stored_road(work, room, speed)) is not None:
+        proposals.append(stored)
     return replace(plan, proposals=tuple(proposals[:_MOST_PROPOSALS]))
+
+
+def stored_road(work: Workload, room: Room, speed: float | None = None) -> Proposal | None:
+    """The graph kept on disk, where that fits and its nodes have features."""
+    if not work.columns:
+        return None
+    memory = max(room.limit - room.held, 0) // 2
+    cost = StoredCost(min(StoredCost().memory, memory))
+    config = make_estimator(_BY_ROWS).config
+    budget = cost.budget(config, work, operations_per_second=speed or measured_speed())
+    peak = room.held + budget.peak_bytes
+    return Proposal((), peak, budget.seconds, _ON_DISK) if peak <= room.limit else None
 
 
 def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, Any]]:
@@ -150,6 +172,11 @@ def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, 
             options += [Setting("settings", changes)] if changes else []
             if options and (changes or width is None):
                 found.append((tuple(options), name, override(config, changes)))
+        if width is None and estimator.config.training.parts == 1:
+            for parts in _PARTS:
+                in_parts = {"training.parts": parts}
+                options = [Setting("settings", in_parts)]
+                found.append((tuple(options), estimator.name, override(estimator.config, in_parts)))
     return found
 
 

@@ -21,9 +21,9 @@ from nodejepa.report.summary import Summary, summarise
 from nodejepa.report.table import (
     Column,
     ReportTable,
+    mean_cell,
+    mean_column,
     number_cell,
-    score_cell,
-    score_column,
     text_cell,
     text_column,
 )
@@ -128,7 +128,7 @@ def _comparison(runs: Sequence[OwnRun], names: Sequence[str]) -> Chapter:
         for i in members:
             run, values = runs[i], runs[i].scores(runs[i].method, "test_accuracy")
             found = summarise(values)
-            cells = [score_cell(summarise(run.scores(run.method, m))) for m in measures]
+            cells = [mean_cell(summarise(run.scores(run.method, m)), decimals=1) for m in measures]
             rows.append((text_cell(names[i]), text_cell(run.method), text_cell(graph), *cells, *_rest(run)))
             if found is not None:
                 dots.append(Dot(names[i], found.mean, found.std, tuple(values)))
@@ -139,11 +139,9 @@ def _comparison(runs: Sequence[OwnRun], names: Sequence[str]) -> Chapter:
         if dots:
             panels[graph] = dots
             words.append(_standing(graph, [dot for dot in dots if dot.emphasised]))
-    columns = (*map(text_column, ("run", "method", "graph")), *map(score_column, measures.values()))
-    last = (*map(Column, ("best floor %", "columns", "seconds of training")), text_column("embeddings"))
-    notes = (
-        "Mean ± standard deviation, in brackets the splits. Rows of different graphs are not comparable.",
-    )
+    columns = (*map(text_column, ("run", "method", "graph")), *map(mean_column, measures.values()))
+    last = (*map(Column, ("best floor %", "columns", "seconds")), text_column("embeddings"))
+    notes = ("Mean ± standard deviation over splits; seconds of training. Only rows of one graph compare.",)
     table = ReportTable("own", "The runs", (*columns, *last), (tuple(rows),), notes)
     sections: list[Section] = [SortableTable(table, choices=("graph", "method"))]
     if panels:
@@ -157,7 +155,7 @@ def _rest(run: OwnRun) -> tuple[Any, ...]:
     seconds = (run.manifest.get("seconds") or {}).get("training")
     width = (run.manifest.get("embeddings") or {}).get("dimensions")
     return (
-        number_cell(None if floor is None else floor[1].mean),
+        number_cell(None if floor is None else floor[1].mean, decimals=1),
         number_cell(width, decimals=0),
         number_cell(seconds, decimals=1),
         text_cell(said.partition(":")[0]),

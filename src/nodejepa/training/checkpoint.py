@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import safetensors.torch
 import torch
@@ -20,6 +20,17 @@ from nodejepa.errors import CheckpointError
 from nodejepa.files import atomic_path, parse_json
 
 _FORMAT = "nodejepa-1"
+History = list[dict[str, Any]]
+
+
+class Checkpoint(NamedTuple):
+    """Where training goes on: weights and optimiser, epochs done, and what was done of the one after."""
+
+    tensors: dict[str, Tensor]
+    history: History
+    step: int  # of the epoch that was interrupted
+    sums: Mapping[str, float]  # of its losses so far
+    where: str
 
 
 def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -17,10 +18,11 @@ from torch import Tensor
 from nodejepa.config import require
 from nodejepa.errors import CheckpointError, TrainingError
 from nodejepa.progress import announce_duration, progress_bar
-from nodejepa.training.checkpoint import load_into
-from nodejepa.training.run import Checkpoint, History, Run
+from nodejepa.training.checkpoint import Checkpoint, History, load_into
+from nodejepa.training.run import Run
 from nodejepa.training.share import SHARE
 from nodejepa.training.task import Task, TrainingConfig
+from nodejepa.training.team import Team
 
 _FIGURES = ("mean_std", "effective_rank", "gradient_norm", SHARE)
 NOT_A_LOSS = ("epoch", "lr", "seconds", "peak_memory_mb", *_FIGURES)
@@ -188,6 +190,19 @@ class Journal:
             )
         groups = self._optimiser.state_dict()["param_groups"]
         self._optimiser.load_state_dict({"state": state, "param_groups": groups})
+
+
+def shared_checkpoint(run: Run | None, team: Team) -> Checkpoint | None:
+    """The run's checkpoint, if there is one; the leader hands it to the others of its team."""
+    there = run is not None and run.checkpoint.exists()
+    if team.size > 1:
+        content = team.share(run.checkpoint.read_bytes() if run is not None and there else b"")
+        if content and not team.leads:
+            with TemporaryDirectory() as folder:
+                copy = Run(folder)
+                copy.checkpoint.write_bytes(content)
+                return copy.load_checkpoint()
+    return run.load_checkpoint() if run is not None and there else None
 
 
 def _tensorboard(run: Run) -> Any:

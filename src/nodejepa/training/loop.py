@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from nodejepa.training.batches import Source
-from nodejepa.training.journal import Journal, Logging
-from nodejepa.training.run import History, Run, shared_checkpoint
+from nodejepa.training.journal import Journal, Logging, shared_checkpoint
+from nodejepa.training.run import History, Run
 from nodejepa.training.schedules import cosine_rate
 from nodejepa.training.seeding import seeded
 from nodejepa.training.share import PredictionShare

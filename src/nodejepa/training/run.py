@@ -15,8 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,21 +23,8 @@ from torch import Tensor
 from nodejepa.errors import Advice, CheckpointError, ConfigError, NodeJEPAError, Setting, TrainingError
 from nodejepa.files import parse_json, remove_leftovers, write_json, write_text
 from nodejepa.locks import lock_file
-from nodejepa.training.checkpoint import load_tensors, save_tensors
-from nodejepa.training.team import Team
-
-History = list[dict[str, Any]]
-
-
-class Checkpoint(NamedTuple):
-    """Where training goes on: weights and optimiser, epochs done, and what was done of the one after."""
-
-    tensors: dict[str, Tensor]
-    history: History
-    step: int  # of the epoch that was interrupted
-    sums: Mapping[str, float]  # of its losses so far
-    where: str
-
+from nodejepa.training.checkpoint import Checkpoint, load_tensors, save_tensors
+from nodejepa.training.checkpoint import History as History
 
 _TEXTS = ("config.json", "history.jsonl", "history.csv")
 _IDENTITY = ("method", "config", "seed", "graph", "max_columns")  # what makes two runs the same run
@@ -226,19 +212,6 @@ class Run:
             writer.writeheader()
             writer.writerows(history)
             write_text(self.folder / "history.csv", out.getvalue())
-
-
-def shared_checkpoint(run: Run | None, team: Team) -> Checkpoint | None:
-    """The run's checkpoint, if there is one; the leader hands it to the others of its team."""
-    there = run is not None and run.checkpoint.exists()
-    if team.size > 1:
-        content = team.share(run.checkpoint.read_bytes() if run is not None and there else b"")
-        if content and not team.leads:
-            with TemporaryDirectory() as folder:
-                copy = Run(folder)
-                copy.checkpoint.write_bytes(content)
-                return copy.load_checkpoint()
-    return run.load_checkpoint() if run is not None and there else None
 
 
 def _are_numbers(values: Mapping[str, Any]) -> bool:

@@ -70,15 +70,15 @@ function tableSection(section) {
   ];
 }
 
-// On a phone a table that does not fit shows each row as a card, so that no column is out of sight.
+// On a phone or a tablet a table that does not fit shows each row as a card, so that no column is out of sight.
 function stackWhereNarrow(box) {
   drawToWidth(box, (width) => {
     box.classList.remove("stacked");
-    box.classList.toggle("stacked", width < 480 && box.scrollWidth > box.clientWidth + 1);
+    box.classList.toggle("stacked", width < 760 && box.scrollWidth > box.clientWidth + 1);
   });
 }
 
 function tableRow(columns, row) {
   return el("tr", {}, ...row.map(([text, , bold], i) =>
-    el("td", { class: columns[i].numeric ? "number" : text.length > 40 ? "wide" : null, "data-title": columns[i].title }, bold ? el("strong", {}, text) : text)));
+    el("td", { class: columns[i].numeric ? "number" : text.length > 20 ? "wide" : null, "data-title": columns[i].title }, bold ? el("strong", {}, text) : text)));
 }

@@ -1,0 +1,41 @@
+"""What keeping a graph on disk would take, guessed from files that are too large to be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from nodejepa.io.files_in import byte_stream, file_format, reading
+from nodejepa.memory import Room
+from nodejepa.methods.budget import Workload
+from nodejepa.owngraph.plan import Proposal, stored_road
+
+_LOOKED_AT = 1 << 16  # bytes of a text file
+_UNPACKED = 4  # bytes of text in one of a compressed file, about
+
+
+def road_of_files(edges: Path | None, nodes: Path | None, room: Room) -> Proposal | None:
+    """The road on disk for tables of edges and nodes; None for other files and where it does not fit."""
+    sizes = [_rows_and_columns(path) for path in (edges, nodes) if path is not None]
+    if len(sizes) != 2 or None in sizes:
+        return None
+    (rows, _), (count, columns) = (size or (0, 0) for size in sizes)
+    work = Workload(count, 2 * rows, columns - 1, count * (columns - 1), True)
+    return stored_road(work, room)
+
+
+def _rows_and_columns(path: Path) -> tuple[int, int] | None:
+    kind, compression = file_format(path)
+    with reading(str(path)):
+        if kind == "parquet":
+            with pq.ParquetFile(path) as file:
+                return file.metadata.num_rows, file.metadata.num_columns
+        if kind != "text":
+            return None
+        with byte_stream(path, compression) as stream:
+            lines = stream.read(_LOOKED_AT).splitlines()
+    length = sum(map(len, lines)) / len(lines) + 1
+    size = path.stat().st_size * (_UNPACKED if compression else 1)
+    commas = max(lines[0].count(mark) for mark in (b",", b"\t", b";", b" "))
+    return round(size / length), commas + 1
