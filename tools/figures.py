@@ -82,7 +82,9 @@ def nodejepa_views(club: Club) -> dict[str, Canvas]:
         else:
             context.circle(x, y, 10, fill=DARK)
             target.circle(x, y, 10, fill=PALE, edge=GREY)
-    context.words(HEIGHT, f"{hidden.sum()} of 34 nodes hidden (?): balls of 1 hop,", "cut when the budget is spent")
+    context.words(
+        HEIGHT, f"{hidden.sum()} of 34 nodes hidden (?): balls of 1 hop,", "cut when the budget is spent"
+    )
     target.words(HEIGHT, "everything; squares: whose embeddings", "are to be predicted")
     return {"nodejepa-context": context, "nodejepa-target": target}
 
@@ -105,7 +107,11 @@ def patches(club: Club) -> Canvas:
             canvas.circle(x, y, 7, fill=PALE, edge=GREY)
         if node in seen and part[node] != contexts[0]:
             canvas.circle(x, y, 15, fill="none", edge=DARK)
-    canvas.words(HEIGHT, "filled: context patch; ringed: its 1-hop margin;", "1 to 4: target patches, pooled to a vector each")
+    canvas.words(
+        HEIGHT,
+        "filled: context patch; ringed: its 1-hop margin;",
+        "1 to 4: target patches, pooled to a vector each",
+    )
     return canvas
 
 
@@ -118,7 +124,9 @@ def hops(club: Club) -> Canvas:
     for (x, y), hop in zip(club.places, away, strict=True):
         canvas.circle(x, y, 12, fill=shades[hop], edge=DARK)
         canvas.text(x, y + 5, str(hop), size=15, colour="white" if hop < 2 else "#111111")
-    canvas.words(HEIGHT, "hops from the node marked 0: each hop is one", "more mean over neighbours, mixed by the rule")
+    canvas.words(
+        HEIGHT, "hops from the node marked 0: each hop is one", "more mean over neighbours, mixed by the rule"
+    )
     return canvas
 
 
