@@ -2,7 +2,7 @@
 # # Compare methods
 #
 # Which embedding to trust on this graph? `compare` measures several methods on it, with scores that need no
-# labels and, where there are some, with labels. Afterwards: is the difference between two methods more than luck?
+# labels and, where there are some, with labels. Afterwards: is a difference more than luck?
 
 # %% Without labels: held-out links, hidden features, the same over seeds
 import nodejepa
@@ -15,7 +15,7 @@ for row in found.rows:
 print("take", found.recommendation.method, "-", found.recommendation.words[0])
 
 # %% With labels, which were not trained on: they decide
-found = nodejepa.compare(digits.graph, digits.labels, methods=("raw", "sgc", "nodejepa"), epochs=10)
+found = nodejepa.compare(digits.graph, digits.labels, methods=("raw", "sgc", "patchjepa"), epochs=10)
 for row in found.rows:
     print(f"  {row.method:<12} {sum(row.accuracy) / len(row.accuracy):.1f} % right")
 print("take", found.recommendation.method, "-", found.recommendation.words[0])

@@ -50,22 +50,21 @@ def scaled(points: np.ndarray, width: int, height: int) -> np.ndarray:
 
 def overview(club: Club) -> Canvas:
     """A graph, and its embeddings on a map."""
-    canvas = Canvas(760, 400, "A graph goes in, a map of its embeddings comes out")
+    canvas = Canvas(600, 370, "A graph goes in, a map of its embeddings comes out")
     z = LinearJEPA().fit(club.graph).transform(club.graph)
     u, s, v = np.linalg.svd(z - z.mean(axis=0), full_matrices=False)
     plane = u[:, :2] * s[:2] * np.sign(v[:2, :1]).T  # a singular vector's sign is free
-    for places, left in ((scaled(club.places, 330, 320), 0), (scaled(plane, 330, 320), 430)):
-        places = places + [left, 10]
+    for places, left in ((scaled(club.places, 285, 290), 0), (scaled(plane, 285, 290), 315)):
+        places = places + np.array([left, 0])
         if not left:
             for a, b in club.edges:
                 canvas.line(*places[a], *places[b], colour=GREY)
         for (x, y), stayed in zip(places, club.stayed, strict=True):
             (canvas.circle if stayed else canvas.square)(x, y, 9, fill=DARK if stayed else ORANGE)
-    canvas.arrow(345, 170, 425, 170)
-    canvas.text(385, 150, "no labels", size=17)
-    canvas.text(165, 356, "a graph goes in", size=20)
-    canvas.text(595, 356, "embeddings come out", size=20)
-    canvas.text(380, 388, "circles and squares: how the club split later; no method saw it", size=17)
+    canvas.arrow(275, 270, 335, 270)
+    canvas.text(140, 312, "a graph goes in", size=20)
+    canvas.text(460, 312, "embeddings come out", size=20)
+    canvas.text(300, 345, "circles, squares: how the club split; no method saw it", size=19)
     return canvas
 
 

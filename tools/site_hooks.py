@@ -1,4 +1,4 @@
-"""What MkDocs does beside its settings: pages and files from outside of ``docs/``, at links that work anywhere.
+"""What MkDocs does beside its settings: pages and files from outside of ``docs/``, links that lead to them.
 
 Pages link as the repository lies (``../studies/main/figures/accuracy.png``, ``../CONTRIBUTING.md``), so that
 they can be read there, too. On the site those files get a place of their own and the links lead to it. A
@@ -60,6 +60,12 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         return posixpath.relpath(_place(target), here or ".") + (match["anchor"] or "")
 
     return _LINK.sub(moved, markdown)
+
+
+def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001
+    """The plugin `offline` asks a server for what lets the search work without one; ours lies beside."""
+    local = posixpath.relpath("assets/search-from-disk.js", posixpath.dirname(page.file.dest_uri) or ".")
+    return output.replace("https://unpkg.com/iframe-worker/shim", local)
 
 
 def _text(path: str) -> str:

@@ -36,9 +36,8 @@ class Canvas:
 
     def arrow(self, x: int, y: int, x2: int, y2: int) -> None:
         """From here to there."""
-        self._add(
-            f'<path d="M{x} {y}L{x2} {y2}" stroke="{INK}" stroke-width="2" fill="none" marker-end="url(#tip)"/>'
-        )
+        look = f'stroke="{INK}" stroke-width="2" fill="none" marker-end="url(#tip)"'
+        self._add(f'<path d="M{x} {y}L{x2} {y2}" {look}/>')
 
     def text(self, x: int, y: int, words: str, *, size: int, colour: str = INK) -> None:
         """Centred words."""
