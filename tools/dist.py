@@ -20,8 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 _BUILD = """
 import sys
 from setuptools import build_meta
-build_meta.build_wheel(sys.argv[1])
-build_meta.build_sdist(sys.argv[1])
+folder = sys.argv[1]  # the build changes the arguments
+build_meta.build_wheel(folder)
+build_meta.build_sdist(folder)
 """
 
 
@@ -38,7 +39,11 @@ def build(folder: Path) -> list[Path]:
             path.chmod(0o755 if path.is_dir() else 0o644)  # whatever the umask
         environment = os.environ | {"SOURCE_DATE_EPOCH": epoch, "PYTHONHASHSEED": "0"}
         done = subprocess.run(
-            [sys.executable, "-c", _BUILD, str(out)], cwd=source, env=environment, capture_output=True, text=True
+            [sys.executable, "-c", _BUILD, str(out)],
+            cwd=source,
+            env=environment,
+            capture_output=True,
+            text=True,
         )
         if done.returncode:
             sys.exit(done.stderr)

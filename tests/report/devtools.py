@@ -65,7 +65,7 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._send("Emulation.setEmulatedMedia", features=[scheme])
         self._send("Page.navigate", url=path.resolve().as_uri())
-        self.wait(f"document.readyState === 'complete' && document.querySelector({json.dumps(built)}) !== null")
+        self.wait(f"document.readyState === 'complete' && document.querySelector('{built}') !== null")
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
 
     def run(self, code: str) -> Any:
