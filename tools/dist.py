@@ -36,12 +36,13 @@ def build(folder: Path) -> list[Path]:
         with tarfile.open(fileobj=io.BytesIO(_git("archive", "--format=tar", "HEAD"))) as archive:
             archive.extractall(source, filter="data")
         for path in source.rglob("*"):
-            path.chmod(0o755 if path.is_dir() else 0o644)  # whatever the umask
+            path.chmod(0o755 if path.is_dir() else 0o644)  # whatever the caller's umask
         environment = os.environ | {"SOURCE_DATE_EPOCH": epoch, "PYTHONHASHSEED": "0"}
         done = subprocess.run(
             [sys.executable, "-c", _BUILD, str(out)],
             cwd=source,
             env=environment,
+            umask=0o022,
             capture_output=True,
             text=True,
         )
