@@ -163,12 +163,15 @@ def render(graphs: dict[str, Rows]) -> str:
 def main() -> None:
     """Measure what is missing, write the table."""
     parser = argparse.ArgumentParser(description="How often does the recommendation agree with labels?")
+    parser.add_argument("graphs", nargs="*", help="all ten if none is named")
     parser.add_argument("--render", action="store_true", help="only write the table")
-    if not parser.parse_args().render:
+    asked = parser.parse_args()
+    if not asked.render:
         STUDY.mkdir(parents=True, exist_ok=True)
-        for graph in (name for name in GRAPHS if name not in read()):
+        for graph in (name for name in asked.graphs or GRAPHS if name not in read()):
+            line = json.dumps(measure(graph), allow_nan=False) + "\n"
             with (STUDY / "records.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(measure(graph), allow_nan=False) + "\n")
+                file.write(line)
     write_text(STUDY / "recommendation.md", render(read()))
 
 
