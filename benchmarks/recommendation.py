@@ -131,7 +131,8 @@ def rules_table(graphs: dict[str, Rows]) -> ReportTable:
         "without labels with seed 0. One draw of hidden links and columns: no spread is known.",
         "The rule of LinearJEPA was chosen with labels of these graphs (docs/recipe.md): its line is kinder "
         "than new graphs will be. To hide columns, not nodes, was chosen on them, too.",
-        "Methods that are trained by gradient descent were not measured here.",
+        "Methods that are trained by gradient descent were not measured here. "
+        "Records and table: python -m benchmarks.recommendation",
     )
     return ReportTable("rules", title, columns, tuple(map(tuple, groups)), notes)
 
