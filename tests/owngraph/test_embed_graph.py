@@ -17,7 +17,9 @@ from nodejepa.methods import FLOORS, load_method
 
 def matrix(path):
     table = pq.read_table(path)
-    return np.column_stack([table[name].to_numpy() for name in table.column_names if name not in ("id", "label")])
+    return np.column_stack(
+        [table[name].to_numpy() for name in table.column_names if name not in ("id", "label")]
+    )
 
 
 def manifest_of(files):

@@ -70,7 +70,7 @@ class Manifest:
             content = parse_json(path.read_bytes())
         except FileNotFoundError:
             what = "this is no graph store" if folder.is_dir() else "there is no such graph store"
-            fix = "Make one with `nodejepa prepare --edges ... --nodes ... --out graph.store`."
+            fix = "Make one with `nodejepa prepare`."
             raise DataError(what, where=str(folder), fix=fix) from None
         except (OSError, ValueError) as error:
             raise damaged(path, getattr(error, "strerror", None) or str(error)) from None
