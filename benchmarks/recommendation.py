@@ -131,7 +131,8 @@ def rules_table(graphs: dict[str, Rows]) -> ReportTable:
         "without labels with seed 0. One draw of hidden links and columns: no spread is known.",
         "The rule of LinearJEPA was chosen with labels of these graphs (docs/recipe.md): its line is kinder "
         "than new graphs will be. To hide columns, not nodes, was chosen on them, too.",
-        "Methods that are trained by gradient descent were not measured here.",
+        "Methods that are trained by gradient descent were not measured here. "
+        "Records and table: python -m benchmarks.recommendation",
     )
     return ReportTable("rules", title, columns, tuple(map(tuple, groups)), notes)
 
@@ -163,12 +164,15 @@ def render(graphs: dict[str, Rows]) -> str:
 def main() -> None:
     """Measure what is missing, write the table."""
     parser = argparse.ArgumentParser(description="How often does the recommendation agree with labels?")
+    parser.add_argument("graphs", nargs="*", help="all ten if none is named")
     parser.add_argument("--render", action="store_true", help="only write the table")
-    if not parser.parse_args().render:
+    asked = parser.parse_args()
+    if not asked.render:
         STUDY.mkdir(parents=True, exist_ok=True)
-        for graph in (name for name in GRAPHS if name not in read()):
+        for graph in (name for name in asked.graphs or GRAPHS if name not in read()):
+            line = json.dumps(measure(graph), allow_nan=False) + "\n"
             with (STUDY / "records.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(measure(graph), allow_nan=False) + "\n")
+                file.write(line)
     write_text(STUDY / "recommendation.md", render(read()))
 
 

@@ -61,9 +61,9 @@ def overview(club: Club) -> Canvas:
                 canvas.line(*places[a], *places[b], colour=GREY)
         for (x, y), stayed in zip(places, club.stayed, strict=True):
             (canvas.circle if stayed else canvas.square)(x, y, 9, fill=DARK if stayed else ORANGE)
-    canvas.arrow(275, 270, 335, 270)
+    canvas.arrow(232, 306, 335, 306)
     canvas.text(140, 312, "a graph goes in", size=20)
-    canvas.text(460, 312, "embeddings come out", size=20)
+    canvas.text(452, 312, "embeddings come out", size=20)
     canvas.text(300, 345, "circles, squares: how the club split; no method saw it", size=19)
     return canvas
 

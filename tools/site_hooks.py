@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 from tools.notebooks import page as example_page  # noqa: E402
 
 RENAMED = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+_ELSEWHERE, _BESIDE = "https://unpkg.com/iframe-worker/shim", "assets/search-from-disk.js"
 _LINK = re.compile(r"(?<=\]\()(?P<path>[\w./-]+)(?P<anchor>#[\w-]+)?(?=\))")
 
 
@@ -64,8 +65,14 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001
     """The plugin `offline` asks a server for what lets the search work without one; ours lies beside."""
-    local = posixpath.relpath("assets/search-from-disk.js", posixpath.dirname(page.file.dest_uri) or ".")
-    return output.replace("https://unpkg.com/iframe-worker/shim", local)
+    return output.replace(
+        _ELSEWHERE, posixpath.relpath(_BESIDE, posixpath.dirname(page.file.dest_uri) or ".")
+    )
+
+
+def on_post_template(output_content: str, *, template_name: str, config: MkDocsConfig) -> str:  # noqa: ARG001
+    """The same on the page of a server that finds nothing."""
+    return output_content.replace(_ELSEWHERE, f"/{_BESIDE}")
 
 
 def _text(path: str) -> str:

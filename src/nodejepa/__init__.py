@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from nodejepa.neighbours import Neighbours, nearest_neighbours
     from nodejepa.owngraph import apply_run, compare, embed_graph, inspect_graph
     from nodejepa.pipeline import NodeEmbedder
+    from nodejepa.store import StoredGraph
     from nodejepa.structure import descriptors
 
 __version__ = version("nodejepa")
@@ -79,6 +80,7 @@ __all__ = [
     "PatchJEPA",
     "ProbeResult",
     "Split",
+    "StoredGraph",
     "TrainingError",
     "__version__",
     "apply_run",
@@ -140,6 +142,7 @@ _HOMES = {
     "neighbours": ("Neighbours", "nearest_neighbours"),
     "pipeline": ("NodeEmbedder",),
     "owngraph": ("apply_run", "compare", "embed_graph", "inspect_graph"),
+    "store": ("StoredGraph",),
     "structure": ("descriptors",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -61,8 +61,9 @@ def main() -> int:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     chance, counts = random.Random(asked.seed), collections.Counter()
+    wanted = fleet.train({"settings": SETTINGS}, None)["sha"]  # also loads what is loaded when first used
     started = time.monotonic()
-    wanted = fleet.train({"settings": SETTINGS}, None)["sha"]
+    fleet.train({"settings": SETTINGS}, None)
     whole = 3 * (time.monotonic() - started)
     kills, number = 0, 0
     with tempfile.TemporaryDirectory() as place:
@@ -71,10 +72,17 @@ def main() -> int:
             ended: list[dict] = []
             for _ in range(50):
                 size = chance.choice((2, 3, 4))
-                order = {"settings": SETTINGS, "size": size, "ordered": True, "out": f"run-{number}"}
+                order = {
+                    "settings": SETTINGS,
+                    "size": size,
+                    "ordered": True,
+                    "wait": 30,
+                    "out": f"run-{number}",
+                }
                 seconds = chance.random() * whole if kills < asked.kills else float("inf")
                 killed, ended = attempt(order, Path(place), seconds, chance)
                 kills += killed
+                print(f"{order['out']}: {size} processes, {'killed' if killed else 'ended'}", file=sys.stderr)
                 if not killed:
                     break
             told = {result.get("sha", "nothing") for result in ended}

@@ -96,7 +96,7 @@ def test_clusters_are_a_column_a_sentence_and_a_colour(run, files):
     table = pq.read_table(out)
     found = json.loads(out.with_suffix(".json").read_text())["clusters"]
     column = table["cluster"].to_numpy()
-    assert table.column_names[:3] == ["id", "cluster", "z0"]
+    assert table.column_names[:4] == ["id", "label", "cluster", "z0"]
     assert np.bincount(column).tolist() == found["sizes"] == sorted(found["sizes"], reverse=True)
     assert found["count"] == int(max(found["silhouettes"], key=lambda k: found["silhouettes"][k]))
     assert {"nmi", "ari"} <= found.keys()

@@ -218,7 +218,7 @@ def test_what_is_too_large_for_memory_is_shown_the_road_on_disk(run, tmp_path, m
     code, out, _ = run(*asked, "--check")
     assert code == 0
     assert "Does not fit." in out
-    assert "nodejepa prepare ... --out graph.store" in out
+    assert "keep the graph on disk: `nodejepa prepare`" in out
     code, _, err = run(*asked, "--out", tmp_path / "z.parquet")
     assert code == 2
     assert "This fits: keep the graph on disk" in err

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,7 +57,6 @@ def start_workers(
 ) -> None:
     """Run the command in ``workers`` processes; what is wrong with it is said before, and once."""
     from nodejepa.data import load_dataset
-    from nodejepa.training.processes import launch, launch_with_ray
     from nodejepa.training.run import Run
 
     units = _require_units(estimator)
@@ -72,13 +75,47 @@ def start_workers(
             if one is not None and one is not False:
                 arguments += [f"--{name}"] if one is True else [f"--{name}", str(one)]
     if ray:
-        launch_with_ray(arguments, workers)
-    elif launch(arguments, workers):
+        _launch_with_ray(arguments, workers)
+    elif _launch(arguments, workers):
         raise TrainingError(
             f"one of {workers} workers failed, and starting it again did not help",
             where=str(out),
             fix="See what it said above. What was trained is kept: go on with --resume.",
         )
+
+
+def _launch(arguments: Sequence[str], workers: int, *, restarts: int = 3) -> int:
+    """Run ``python -m nodejepa.worker`` in several processes of this machine; torchrun's exit code."""
+    environment = {"OMP_NUM_THREADS": "1", "LOGLEVEL": "ERROR"} | os.environ  # cores are shared by processes
+    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={workers}"]
+    command = [sys.executable, *torchrun, f"--max-restarts={restarts}", "-m", "nodejepa.worker", *arguments]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+def _launch_with_ray(arguments: Sequence[str], workers: int) -> None:
+    """Let Ray Train call :func:`nodejepa.worker.work` in several processes of its cluster."""
+    import torch
+
+    try:
+        from ray.train import FailureConfig, RunConfig, ScalingConfig
+        from ray.train.torch import TorchConfig, TorchTrainer
+    except ImportError:
+        raise TrainingError("Ray Train is not installed", fix="pip install 'nodejepa[ray]'.") from None
+
+    def loop() -> None:
+        work = importlib.import_module("nodejepa.worker").work  # which imports this one
+        try:
+            work(arguments)
+        except SystemExit as ended:
+            if ended.code:
+                raise RuntimeError(f"the worker left with exit code {ended.code}") from None
+
+    TorchTrainer(
+        loop,
+        torch_config=TorchConfig(backend="nccl" if torch.cuda.is_available() else "gloo"),
+        scaling_config=ScalingConfig(num_workers=workers, use_gpu=torch.cuda.is_available()),
+        run_config=RunConfig(failure_config=FailureConfig(max_failures=3)),
+    ).fit()
 
 
 def _require_units(estimator: Estimator) -> int:

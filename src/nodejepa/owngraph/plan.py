@@ -21,8 +21,7 @@ _WIDTHS = (128, 64, 32)
 _MOST_PROPOSALS = 3
 _BY_ROWS = "linear-jepa"
 _ON_DISK = (
-    "keep the graph on disk: nodejepa prepare ... --out graph.store, nodejepa pretrain graph.store --method "
-    f"{_BY_ROWS} --out run, nodejepa embed run graph.store --out z.parquet "
+    f"keep the graph on disk: `nodejepa prepare`, `pretrain` ({_BY_ROWS}), `embed`, as docs/scale.md shows "
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from nodejepa.files import parse_json, write_json
 from nodejepa.progress import progress_bar
 
 MANIFEST = "manifest.json"
+PIECE = 1 << 22  # entries that are hashed together
 _FORMAT, _VERSION = "nodejepa graph store", 1
 _AGAIN = "Make the store again with `nodejepa prepare`, or restore it from a copy."
 ID_KINDS = ("position", "integer", "text")
@@ -70,7 +71,7 @@ class Manifest:
             content = parse_json(path.read_bytes())
         except FileNotFoundError:
             what = "this is no graph store" if folder.is_dir() else "there is no such graph store"
-            fix = "Make one with `nodejepa prepare --edges ... --nodes ... --out graph.store`."
+            fix = "Make one with `nodejepa prepare`."
             raise DataError(what, where=str(folder), fix=fix) from None
         except (OSError, ValueError) as error:
             raise damaged(path, getattr(error, "strerror", None) or str(error)) from None
@@ -120,6 +121,13 @@ def file_digest(path: Path) -> str:
 def put(file: Any, array: npt.NDArray[Any]) -> None:
     """Append an array to an open file; NumPy's own ``tofile`` does not say why it failed."""
     file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+
+def pieces(path: Path, kind: Any) -> Iterator[npt.NDArray[Any]]:
+    """An array in a file, some entries at a time."""
+    size = path.stat().st_size // np.dtype(kind).itemsize
+    for at in range(0, size, PIECE):
+        yield np.fromfile(path, kind, min(PIECE, size - at), offset=at * np.dtype(kind).itemsize)
 
 
 def damaged(path: Path, reason: str) -> DataError:

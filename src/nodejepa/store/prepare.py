@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -31,11 +30,10 @@ from nodejepa.progress import progress_bar
 from nodejepa.store.edges import EdgeFiles, sort_edges
 from nodejepa.store.features import refuse_structural, write_features
 from nodejepa.store.graph import StoredGraph
-from nodejepa.store.layout import Manifest, file_digest, put
+from nodejepa.store.layout import PIECE, Manifest, file_digest, pieces, put
 from nodejepa.store.positions import Tables, number_nodes, write_ids
 from nodejepa.store.steps import Steps
 
-_PIECE = 1 << 22  # entries that are hashed together
 _ASKED = ("source", "target", "weight", "bipartite", "id_column")
 
 
@@ -227,26 +225,20 @@ def _seal(facts: Manifest, folder: Path) -> None:
             advance()
         pointer = np.int32 if facts.entries <= np.iinfo(np.int32).max else np.int64
         weights = (
-            _pieces(folder / "weights.f32", np.float32)
+            pieces(folder / "weights.f32", np.float32)
             if facts.weighted
             else (
-                np.ones(min(_PIECE, facts.entries - at), np.float32) for at in range(0, facts.entries, _PIECE)
+                np.ones(min(PIECE, facts.entries - at), np.float32) for at in range(0, facts.entries, PIECE)
             )
         )
         structure = digest(
             b"directed" if facts.directed else b"undirected",
             weights,
-            (part.astype(pointer, copy=False) for part in _pieces(folder / "indices.i32", np.int32)),
-            (part.astype(pointer) for part in _pieces(folder / "indptr.i64", np.int64)),
+            (part.astype(pointer, copy=False) for part in pieces(folder / "indices.i32", np.int32)),
+            (part.astype(pointer) for part in pieces(folder / "indptr.i64", np.int64)),
         )
         shape = np.asarray((facts.nodes, facts.columns), dtype=np.int64)
-        content = digest(structure.encode(), shape, _pieces(folder / "features.f32", np.float32))
+        content = digest(structure.encode(), shape, pieces(folder / "features.f32", np.float32))
         advance()
     values = asdict(facts) | {"files": files, "structure_hash": structure, "content_hash": content}
     Manifest(**values).write(folder)
-
-
-def _pieces(path: Path, kind: Any) -> Iterator[npt.NDArray[Any]]:
-    size = path.stat().st_size // np.dtype(kind).itemsize
-    for at in range(0, size, _PIECE):
-        yield np.fromfile(path, kind, min(_PIECE, size - at), offset=at * np.dtype(kind).itemsize)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar, final
 
@@ -17,7 +15,7 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from nodejepa.errors import TrainingError
+from nodejepa.errors import Advice, Setting, TrainingError
 from nodejepa.training.team import Team, in_order
 
 T = TypeVar("T")
@@ -92,7 +90,7 @@ def join(*, ordered: bool = True, wait_seconds: float = 300.0, step_seconds: flo
             raise TrainingError(
                 f"the processes do not find each other: {_first_line(error)}",
                 where="torchrun",
-                fix="Start as many as were announced, with the same --rdzv-endpoint and --rdzv-id.",
+                fix="Start as many as were announced, with the same rendezvous endpoint and id.",
             ) from None
     return Processes(dist.get_rank(), dist.get_world_size(), ordered=ordered)
 
@@ -128,45 +126,16 @@ def agree(store: Any, rank: int, size: int, wait_seconds: float) -> str:
     return f"nodejepa/{name}"
 
 
-def launch(arguments: Sequence[str], workers: int, *, restarts: int = 3) -> int:
-    """Run ``python -m nodejepa.worker`` in several processes of this machine; torchrun's exit code."""
-    environment = {"OMP_NUM_THREADS": "1", "LOGLEVEL": "ERROR"} | os.environ  # cores are shared by processes
-    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={workers}"]
-    command = [sys.executable, *torchrun, f"--max-restarts={restarts}", "-m", "nodejepa.worker", *arguments]
-    return subprocess.run(command, env=environment, check=False).returncode
-
-
-def launch_with_ray(arguments: Sequence[str], workers: int) -> None:
-    """Let Ray Train call :func:`nodejepa.worker.work` in several processes of its cluster."""
-    try:
-        from ray.train import FailureConfig, RunConfig, ScalingConfig
-        from ray.train.torch import TorchConfig, TorchTrainer
-    except ImportError:
-        raise TrainingError("Ray Train is not installed", fix="pip install 'nodejepa[ray]'.") from None
-
-    def loop() -> None:
-        from nodejepa.worker import work
-
-        try:
-            work(arguments)
-        except SystemExit as ended:
-            if ended.code:
-                raise RuntimeError(f"the worker left with exit code {ended.code}") from None
-
-    TorchTrainer(
-        loop,
-        torch_config=TorchConfig(backend="nccl" if torch.cuda.is_available() else "gloo"),
-        scaling_config=ScalingConfig(num_workers=workers, use_gpu=torch.cuda.is_available()),
-        run_config=RunConfig(failure_config=FailureConfig(max_failures=3)),
-    ).fit()
-
-
 def _pause(until: float, what: str) -> None:
     if time.monotonic() > until:
         raise TrainingError(
             what,
             where="torchrun",
-            fix="Start all of them, and look at what the missing ones said. To wait longer, set --wait.",
+            fix=Advice(
+                "Start all of them, and look at what the missing ones said. To wait longer, set ",
+                Setting("wait"),
+                ".",
+            ),
         )
     time.sleep(_POLL_SECONDS)
 
@@ -178,7 +147,11 @@ def _together(exchange: Callable[[], object]) -> None:
         raise TrainingError(
             f"another process is gone or does not answer: {_first_line(error)}",
             where="process group",
-            fix="torchrun starts all again where restarts are left; else go on with --resume.",
+            fix=Advice(
+                "torchrun starts all again where restarts are left; else go on with ",
+                Setting("resume", True),
+                ".",
+            ),
         ) from None
 
 

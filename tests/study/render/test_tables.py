@@ -61,7 +61,9 @@ def test_main_table_word_for_word():
         "- Bold: best of the column, floors included; a mean over fewer seeds than another's does not "
         "compete.\n"
         "- † not above the best floor, which needs no training, on the seeds that both have.\n"
-        "- Floors: raw features, propagated features (S^2 X) and a randomly initialised GCN.\n"
+        "- Floors, which need no training: raw features, propagated features (S X, S^2 X, S^3 X; X, S X and "
+        "S^2 X equally loud) and a randomly initialised GCN. LinearJEPA is learned, but not by gradient "
+        "descent.\n"
         "- CS, 1 cell failed (DGI): loss is not finite.\n"
         "- arxiv, 3 cells not run (every method): data not available offline.\n"
     )

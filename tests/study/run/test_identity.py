@@ -41,18 +41,20 @@ def tomorrow(monkeypatch: pytest.MonkeyPatch):
     """Call it to let every method have one setting more."""
 
     def arrive() -> None:
-        for entry in METHODS.values():
-            kind = extended(entry.method.config_class)
-            monkeypatch.setattr(entry.method, "config_class", kind)
-            preset = getattr(entry.method, "preset", None)
-            if preset is not None:
+        methods = [entry.method for entry in METHODS.values()]
+        today = [
+            (method, method.config_class, method.preset) for method in methods
+        ]  # some inherit from others
+        for method, config_class, preset in today:
+            kind = extended(config_class)
+            monkeypatch.setattr(method, "config_class", kind)
 
-                def longer(
-                    name: str, dataset: str | None = None, *, preset: Any = preset, kind: Any = kind
-                ) -> Any:
-                    return kind(**vars(preset(name, dataset)))
+            def longer(
+                name: str, dataset: str | None = None, *, preset: Any = preset, kind: Any = kind
+            ) -> Any:
+                return kind(**vars(preset(name, dataset)))
 
-                monkeypatch.setattr(entry.method, "preset", staticmethod(longer))
+            monkeypatch.setattr(method, "preset", staticmethod(longer))
 
     return arrive
 

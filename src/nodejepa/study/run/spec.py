@@ -105,11 +105,18 @@ def _expand(path: Path, kind: Kind, grid: Mapping[str, Any]) -> list[Cell]:
                 raise ConfigError(f"{name} needs no training; a study of {kind} has nothing to measure")
             preset = grid["preset"] if trained else "default"
             cell = Cell(path.stem, kind, name, preset, dataset, split, seed, grid.get("variant"))
-            cells.append(replace(cell, settings=grid.get("settings", {})) if trained else cell)
+            cells.append(replace(cell, settings=_settings_of(name, grid)) if trained else cell)
             cells[-1].config  # noqa: B018, wrong settings are found now, not after hours
     except (ConfigError, EvaluationError) as error:
         _refuse(path, str(error))
     return cells
+
+
+def _settings_of(method: str, grid: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the grid; what is solved, not trained, has no use for the small size's epochs."""
+    settings = dict(grid.get("settings", {}))
+    solved = not find_method(method).by_gradient and len(grid["methods"]) > 1
+    return {name: v for name, v in settings.items() if not (solved and name.startswith("training."))}
 
 
 def _check_settings(path: Path, grid: Mapping[str, Any]) -> None:

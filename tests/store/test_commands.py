@@ -1,0 +1,74 @@
+"""prepare, pretrain and embed of a graph on disk give what embed-graph gives in memory."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from nodejepa.cli import main
+from nodejepa.io import read_embeddings
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    names = np.array([f"n{i}" for i in range(300)])
+    ends = rng.integers(0, 300, (2, 1500))
+    pq.write_table(pa.table({"source": names[ends[0]], "target": names[ends[1]]}), tmp_path / "e.parquet")
+    x = {f"x{j}": rng.normal(size=300) for j in range(70)}
+    pq.write_table(pa.table({"id": names, **x}), tmp_path / "n.parquet")
+    return ["--edges", tmp_path / "e.parquet", "--nodes", tmp_path / "n.parquet"]
+
+
+@pytest.mark.slow
+def test_the_road_on_disk_ends_where_the_road_in_memory_does(run, files, tmp_path):
+    store, trained, out = tmp_path / "g.store", tmp_path / "run", tmp_path / "z.parquet"
+    code, said, err = run("prepare", *files, "--out", store)
+    assert code == 0, err
+    assert "300 nodes" in said
+    assert run("prepare", "--verify", store)[0] == 0
+    code, said, err = run("pretrain", store, "--method", "linear-jepa", "--out", trained)
+    assert code == 0, err
+    assert "directions of the features" in said
+    code, said, err = run("embed", trained, store, "--out", out)
+    assert code == 0, err
+    assert "300 nodes x 140" in said
+    code, _, err = run("embed-graph", *files, "--out", tmp_path / "m.parquet", "--no-report")
+    assert code == 0, err
+    ours, theirs = read_embeddings(out), read_embeddings(tmp_path / "m.parquet")
+    assert ours.ids.tolist() == theirs.ids.tolist()
+    np.testing.assert_array_equal(ours.matrix, theirs.matrix)
+    # what learned on disk may see files in memory, and the other way round
+    code, _, err = run("embed", trained, *files, "--out", tmp_path / "f.parquet")
+    assert code == 0, err
+    code, _, err = run("embed", tmp_path / "m.run", store, "--out", tmp_path / "s.npy")
+    assert code == 0, err
+    np.testing.assert_array_equal(read_embeddings(tmp_path / "f.parquet").matrix, theirs.matrix)
+    np.testing.assert_array_equal(read_embeddings(tmp_path / "s.npy").matrix, theirs.matrix)
+    # nothing is replaced without asking, and a model is of one graph
+    assert run("embed", trained, store, "--out", out)[0] == 2
+    assert run("embed", trained, store, "--out", out, "--force")[0] == 0
+    facts = json.loads((trained / "config.json").read_text())
+    assert facts["graph"]["hash"] == json.loads((store / "manifest.json").read_text())["content_hash"]
+
+
+def test_prepare_says_what_it_needs(run, tmp_path):
+    assert "--edges and --out" in run("prepare")[2]
+    code, _, err = run("prepare", "--verify", tmp_path)
+    assert code == 2
+    assert "no graph store" in err
