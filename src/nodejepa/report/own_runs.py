@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nodejepa.errors import CheckpointError
+from nodejepa.errors import Advice, CheckpointError, Setting
 from nodejepa.files import parse_json
 from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.report.charts import Dot, DotPlot
@@ -183,7 +183,7 @@ def _stored_sections(run: OwnRun) -> tuple[Section, ...]:
     said = str((run.manifest.get("diagnostics") or {}).get("verdict") or "not judged")
     missing = (
         Text((f"Embeddings: {said}",)),
-        Text(("No map: the run was made without its page. The same command with --resume writes one.",)),
+        Text(("No map: the run was made without its page. Resume it with its page to have one.",)),
     )
     if not isinstance(described, dict):
         return missing
@@ -196,7 +196,7 @@ def _stored_sections(run: OwnRun) -> tuple[Section, ...]:
         raise CheckpointError(
             "the page is not the one that the manifest tells of",
             where=str(page),
-            fix="Make it again: the same embed-graph command with --resume.",
+            fix=Advice("Make it again: the same run with ", Setting("resume", True), "."),
         )
     chapters = parse_json(content.partition(_BEGIN)[2].partition(_END)[0])["chapters"]
     return tuple(StoredSection(section) for chapter in chapters for section in chapter["sections"])
