@@ -2,6 +2,8 @@
 # make test    lint, type check and every test, in JOBS=2 processes
 # make test-fast  the tests that are over in a minute, for the working loop
 # make bench   speed ratios -> benchmarks/results.json
+# make docs    the website -> build/site/index.html
+# make dist    wheel and sdist of the committed files -> dist/, the same bytes every time
 # make lint    format check, lint and types only
 # make clean   remove the virtual environment, caches and the demo's output
 #
@@ -21,7 +23,7 @@ PINS := pyproject.toml constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast bench lint clean
+.PHONY: help demo test test-fast bench docs dist lint clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -42,6 +44,13 @@ test-fast: $(DEV)
 
 bench: $(DEV)
 	@$(BIN)/python -m benchmarks
+
+docs: $(DEV)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "Built build/site/index.html"
+
+dist: $(DEV)
+	@$(BIN)/python -m tools.dist
 
 clean:
 	rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info

@@ -1,4 +1,4 @@
-"""The scripts in ``examples/`` run as they are, without network or warnings, and say what they should."""
+"""The notebooks are the scripts in ``examples/``; they run offline, silently, and say what they should."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tools.notebooks import cells, notebook, page
 
 FOLDER = Path(__file__).parents[1] / "examples"
 
@@ -20,17 +21,21 @@ SAYS = {
         r"note: edges run from column 'source'",
         r"(100|[5-9]\d)% of the five nearest",  # far above the third that chance gives
     ],
-    "02_add_a_method_in_one_file.py": [
-        r"loss \d\.\d+ -> \d\.\d+, embeddings \(1797, 32\)",
-        r"loaded again: the same embeddings",
-        r"gae: [89]\d\.\d % right",
-        r"sgc: [89]\d\.\d % right",
-    ],
-    "03_compare_with_a_baseline.py": [
+    "02_compare_methods.py": [
+        r"  linear-jepa +links \d\.\d\d, features",
+        r"take linear-jepa - Take linear-jepa, by default",
+        r"  patchjepa +\d\d\.\d % right",
+        r"take [a-z-]+ - Take [a-z-]+: with your labels",
         r"  nodejepa +\d\d\.\d ± \d",
         r"nodejepa - raw .* Holm p = \d\.\d{3}: better",
         r"nodejepa - sgc .* Holm p = ",
         r"nodejepa - random-gcn .* Holm p = ",
+    ],
+    "03_add_a_method_in_one_file.py": [
+        r"loss \d\.\d+ -> \d\.\d+, embeddings \(1797, 32\)",
+        r"loaded again: the same embeddings",
+        r"gae: [89]\d\.\d % right",
+        r"sgc: [89]\d\.\d % right",
     ],
 }
 
@@ -39,13 +44,43 @@ def test_every_example_is_run_here():
     assert [path.name for path in sorted(FOLDER.glob("*.py"))] == sorted(SAYS)
 
 
+@pytest.mark.parametrize("name", SAYS)
+def test_notebook_is_up_to_date(name):
+    """``python -m tools.notebooks`` writes it again."""
+    script = FOLDER / name
+    made = notebook(script.read_text(encoding="utf-8"))
+    assert script.with_suffix(".ipynb").read_text(encoding="utf-8") == made
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_no_line_of_a_script_is_lost(name):
+    script = (FOLDER / name).read_text(encoding="utf-8")
+    code = [line for kind, text in cells(script) if kind == "code" for line in text.splitlines() if line]
+    assert code == [
+        line for line in script.splitlines() if line and not re.match(r"# %%|#( |$)(?!.*noqa)", line)
+    ]
+    assert page(script).count("```python") == sum(kind == "code" for kind, _ in cells(script))
+
+
+RUN = """
+import json, sys
+for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
+    if cell["cell_type"] == "code":
+        exec(compile("".join(cell["source"]), cell["id"], "exec"), globals())
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAYS)
-def test_example_runs_and_says_what_it_should(name, tmp_path):
+def test_notebook_runs_and_says_what_it_should(name, tmp_path):
+    """Its cells in their order, as a kernel runs them; they are the script's."""
     nowhere = {f"{way}_proxy": "http://127.0.0.1:9" for way in ("http", "https")}
     environment = os.environ | nowhere | {"TMPDIR": str(tmp_path), "NODEJEPA_DATA": str(tmp_path / "none")}
     done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", "-W", "error::RuntimeWarning", str(FOLDER / name)],
+        [
+            *(sys.executable, "-W", "error::UserWarning", "-W", "error::RuntimeWarning"),
+            *("-c", RUN, str((FOLDER / name).with_suffix(".ipynb"))),
+        ],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

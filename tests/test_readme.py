@@ -1,4 +1,4 @@
-"""What README and CONTRIBUTING tell people to type works."""
+"""What README, CONTRIBUTING and the pages of the website tell people to type works."""
 
 from __future__ import annotations
 
@@ -17,15 +17,23 @@ from nodejepa.demo import write_as_csv
 from nodejepa.errors import DataError
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-PROSE = README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+IN_ORDER = ("index", "own-graph", "which-method", "scale", "command-line", "scores", "reproduce")
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in IN_ORDER)]
+PROSE = [*PAGES, ROOT / "CONTRIBUTING.md"]
+
+
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+    """In the order of the pages, each once."""
+    found = re.compile(rf"^```{language}\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+    return list(dict.fromkeys(block for page in PAGES for block in found.findall(text(page))))
 
 
-COMMANDS = [line.split("#")[0].strip() for block in blocks("bash") for line in block.splitlines()]
+LINES = [line.split("#")[0].strip() for block in blocks("bash") for line in block.splitlines()]
+COMMANDS = list(dict.fromkeys(LINES))
 OURS = [line for line in COMMANDS if line.startswith("nodejepa")]
 NEEDS_FILES = {name for name, entry in CATALOGUE.items() if entry.files}
 
@@ -33,7 +41,7 @@ NEEDS_FILES = {name for name, entry in CATALOGUE.items() if entry.files}
 @pytest.mark.slow
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_block_runs(code, capsys):
-    exec(compile(code, "README.md", "exec"), {})
+    exec(compile(code, "a page", "exec"), {})
     assert capsys.readouterr().out.strip()
 
 
@@ -83,25 +91,45 @@ def test_commands_run_in_their_order(folder, monkeypatch, capsys):
 
 
 def test_blocks_were_found():
-    assert len(blocks("python")) >= 2
-    assert len(OURS) >= 5
-    assert set(COMMANDS) - set(OURS) == {"make demo", "make test"}
+    assert len(blocks("python")) >= 3
+    assert len(OURS) >= 20
+    assert set(COMMANDS) - set(OURS) == {"make demo"}
+
+
+def test_every_page_with_commands_is_read():
+    """The log, decisions and the like hold none that a reader is to type."""
+    told = {
+        page for page in ROOT.glob("docs/*.md") if re.search(r"^```(bash|python)$", text(page), re.MULTILINE)
+    }
+    assert told <= set(PAGES)
 
 
 def test_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, flags=re.MULTILINE))
-    assert set(re.findall(r"(?:^ +|`)make ([a-z-]+)\b", PROSE, flags=re.MULTILINE)) <= targets
+    for page in PROSE:
+        assert set(re.findall(r"(?:^ +|`)make ([a-z-]+)\b", text(page), flags=re.MULTILINE)) <= targets, page
 
 
 def test_linked_files_exist():
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", PROSE):
-        assert (ROOT / target).exists(), target
+    for page in {*PROSE, *ROOT.glob("docs/*.md")}:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", text(page)):
+            assert (page.parent / target).exists(), (page, target)
+
+
+def test_readme_is_short():
+    """What a visitor needs; the rest has pages. The table grows with the study."""
+    prose = re.sub(r"<!-- table .*?<!-- end -->", "", text(ROOT / "README.md"), flags=re.DOTALL)
+    assert len(prose.splitlines()) <= 60
 
 
 def test_one_version_everywhere():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    citation, changes = text(ROOT / "CITATION.cff"), text(ROOT / "CHANGELOG.md")
+    (day,) = re.findall(rf"^## \[{re.escape(version)}\] - (\d{{4}}-\d\d-\d\d)$", changes, flags=re.MULTILINE)
+    assert f"version: {version}\n" in citation
+    assert f'date-released: "{day}"\n' in citation
+    assert f"Version {version}," in text(ROOT / "README.md")
 
 
 def test_pins_cover_every_dependency_and_name_no_registry():

@@ -1,4 +1,4 @@
-"""The figures that ``compare`` and the README quote are those of the committed records; so is the table."""
+"""The figures that ``compare`` and its page quote are those of the committed records; so is the table."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def test_the_quoted_figures_are_those_of_the_records(study):
     assert len(study.read()) == recommend.GRAPHS
     assert right(study, study.without_labels) == recommend.DEFAULT_RIGHT
     assert max(right(study, rule) for rule in study.SCORES.values()) == recommend.BEST_RULE_RIGHT
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"on {recommend.DEFAULT_RIGHT} of {recommend.GRAPHS} graphs" in readme.replace("\n", " ")
-    assert f"on {recommend.BEST_RULE_RIGHT} of {recommend.GRAPHS}" in readme.replace("\n  ", " ")
+    page = (ROOT / "docs" / "which-method.md").read_text(encoding="utf-8")
+    assert f"on {recommend.DEFAULT_RIGHT} of {recommend.GRAPHS} graphs" in page.replace("\n", " ")
+    assert f"on {recommend.BEST_RULE_RIGHT} of {recommend.GRAPHS}" in page.replace("\n", " ")
 
 
 def test_no_score_is_recommended_by_that_does_worse_than_the_default(study):

@@ -44,7 +44,14 @@ class Page:
             self._send(f"{domain}.enable")
 
     def open(
-        self, path: Path, *, width: int = 1200, height: int = 900, dark: bool = False, touch: bool = False
+        self,
+        path: Path,
+        *,
+        width: int = 1200,
+        height: int = 900,
+        dark: bool = False,
+        touch: bool = False,
+        built: str = "#report > footer",
     ) -> None:
         """Show a file in a window of this size and wait until its script has built the page."""
         self._send(
@@ -58,7 +65,7 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._send("Emulation.setEmulatedMedia", features=[scheme])
         self._send("Page.navigate", url=path.resolve().as_uri())
-        self.wait("document.readyState === 'complete' && document.querySelector('#report > footer') !== null")
+        self.wait(f"document.readyState === 'complete' && document.querySelector('{built}') !== null")
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
 
     def run(self, code: str) -> Any:

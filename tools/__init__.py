@@ -1,0 +1,1 @@
+"""What builds the website, its figures, the notebooks and the release; nothing that the package needs."""

@@ -1,0 +1,186 @@
+"""Figures of "how it works", drawn from a real graph of 34 nodes: ``python -m tools.figures`` writes them.
+
+Zachary's karate club, masked, cut and embedded by the functions of the package. What a colour says, a shape,
+a pattern or a word says as well: the figures can be read in grey.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import scipy.sparse.csgraph as csgraph
+
+from nodejepa import Graph, LinearJEPA
+from nodejepa.masking.khop import khop_mask
+from nodejepa.masking.patches import Patches
+from nodejepa.structure.partition import partition
+from tools.svg import DARK, GREY, ORANGE, PALE, Canvas
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "figures"
+WIDTH, HEIGHT, MARGIN = 420, 330, 30
+
+
+class Club:
+    """The graph, where its nodes are drawn and who went with whom when the club split."""
+
+    def __init__(self) -> None:
+        club = nx.karate_club_graph()
+        plain = nx.Graph(list(club.edges))  # weights would only move the nodes
+        self.graph = Graph.from_networkx(plain)
+        self.places = scaled(np.array(list(nx.kamada_kawai_layout(plain).values())), WIDTH, HEIGHT)
+        self.stayed = np.array([club.nodes[node]["club"] == "Mr. Hi" for node in plain])
+        self.edges = np.argwhere(np.triu(self.graph.adjacency.toarray()))
+
+    def panel(self, title: str) -> Canvas:
+        """A canvas with the edges, and room for words below."""
+        canvas = Canvas(WIDTH, HEIGHT + 60, title)
+        for a, b in self.edges:
+            canvas.line(*self.places[a], *self.places[b], colour=GREY)
+        return canvas
+
+
+def scaled(points: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Whole pixels inside of the margins: the last bits of a layout differ between machines."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    size = np.array([width, height]) - 2 * MARGIN
+    return (MARGIN + (points - low) / (high - low) * size).round().astype(int)
+
+
+def overview(club: Club) -> Canvas:
+    """A graph, and its embeddings on a map."""
+    canvas = Canvas(600, 370, "A graph goes in, a map of its embeddings comes out")
+    z = LinearJEPA().fit(club.graph).transform(club.graph)
+    u, s, v = np.linalg.svd(z - z.mean(axis=0), full_matrices=False)
+    plane = u[:, :2] * s[:2] * np.sign(v[:2, :1]).T  # a singular vector's sign is free
+    for places, left in ((scaled(club.places, 285, 290), 0), (scaled(plane, 285, 290), 315)):
+        places = places + np.array([left, 0])
+        if not left:
+            for a, b in club.edges:
+                canvas.line(*places[a], *places[b], colour=GREY)
+        for (x, y), stayed in zip(places, club.stayed, strict=True):
+            (canvas.circle if stayed else canvas.square)(x, y, 9, fill=DARK if stayed else ORANGE)
+    canvas.arrow(232, 306, 335, 306)
+    canvas.text(140, 312, "a graph goes in", size=20)
+    canvas.text(452, 312, "embeddings come out", size=20)
+    canvas.text(300, 345, "circles, squares: how the club split; no method saw it", size=19)
+    return canvas
+
+
+def nodejepa_views(club: Club) -> dict[str, Canvas]:
+    """The same mask as both encoders see it."""
+    hidden = khop_mask(club.graph, 0.35, 1, np.random.default_rng(2))
+    context = club.panel("What NodeJEPA's context encoder sees")
+    target = club.panel("What NodeJEPA's target encoder sees")
+    for (x, y), gone in zip(club.places, hidden, strict=True):
+        if gone:
+            context.circle(x, y, 11, fill="white", edge=ORANGE, dashed=True)
+            context.text(x, y + 5, "?", size=15, colour=ORANGE)
+            target.square(x, y, 10, fill=ORANGE)
+        else:
+            context.circle(x, y, 10, fill=DARK)
+            target.circle(x, y, 10, fill=PALE, edge=GREY)
+    context.words(
+        HEIGHT, f"{hidden.sum()} of 34 nodes hidden (?): balls of 1 hop,", "cut when the budget is spent"
+    )
+    target.words(HEIGHT, "everything; squares: whose embeddings", "are to be predicted")
+    return {"nodejepa-context": context, "nodejepa-target": target}
+
+
+def patches(club: Club) -> Canvas:
+    """METIS parts with one hop around: one context, four targets."""
+    cut = Patches.from_partition(club.graph, partition(club.graph, 8))
+    contexts, targets = cut.sample(np.random.default_rng(0), 1, 4)
+    canvas = club.panel("Patches of PatchJEPA")
+    seen = set(cut.expanded(int(contexts[0])).tolist())
+    part = {int(node): p for p in range(len(cut)) for node in cut.core(p)}
+    names = {int(p): str(i + 1) for i, p in enumerate(targets)}
+    for node, (x, y) in enumerate(club.places):
+        if part[node] in names:
+            canvas.circle(x, y, 11, fill="white", edge=ORANGE, dashed=True)
+            canvas.text(x, y + 5, names[part[node]], size=15, colour=ORANGE)
+        elif part[node] == contexts[0]:
+            canvas.circle(x, y, 10, fill=DARK)
+        else:
+            canvas.circle(x, y, 7, fill=PALE, edge=GREY)
+        if node in seen and part[node] != contexts[0]:
+            canvas.circle(x, y, 15, fill="none", edge=DARK)
+    canvas.words(
+        HEIGHT,
+        "filled: context patch; ringed: its 1-hop margin;",
+        "1 to 4: target patches, pooled to a vector each",
+    )
+    return canvas
+
+
+def hops(club: Club) -> Canvas:
+    """How far every node is from one of them."""
+    distances = csgraph.shortest_path(club.graph.adjacency, unweighted=True).astype(int)
+    away = distances[distances.max(axis=1).argmax()]  # from the node with the longest way
+    canvas = club.panel("Hops of LinearJEPA")
+    shades = [DARK, "#4a7fb0", "#9dbfdc", "#d6e4ef", "white", "white"]
+    for (x, y), hop in zip(club.places, away, strict=True):
+        canvas.circle(x, y, 12, fill=shades[hop], edge=DARK)
+        canvas.text(x, y + 5, str(hop), size=15, colour="white" if hop < 2 else "#111111")
+    canvas.words(
+        HEIGHT, "hops from the node marked 0: each hop is one", "more mean over neighbours, mixed by the rule"
+    )
+    return canvas
+
+
+def flow(title: str, left: list[str], right: list[str], middle: list[str], below: str) -> Canvas:
+    """Two ways to a latent, which meet in a loss."""
+    canvas = Canvas(WIDTH, HEIGHT + 60, title)
+    for x, names in ((105, left), (315, right)):
+        for i, name in enumerate(names):
+            canvas.box(x, 40 + 75 * i, 190, name, filled=i == 1)
+            canvas.arrow(x, 60 + 75 * i, x, 93 + 75 * i)
+    canvas.box(105, 190, 190, middle[0], filled=True)
+    canvas.arrow(105, 210, 105, 243)
+    canvas.box(105, 265, 190, middle[1])
+    canvas.box(315, 190, 190, middle[2])
+    canvas.arrow(315, 210, 315, 243)
+    canvas.box(315, 265, 190, middle[3])
+    canvas.arrow(105, 287, 180, 325)
+    canvas.arrow(315, 287, 240, 325)
+    canvas.box(210, 345, 400, below)
+    return canvas
+
+
+def figures() -> dict[str, str]:
+    """Every figure by name, as SVG."""
+    club = Club()
+    drawn = {
+        "overview": overview(club),
+        **nodejepa_views(club),
+        "nodejepa-flow": flow(
+            "NodeJEPA step by step",
+            ["nodes with holes", "context encoder"],
+            ["the whole graph", "target encoder (EMA)"],
+            ["predictor + structure", "a guess a hidden node", "no gradient", "what was wanted"],
+            "loss: 1 - cosine, and guards against collapse",
+        ),
+        "patchjepa-patches": patches(club),
+        "patchjepa-flow": flow(
+            "PatchJEPA step by step",
+            ["context patch", "context encoder"],
+            ["target patches", "target encoder (EMA)"],
+            ["predictor + position", "a guess a target patch", "no gradient, pooled", "what was wanted"],
+            "loss: cosine + hyperbola, and SIGReg",
+        ),
+        "linearjepa-hops": hops(club),
+        "linearjepa-flow": flow(
+            "LinearJEPA step by step",
+            ["mean of neighbours", "linear encoder"],
+            ["the node itself", "the same encoder"],
+            ["linear predictor", "a guess a node", "isotropic", "its latent"],
+            "solved exactly: no seed, no epochs, no rate",
+        ),
+    }
+    return {name: canvas.svg() for name, canvas in drawn.items()}
+
+
+if __name__ == "__main__":
+    for name, svg in figures().items():
+        (FOLDER / f"{name}.svg").write_text(svg, encoding="utf-8")
