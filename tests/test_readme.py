@@ -63,6 +63,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # a minute and a half of work, on machines that may be busy
 def test_commands_run_in_their_order(folder, monkeypatch, capsys):
     """One test: a later command may read what an earlier one wrote.
 
