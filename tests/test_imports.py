@@ -20,7 +20,7 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 ORDER = [
     {"errors", "compiled", "files", "locks", "progress", "config", "memory", "provenance"},
     {"diagnostics", "neighbours", "neighbour_index", "principal"},
-    {"graph_checks", "graph_ids", "graph_doors", "graph_rows", "graph"},
+    {"graph_checks", "graph_features", "graph_ids", "graph_doors", "graph_rows", "graph"},
     {"structure"},
     {"data", "io"},
     {"store"},

@@ -20,28 +20,26 @@ from nodejepa.graph_checks import (
     Features,
     FloatArray,
     SparseMatrix,
-    check_features,
     check_positions,
     check_range,
     check_weights,
     compact_csr,
     count_nodes,
-    fit_features,
     merged_weights,
-    read_features,
     read_sparse,
     refuse_one_way_edges,
 )
 from nodejepa.graph_doors import Doors
+from nodejepa.graph_features import check_features, fit_features, read_features
 from nodejepa.graph_ids import check_ids, read_ids
-from nodejepa.graph_rows import buffers, digest, looped_rows
+from nodejepa.graph_rows import Rows, buffers, digest, looped_rows
 
 Direction: TypeAlias = Literal["check", "symmetrize", "keep"]
 _DIRECTIONS = ("check", "symmetrize", "keep")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graph(Doors):
+class Graph(Doors, Rows):
     """An immutable graph. Build it with :meth:`from_edges`, :meth:`from_scipy`, :meth:`from_networkx`,
     :meth:`from_pyg` or :meth:`from_pandas`; the constructor itself takes a matrix that is already clean.
 
@@ -124,22 +122,6 @@ class Graph(Doors):
         """Identifies nodes, edges and features."""
         shape = np.asarray(self.features.shape, dtype=np.int64)
         return digest(self.structure_hash.encode(), shape, *buffers(self.features))
-
-    def rows(self, low: int, high: int) -> SparseMatrix:
-        """Rows ``low`` to ``high - 1`` of the adjacency."""
-        return self.adjacency[low:high]
-
-    def in_rows(self, low: int, high: int) -> SparseMatrix:
-        """The same rows of its transpose."""
-        return self._incoming[low:high]
-
-    @cached_property
-    def _incoming(self) -> SparseMatrix:
-        return sp.csr_array(self.adjacency.T) if self.directed else self.adjacency
-
-    def feature_rows(self, low: int, high: int) -> Features:
-        """The same rows of the features."""
-        return self.features[low:high]
 
     def with_features(self, features: npt.ArrayLike | sp.sparray | sp.spmatrix) -> Graph:
         """The same nodes and edges with other features."""

@@ -173,66 +173,6 @@ def refuse_one_way_edges(matrix: SparseMatrix) -> None:
         )
 
 
-def read_features(features: object) -> Features | None:
-    """A private, finite float32 copy, dense or CSR, of a two-dimensional array; None stays None."""
-    if features is None:
-        return None
-    where = "features"
-    with np.errstate(over="ignore"):  # what is too large for float32 is reported below, as infinite
-        if sp.issparse(features):
-            sparse = sp.csr_array(read_sparse(features, where), dtype=np.float32, copy=True)
-            sparse.sum_duplicates()
-            sparse.eliminate_zeros()
-            matrix: Features = sparse
-        else:
-            matrix = np.array(read_numbers(features, where), dtype=np.float32, order="C")
-    if len(matrix.shape) != 2:
-        raise GraphError(
-            f"features have shape {tuple(matrix.shape)}", where=where, fix="Give one row a node: [nodes, F]."
-        )
-    _refuse_infinite(matrix)
-    if isinstance(matrix, np.ndarray):
-        return matrix
-    return compact_csr(matrix.data, matrix.indices, matrix.indptr, *matrix.shape)
-
-
-def check_features(features: object, size: int) -> Features:
-    """:func:`read_features` with one row a node; none means zero columns."""
-    matrix = read_features(features)
-    return fit_features(matrix, size)
-
-
-def fit_features(matrix: Features | None, size: int) -> Features:
-    """Refuse features with another number of rows than nodes; none means zero columns."""
-    if matrix is None:
-        return np.zeros((size, 0), dtype=np.float32)
-    if matrix.shape[0] != size:
-        raise GraphError(
-            f"features have shape {tuple(matrix.shape)} for {size} nodes",
-            where="features",
-            fix="One row a node is expected.",
-        )
-    return matrix
-
-
-def _refuse_infinite(matrix: Features) -> None:
-    values = matrix if isinstance(matrix, np.ndarray) else matrix.data
-    finite = np.isfinite(values)
-    if finite.all():
-        return
-    at = np.argwhere(~finite)[0]
-    if isinstance(matrix, np.ndarray):
-        row, column = at
-    else:
-        row = np.searchsorted(matrix.indptr, at[0], side="right") - 1
-        column = matrix.indices[at[0]]
-    raise GraphError(
-        f"row {row}, column {column} is {values[tuple(at)]} ({np.count_nonzero(~finite)} such)",
-        where="features",
-        fix="Fill in or drop missing and infinite values.",
-    )
-
-
 def read_sparse(matrix: Any, where: str) -> Any:
     """A two-dimensional SciPy matrix of real numbers whose indices are sound."""
     if len(matrix.shape) != 2 or matrix.dtype.kind not in "biuf":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,6 +53,30 @@ class RowGraph(Protocol):
 
     def feature_rows(self, low: int, high: int) -> Features:
         """The same rows of the features."""
+
+
+class Rows:
+    """The rows of a graph in memory."""
+
+    adjacency: SparseMatrix
+    features: Features
+    directed: bool
+
+    def rows(self, low: int, high: int) -> SparseMatrix:
+        """Rows ``low`` to ``high - 1`` of the adjacency."""
+        return self.adjacency[low:high]
+
+    def in_rows(self, low: int, high: int) -> SparseMatrix:
+        """The same rows of its transpose."""
+        return self._incoming[low:high]
+
+    @cached_property
+    def _incoming(self) -> SparseMatrix:
+        return sp.csr_array(self.adjacency.T) if self.directed else self.adjacency
+
+    def feature_rows(self, low: int, high: int) -> Features:
+        """The same rows of the features."""
+        return self.features[low:high]
 
 
 def buffers(matrix: Features) -> tuple[npt.NDArray[Any], ...]:

@@ -20,7 +20,7 @@ from nodejepa.errors import ConfigError, EvaluationError, GraphError
 from nodejepa.graph_checks import Features
 from nodejepa.io import find_rows, graph_with_features
 from nodejepa.methods import Estimator, find_method, make_method
-from nodejepa.methods.estimator import pick_device
+from nodejepa.methods.device import pick_device
 from nodejepa.owngraph.plan import make_plan
 
 

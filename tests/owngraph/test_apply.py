@@ -62,7 +62,7 @@ def changed(name, values):
 def test_the_graph_of_training_gives_the_embeddings_of_training(embed, trained):
     code, table, err = embed(people()[1])
     assert code == 0, err
-    assert table.equals(pq.read_table(trained / "z.parquet").drop_columns("label"))
+    assert table.equals(pq.read_table(trained / "z.parquet").drop_columns(["label"]))
 
 
 def test_order_of_rows_and_columns_does_not_matter(embed, trained):

@@ -17,6 +17,7 @@ import nodejepa
 from nodejepa.cli.catalogue import datasets, methods
 from nodejepa.cli.compare import COMPARE_EXAMPLES, compare
 from nodejepa.cli.demo import demo
+from nodejepa.cli.embed import EMBED_EXAMPLES, embed
 from nodejepa.cli.embed_graph import EMBED_GRAPH_EXAMPLES, embed_graph
 from nodejepa.cli.export import EXPORT_EXAMPLES, export
 from nodejepa.cli.failures import (
@@ -29,7 +30,7 @@ from nodejepa.cli.failures import (
 )
 from nodejepa.cli.neighbours import NEIGHBOURS_EXAMPLES, neighbours
 from nodejepa.cli.prepare import PREPARE_EXAMPLES, prepare
-from nodejepa.cli.pretrain import EMBED_EXAMPLES, PRETRAIN_EXAMPLES, embed, pretrain
+from nodejepa.cli.pretrain import PRETRAIN_EXAMPLES, pretrain
 from nodejepa.cli.probe import PROBE_EXAMPLES, probe
 from nodejepa.cli.report import REPORT_EXAMPLES, report
 from nodejepa.cli.study import study

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from nodejepa.cli.screen import stderr, stdout
 
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 DataRoot = Annotated[
     Path | None,
     typer.Option(

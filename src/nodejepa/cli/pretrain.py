@@ -1,38 +1,20 @@
-"""``nodejepa pretrain`` and ``nodejepa embed``: from a graph to a model, from a model to embeddings."""
+"""``nodejepa pretrain``: from a graph to a model."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings, dataset_names, folder_path
-from nodejepa.cli.reading_options import (
-    Bipartite,
-    Delimiter,
-    Header,
-    IdColumn,
-    MemoryLimit,
-    NodeFile,
-    NoWeight,
-    SourceColumn,
-    TargetColumn,
-    UnknownIds,
-    WeightColumn,
-    delimiter_choice,
-    weight_choice,
-)
-from nodejepa.cli.screen import in_options, stderr, stdout
+from nodejepa.cli.catalogue import DataRoot, DatasetName, Device, MethodName, Settings, folder_path
+from nodejepa.cli.reading_options import MemoryLimit
+from nodejepa.cli.screen import stdout
 from nodejepa.cli.workers import AllReduce, AsWorker, Ray, Wait, Workers, joined, start_workers
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.errors import ConfigError
-
-if TYPE_CHECKING:
-    from nodejepa.diagnostics import Diagnostics
-    from nodejepa.store import StoredGraph
 
 PRETRAIN_EXAMPLES = (
     "Examples:\n\n"
@@ -42,14 +24,6 @@ PRETRAIN_EXAMPLES = (
     "nodejepa pretrain physics --method nodejepa --set parts=32 --set parts_per_step=8 --set units=2 "
     "--workers 2 --out runs/p"
 )
-EMBED_EXAMPLES = (
-    "Examples:\n\n"
-    "nodejepa embed runs/digits digits --out z.parquet\n\n"
-    "nodejepa embed z.run --edges new_edges.parquet --nodes new_nodes.parquet --out z2.parquet"
-)
-
-
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 
 
 def pretrain(
@@ -152,123 +126,3 @@ def pretrain(
     stdout.print(Text(f"model    {out / 'model.safetensors'}"), soft_wrap=True)
     if history:
         stdout.print(Text(f"history  {out / 'history.csv'}"), soft_wrap=True)
-
-
-def embed(
-    run: Annotated[
-        Path,
-        typer.Argument(metavar="RUN", help="A folder that `nodejepa pretrain` or `embed-graph` wrote."),
-    ],
-    dataset: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="DATASET",
-            help="A name that `nodejepa datasets` lists, or a folder that `nodejepa prepare` wrote.",
-            autocompletion=dataset_names,
-        ),
-    ] = None,
-    *,
-    out: Annotated[Path, typer.Option(help="File for the embeddings: .parquet (with node ids) or .npy.")],
-    edges: Annotated[
-        Path | None,
-        typer.Option(help="Instead of DATASET: the edges of your own graph, new nodes included."),
-    ] = None,
-    nodes: NodeFile = None,
-    source: SourceColumn = None,
-    target: TargetColumn = None,
-    weight: WeightColumn = None,
-    no_weight: NoWeight = False,
-    id_column: IdColumn = None,
-    unknown_ids: UnknownIds = "add",
-    bipartite: Bipartite = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace --out, and take away a manifest that told of it.")
-    ] = False,
-    device: Device = "auto",
-    memory_limit: MemoryLimit = None,
-    data_root: DataRoot = None,
-) -> None:
-    """Apply a trained encoder to a named graph, or to files of a graph it has never seen."""
-    if (dataset is None) == (edges is None):
-        raise typer.BadParameter(
-            "Give either the name of a data set or --edges of your own graph"
-            + (", not both." if dataset is not None else ".")
-        )
-    if edges is None:
-        columns = {"nodes": nodes, "source": source, "target": target, "weight": weight, "id": id_column}
-        layout = {
-            "no-weight": no_weight or None,
-            "header": header,
-            "delimiter": delimiter,
-            "bipartite": bipartite,
-        }
-        layout["unknown-ids"] = None if unknown_ids == "add" else unknown_ids
-        for name, value in (columns | layout).items():
-            if value is not None:
-                raise typer.BadParameter(f"--{name} belongs to --edges, not to a data set.")
-        from nodejepa.store import StoredGraph
-
-        if StoredGraph.is_at(dataset):
-            _embed_stored(run, StoredGraph(str(dataset)), out, force)
-        else:
-            _embed_dataset(run, str(dataset), out, device, data_root, force)
-        return
-    from nodejepa.io import ReadingOptions
-    from nodejepa.owngraph import apply_run
-
-    reading = ReadingOptions(
-        source=source,
-        target=target,
-        weight=weight_choice(weight, no_weight),
-        id_column=id_column,
-        unknown_ids=unknown_ids,
-        bipartite=bipartite,
-        header=header,
-        delimiter=delimiter_choice(delimiter),
-    )
-    applied = apply_run(
-        run, edges, nodes, reading, out=out, device=device, force=force, memory_limit=memory_limit
-    )
-    for note in applied.notes:
-        stderr.print(Text(f"- {in_options(note)}"), soft_wrap=True)
-    _say_written(applied.embeddings.shape, out, applied.diagnostics)
-
-
-def _embed_stored(run: Path, graph: StoredGraph, out: Path, force: bool) -> None:
-    from nodejepa.methods import load_method
-    from nodejepa.owngraph.stored import embed_store
-
-    shape, found = embed_store(load_method(run, device="cpu"), graph, out, force=force)
-    _say_written(shape, out, found)
-
-
-def _embed_dataset(
-    run: Path, dataset: str, out: Path, device: str, data_root: Path | None, force: bool
-) -> None:
-    from nodejepa.data import load_dataset
-    from nodejepa.diagnostics import diagnose
-    from nodejepa.io.embeddings import check_ending, write_embeddings
-    from nodejepa.io.files_in import refuse_other_kind
-    from nodejepa.locks import output_owned
-    from nodejepa.methods import load_method
-    from nodejepa.owngraph.outputs import drop_manifest, refuse_losing
-
-    check_ending(out)  # before the work
-    begins, columns = (b"\x93NUMPY", ()) if out.suffix == ".npy" else (b"PAR1", ("id", "z0"))
-    refuse_other_kind(out, begins, columns, force=force)
-    refuse_losing(out, force=force, manifest_only=True)
-    estimator = load_method(run, device=device)
-    graph = load_dataset(dataset, data_root).graph
-    embeddings = estimator.transform(graph)
-    with output_owned(out):
-        refuse_losing(out, force=force, manifest_only=True)  # again: the work took its time
-        drop_manifest(out)
-        write_embeddings(out, graph, embeddings)
-    _say_written(embeddings.shape, out, diagnose(embeddings))
-
-
-def _say_written(shape: tuple[int, ...], out: Path, found: Diagnostics) -> None:
-    stdout.print(Text(f"{shape[0]:,} nodes x {shape[1]} -> {out}"), soft_wrap=True)
-    stderr.print(Text(f"Embeddings: {found.verdict}"))

@@ -17,7 +17,8 @@ from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.io import as_graph
 from nodejepa.methods.arguments import check_columns, check_seed
 from nodejepa.methods.classifier import Classifier, ClassifierTask
-from nodejepa.methods.estimator import Estimator, pick_device
+from nodejepa.methods.device import pick_device
+from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.supervision import Supervision, supervise
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import WholeGraph

@@ -74,7 +74,7 @@ def refuse_other_kind(out: Path, begins: bytes, columns: Sequence[str] = (), *, 
     Args:
         out: where will be written; nothing, or an empty file, may be there.
         begins: how files of the new kind begin, in any case of letters.
-        columns: the first column and others that it has, if it is a parquet file.
+        columns: what it has, the first of them first, if it is a parquet file.
         force: whether replacing was asked for.
     """
     if force or not out.is_file() or not out.stat().st_size:
@@ -83,8 +83,8 @@ def refuse_other_kind(out: Path, begins: bytes, columns: Sequence[str] = (), *, 
         same = file.read(len(begins)).lower() == begins.lower()
     if same and columns:
         with reading(str(out)):
-            names = pq.read_schema(out).names  # labels and groups may stand between the ids and the vectors
-            same = names[:1] == [*columns[:1]] and {*columns} <= {*names}
+            names = pq.read_schema(out).names
+            same = names[:1] == [columns[0]] and set(columns) <= set(names)  # labels may stand between them
     if not same:
         raise DataError(
             "the file is there and holds something else",

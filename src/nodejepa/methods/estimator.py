@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from nodejepa.config import override, to_dict
-from nodejepa.errors import CheckpointError, ConfigError
+from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.graph_rows import RowGraph
@@ -25,19 +25,18 @@ from nodejepa.methods.arguments import (
     check_sizes,
     dataset_key,
 )
+from nodejepa.methods.device import pick_device
 from nodejepa.methods.habits import Habits
 from nodejepa.methods.migrations import config_of_today
+from nodejepa.methods.saved import restore_model, save_model
 from nodejepa.nn.inputs import StoredInputs, WholeGraph
 from nodejepa.nn.stored import Tall, embed_stored
 from nodejepa.principal import PrincipalAxes
 from nodejepa.provenance import source_hash, versions
 from nodejepa.store.graph import StoredGraph
-from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
 from nodejepa.training.journal import Logging
-from nodejepa.training.run import History, Run, check_history
+from nodejepa.training.run import History, Run
 from nodejepa.training.team import SOLO, Team
-
-_KEPT = "kept."  # before the names of the principal axes in a model
 
 
 class Estimator(Habits, ABC):
@@ -139,7 +138,7 @@ class Estimator(Habits, ABC):
         with run.owned():
             run.start(self._facts(graph), resume=resume, config_of_today=self._settings_of_today)
             if self.team.share(b"" if run.model.exists() else b"begin") == b"":
-                return self._restore(run.folder)
+                return restore_model(self, run.folder)
             self._learn(graph, run, logging)
             run.require_there()
             self.save(run.folder)
@@ -182,48 +181,12 @@ class Estimator(Habits, ABC):
         """Write the trained encoder and its settings: safetensors and JSON, no pickle."""
         if not hasattr(self, "encoder_"):
             raise ConfigError("there is nothing to save", fix="Call fit first.")
-        facts = {
-            "method": self.name,
-            "config": to_dict(self.config),
-            "seed": self.seed,
-            "in_dim": self.in_dim_,
-            "history": self.history_,
-            "versions": versions(),
-            **self.own_facts(),
-            **({} if self.max_columns is None else {"max_columns": self.max_columns}),
-        }
-        tensors = dict(self.encoder_.state_dict())
-        if self.reduction_ is not None:
-            tensors |= {f"{_KEPT}{name}": torch.from_numpy(v) for name, v in vars(self.reduction_).items()}
-        save_tensors(Run(check_folder(folder)).model, tensors, facts)
+        save_model(self, folder)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto") -> Self:
         """The method saved in a folder, ready to ``transform``."""
-        return cls(device=device)._restore(folder)
-
-    def _restore(self, folder: str | Path) -> Self:
-        path = Run(check_folder(folder)).model
-        tensors, facts = load_tensors(path)
-        if facts.get("method") != self.name:
-            raise CheckpointError(f"the model is a {facts.get('method')}, not a {self.name}", where=str(path))
-        try:
-            self.config = config_of_today(self.name, self.config_class, facts["config"])
-            self.seed, self.in_dim_ = check_seed(facts["seed"]), int(facts["in_dim"])
-            self.history_ = check_history(facts["history"], path)
-            self.take_facts(facts)
-            self.max_columns, axes = facts.get("max_columns"), None
-            if f"{_KEPT}axes" in tensors:
-                axes = PrincipalAxes(*(tensors.pop(f"{_KEPT}{name}").numpy() for name in ("mean", "axes")))
-            self.reduction_ = axes
-            check_sizes(self.config, self.in_dim_, sum(tensor.numel() for tensor in tensors.values()))
-        except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
-            raise CheckpointError(
-                f"the model's description is not understood: {error}", where=str(path)
-            ) from None
-        self.encoder_ = self.make_encoder(self.in_dim_)
-        load_into(self.encoder_, tensors, str(path))
-        return self
+        return restore_model(cls(device=device), folder)
 
     def _learn(self, graph: Graph | StoredGraph, run: Run | None, logging: Logging) -> None:
         inputs: WholeGraph | StoredInputs
@@ -277,14 +240,3 @@ class Estimator(Habits, ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(seed={self.seed}, config={json.dumps(to_dict(self.config))})"
-
-
-def pick_device(name: str) -> torch.device:
-    """``auto``, ``cpu`` or ``cuda`` as a device."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name not in ("cpu", "cuda"):
-        raise ConfigError(f"device {name!r} is unknown", fix="Use auto, cpu or cuda.")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("there is no CUDA device on this machine", fix="Use device cpu or auto.")
-    return torch.device(name)

@@ -247,5 +247,4 @@ class RandomGCN(Floor):
 
     def make_encoder(self, in_dim: int) -> GCN:
         """As set, with fresh weights."""
-        config = self.config
-        return GCN(in_dim, hidden=config.hidden, layers=config.layers, activation=config.activation)
+        return GCN(in_dim, **vars(self.config))

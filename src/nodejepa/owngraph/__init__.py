@@ -12,9 +12,10 @@ compare      several methods on one graph (``bench`` measures), and which to tak
 from nodejepa.owngraph.apply import AppliedRun, apply_run
 from nodejepa.owngraph.compare import COMPARED, EMBEDDINGS, PAGE, RESULT, Comparison, compare
 from nodejepa.owngraph.compare_files import compare_files
-from nodejepa.owngraph.embed import EmbeddedGraph, embed_graph, make_trainable
+from nodejepa.owngraph.embed import EmbeddedGraph, embed_graph
 from nodejepa.owngraph.inspect import Inspection, inspect_graph
 from nodejepa.owngraph.recommend import MethodRow
+from nodejepa.owngraph.trainable import make_trainable
 
 __all__ = [
     "COMPARED",

@@ -24,9 +24,9 @@ from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.owngraph.bench import VERSION, Bench
 from nodejepa.owngraph.compare_page import comparison_report
-from nodejepa.owngraph.embed import make_trainable
 from nodejepa.owngraph.recommend import DEFAULT, MethodRow, Recommendation, recommend
 from nodejepa.owngraph.scores import describe_split
+from nodejepa.owngraph.trainable import make_trainable
 from nodejepa.progress import progress_bar
 from nodejepa.report import write_report
 from nodejepa.training.run import Run

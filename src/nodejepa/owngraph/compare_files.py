@@ -10,11 +10,11 @@ from typing import Any
 from nodejepa.io import ReadingOptions
 from nodejepa.io.files_in import refuse_replacing
 from nodejepa.owngraph.compare import EMBEDDINGS, PAGE, RESULT, Comparison, compare
-from nodejepa.owngraph.embed import make_trainable
 from nodejepa.owngraph.inspect import Inspection, inspect_graph
 from nodejepa.owngraph.places import input_files
 from nodejepa.owngraph.recommend import DEFAULT
 from nodejepa.owngraph.run_schema import RunSchema
+from nodejepa.owngraph.trainable import make_trainable
 
 
 def compare_files(

@@ -18,8 +18,7 @@ from nodejepa.errors import Advice, ConfigError, EvaluationError, Setting
 from nodejepa.evaluation.clusters import Clusters, check_count, find_clusters
 from nodejepa.files import write_json
 from nodejepa.io import ReadingOptions, write_embeddings
-from nodejepa.methods import find_method, make_method
-from nodejepa.methods.estimator import Estimator, pick_device
+from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.owngraph.inspect import Inspection, inspect_graph
 from nodejepa.owngraph.manifest import make_manifest
@@ -28,6 +27,7 @@ from nodejepa.owngraph.places import Places, input_files
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.owngraph.scores import Scores, score_embeddings
 from nodejepa.owngraph.timing import Timings
+from nodejepa.owngraph.trainable import make_trainable
 from nodejepa.progress import progress_bar
 from nodejepa.report import write_report
 from nodejepa.report.projection import require_umap
@@ -46,44 +46,6 @@ class EmbeddedGraph:
     manifest: dict[str, Any]
     places: Places
     clusters: Clusters | None = None
-
-
-def make_trainable(
-    method: str,
-    *,
-    preset: str = "default",
-    settings: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    dim: int | None = None,
-) -> Estimator:
-    """The method with its settings, floors included; one that learns from labels is refused.
-
-    Args:
-        method: a name in :data:`nodejepa.METHODS`.
-        preset: of the method.
-        settings: changes by dotted name.
-        seed: of everything random.
-        device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        dim: of wider embeddings, keep so many principal components.
-    """
-    entry = find_method(method)
-    if entry.supervised:
-        raise ConfigError(
-            f"{method} learns from labels, and embed-graph keeps labels away from training",
-            where="method",
-            fix=Advice(
-                "Use nodejepa or another method that `nodejepa methods` lists; ",
-                Setting("labels"),
-                " gives scores.",
-            ),
-        )
-    if dim is not None and (isinstance(dim, bool) or not isinstance(dim, int) or dim < 1):
-        raise ConfigError(f"dim is {dim!r}", where="dim", fix="Give a whole number of columns, 1 or more.")
-    pick_device(device)
-    estimator = make_method(method, preset=preset, settings=settings, seed=seed, device=device)
-    estimator.max_columns = dim
-    return estimator
 
 
 def embed_graph(

@@ -183,7 +183,7 @@ def _stored_sections(run: OwnRun) -> tuple[Section, ...]:
     said = str((run.manifest.get("diagnostics") or {}).get("verdict") or "not judged")
     missing = (
         Text((f"Embeddings: {said}",)),
-        Text(("No map: the run was made without its page. The same command, resumed, writes one.",)),
+        Text(("No map: the run was made without its page. Resume it with its page to have one.",)),
     )
     if not isinstance(described, dict):
         return missing
@@ -196,7 +196,7 @@ def _stored_sections(run: OwnRun) -> tuple[Section, ...]:
         raise CheckpointError(
             "the page is not the one that the manifest tells of",
             where=str(page),
-            fix=Advice("Make it again: the same embed-graph command with ", Setting("resume", True), "."),
+            fix=Advice("Make it again: the same run with ", Setting("resume", True), "."),
         )
     chapters = parse_json(content.partition(_BEGIN)[2].partition(_END)[0])["chapters"]
     return tuple(StoredSection(section) for chapter in chapters for section in chapter["sections"])

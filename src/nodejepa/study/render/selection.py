@@ -17,6 +17,7 @@ from nodejepa.study.render.names import (
     in_method_order,
     method_name,
 )
+from nodejepa.study.render.outdated import outdated_notes
 from nodejepa.study.run.records import Record as Record
 
 Values: TypeAlias = dict[int, float]  # by seed
@@ -159,7 +160,7 @@ def unfinished_notes(records: Sequence[Record]) -> list[str]:
         names = "every method" if len(everybody) > 1 and everybody == set(methods) else names
         count = "1 cell" if len(methods) == 1 else f"{len(methods)} cells"
         notes.append(f"{dataset_name(dataset)}, {count} {status} ({names}): {reason.rstrip('.')}.")
-    return [*notes, *_mixed_notes(records)]
+    return [*notes, *_mixed_notes(records), *outdated_notes(records)]
 
 
 def _mixed_notes(records: Sequence[Record]) -> list[str]:
