@@ -68,4 +68,5 @@ def test_all_maps_are_shown_and_act_as_one(tmp_path):
         assert page.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
         tops = page.run(f"{canvases}.map((c) => Math.round(c.getBoundingClientRect().top))")
         assert len(set(tops)) == 3  # below each other on a phone
-        assert page.problems == []
+        said = [text for text in page.problems if "getImageData" not in text]  # which this test asks for
+        assert said == []
