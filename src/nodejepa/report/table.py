@@ -113,6 +113,14 @@ def number_cell(
     return TableCell(f"{value + 0.0:{'+' if signed else ''},.{decimals}f}", (_bare(value),), bold, mark)
 
 
+def interval_cell(low: float | None, high: float | None) -> TableCell:
+    """``-0.13 to +0.70``: of a difference."""
+    if low is None or high is None:
+        return TableCell(MISSING, ("", ""))
+    ends = number_cell(low, signed=True), number_cell(high, signed=True)
+    return TableCell(f"{ends[0].text} to {ends[1].text}", (*ends[0].values, *ends[1].values))
+
+
 def p_cell(p: float | None) -> TableCell:
     """A p value: four digits, or a bound."""
     if p is None:

@@ -12,6 +12,7 @@ from nodejepa.report.table import (
     ReportTable,
     Row,
     TableCell,
+    interval_cell,
     number_cell,
     p_cell,
     score_cell,
@@ -116,11 +117,6 @@ def gains_table(records: Sequence[Record], method: str) -> ReportTable:
 
 def _row(gain: Gain, holm_p: float | None) -> Row:
     scores = summaries({"ours": gain.ours, "theirs": gain.theirs})
-    low, high = gain.found.low, gain.found.high
-    interval = TableCell(MISSING, ("", ""))
-    if low is not None and high is not None:
-        ends = number_cell(low, signed=True), number_cell(high, signed=True)
-        interval = TableCell(f"{ends[0].text} to {ends[1].text}", (*ends[0].values, *ends[1].values))
     return (
         text_cell(gain.split),
         text_cell(dataset_name(gain.dataset)),
@@ -128,7 +124,7 @@ def _row(gain: Gain, holm_p: float | None) -> Row:
         score_cell(scores["theirs"]),
         score_cell(scores["ours"]),
         number_cell(gain.found.difference, signed=True),
-        interval,
+        interval_cell(gain.found.low, gain.found.high),
         p_cell(gain.found.p),
         p_cell(holm_p),
         number_cell(gain.balanced, signed=True),

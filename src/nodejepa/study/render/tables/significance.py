@@ -12,6 +12,7 @@ from nodejepa.report.table import (
     ReportTable,
     Row,
     TableCell,
+    interval_cell,
     number_cell,
     p_cell,
     text_cell,
@@ -125,7 +126,7 @@ def _row(contrast: Contrast, like: Contrast, printed: PrintedTest | None) -> Row
     return (
         *names,
         number_cell(found.difference, signed=True),
-        _interval(found.low, found.high),
+        interval_cell(found.low, found.high),
         p_cell(found.p),
         p_cell(contrast.holm_p),
         text_cell(found.test if found.p is not None else MISSING),
@@ -138,13 +139,6 @@ def _printed_p(p: float | None) -> TableCell:
     """With the digits that the paper gives."""
     cell = p_cell(p)
     return cell if p is None else replace(cell, text=f"{p:.{3 if p >= 0.001 else 4}f}")
-
-
-def _interval(low: float | None, high: float | None) -> TableCell:
-    if low is None or high is None:
-        return TableCell(MISSING, ("", ""))
-    ends = number_cell(low, signed=True), number_cell(high, signed=True)
-    return TableCell(f"{ends[0].text} to {ends[1].text}", (*ends[0].values, *ends[1].values))
 
 
 def _wins_row(
