@@ -308,7 +308,7 @@ def test_module_and_script_are_the_same_command():
         ("nodejepa probe ph", ["photo", "physics"]),
         ("nodejepa probe pho", ["photo"]),
         ("nodejepa pretrain digits --method node", ["nodejepa"]),
-        ("nodejepa pre", ["pretrain"]),
+        ("nodejepa pre", ["prepare", "pretrain"]),
     ],
 )
 def test_shell_completion_knows_commands_datasets_and_methods(line, offers):
