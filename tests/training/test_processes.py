@@ -179,6 +179,7 @@ def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_one_process(
         "digits",
         "--out",
         str(out),
+        "--method=nodejepa",
         "--checkpoint-steps=1",
         "--device=cpu",
         *options,
@@ -214,7 +215,17 @@ def test_the_command_starts_workers_and_ends_in_the_bits_of_one(tmp_path, monkey
     monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     options = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
-    common = ["pretrain", "digits", *options, "--device", "cpu", "--checkpoint-steps", "1"]
+    common = [
+        "pretrain",
+        "digits",
+        "--method",
+        "nodejepa",
+        *options,
+        "--device",
+        "cpu",
+        "--checkpoint-steps",
+        "1",
+    ]
     for arguments, message in (
         (["--workers", "5"], "5 workers are to share training.units=4"),
         (["--workers", "2", "--method", "linear-jepa"], "not trained in steps"),
