@@ -16,22 +16,16 @@ MACHINES = (1, 8, 64)
 
 
 def line(records: list[dict[str, Any]], key: str) -> tuple[float, float]:
-    """Intercept and slope of ``key`` by stored edges; residuals count relative to the value."""
-    edges = np.array([record["stored_edges"] for record in records], dtype=float)
-    values = np.array([record[key] for record in records], dtype=float)
-    design = np.column_stack([np.ones_like(edges), edges]) / values[:, None]
-    (base, slope), *_ = np.linalg.lstsq(design, np.ones_like(values), rcond=None)
-    return float(base), float(slope)
+    """Intercept and slope of ``key`` by stored edges, through the two largest graphs."""
+    below, top = sorted(records, key=lambda record: int(record["stored_edges"]))[-2:]
+    slope = (top[key] - below[key]) / (top["stored_edges"] - below["stored_edges"])
+    return float(top[key] - slope * top["stored_edges"]), float(slope)
 
 
-def beyond(records: list[dict[str, Any]]) -> list[str]:
-    """Hours and memory at a billion stored edges, by the measured line: on paper, without any network."""
+def beyond(records: list[dict[str, Any]]) -> dict[int, float]:
+    """Minutes at a billion stored edges by number of machines: on paper, work shared evenly, no network."""
     base, slope = line(records, "seconds")
-    words = []
-    for machines in MACHINES:
-        hours = (base + slope * _BILLION / machines) / 3600
-        words.append(f"{machines} machine{'s' if machines > 1 else ''}: {hours:.1f} h")
-    return words
+    return {machines: (base + slope * _BILLION) / 60 / machines for machines in MACHINES}
 
 
 def draw(records: list[dict[str, Any]], path: Path) -> None:
@@ -43,11 +37,11 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
         left, right = figure.subplots(1, 2)
         _panel(left, records, "seconds", 1 / 60, "minutes")
         _panel(right, records, "peak_anonymous_gib", 1, "anonymous memory at the peak, GiB")
-        base, slope = line(records, "seconds")
-        for machines, marker in zip(MACHINES, "ovs", strict=True):
-            minutes = (base + slope * _BILLION / machines) / 60
+        words = []
+        for (machines, minutes), marker in zip(beyond(records).items(), "ovs", strict=True):
             left.plot(_BILLION, minutes, marker, color="#D55E00", fillstyle="none")
-        left.set_title("on paper at 10^9 edges: " + ", ".join(beyond(records)), fontsize=8)
+            words.append(f"{minutes:,.0f} min on {machines}")
+        left.set_title("10^9 edges, on paper: " + ", ".join(words), fontsize=7)
         with atomic_path(path) as temporary:
             temporary.write_bytes(pictures(figure, ["svg"])["svg"])
 
@@ -55,8 +49,8 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
 def _panel(axes: Axes, records: list[dict[str, Any]], key: str, unit: float, label: str) -> None:
     edges = [record["stored_edges"] for record in records]
     base, slope = line(records, key)
-    reach = np.geomspace(min(edges), _BILLION, 50)
-    axes.plot(reach, unit * (base + slope * reach), "--", color="#888888", label="straight line")
+    reach = np.geomspace(sorted(edges)[-2], _BILLION, 50)
+    axes.plot(reach, unit * (base + slope * reach), "--", color="#888888", label="straight line, on paper")
     axes.plot(edges, [unit * record[key] for record in records], "o-", color="#0072B2", label="measured")
     axes.set_xscale("log")
     axes.set_yscale("log")
