@@ -36,7 +36,7 @@ class Logging:
     checkpoint_minutes: float = 2.0
     tensorboard: bool = False
     description: str = "Pretraining"
-    share_epochs: int = 1  # looks at prediction's share of the gradient; each costs a fourth of an epoch
+    share_epochs: int = 1  # looks at prediction's share of the gradient; each costs part of an epoch
     checkpoint_steps: int | None = None  # also in the middle of an epoch; the minutes count there, too
     shown: bool = True  # on the screen
 

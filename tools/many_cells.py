@@ -1,0 +1,67 @@
+"""Floors and LinearJEPA of a study, many cells a process.
+
+``python -m tools.many_cells studies/NAME.toml [graph ...]``. ``nodejepa study run`` starts a process for
+every cell, which costs more than a floor does. This calls the worker's own function cell by cell, in one
+process for each graph and method, and computes what no seed changes (the graph, a floor's embeddings and
+their geometry) once. Records differ in ``peak_memory_mb`` alone: that of the shared process. An earlier form
+of it made those of floors and LinearJEPA in recipe, development, ingredients and, of 10 labels, fewshot.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from nodejepa.methods import METHODS, find_method
+from nodejepa.study.run import measure
+from nodejepa.study.run.cell import Cell
+from nodejepa.study.run.records import finished, read_records
+from nodejepa.study.run.spec import load_spec
+from nodejepa.study.run.worker import work
+
+
+def measure_all(cells: list[str], out: Path, runs: Path) -> int:
+    """Cells of one graph and one method, one after another."""
+    embed, diagnose, once = measure._embed, measure.diagnose, {}
+    measure.load_dataset = functools.lru_cache(measure.load_dataset)
+
+    def embed_once(cell, *rest):
+        entry = find_method(cell.method)
+        if entry.trained or entry.seeded:
+            return embed(cell, *rest)
+        if "floor" not in once:
+            once["floor"] = embed(cell, *rest)
+        return once["floor"]
+
+    def diagnose_once(z):
+        if "floor" not in once or z is not once["floor"][1]:
+            return diagnose(z)
+        if "geometry" not in once:
+            once["geometry"] = diagnose(z)
+        return once["geometry"]
+
+    measure._embed, measure.diagnose = embed_once, diagnose_once
+    for text in cells:
+        work(Cell.from_json(text), out, runs, None, retry_failed=False)
+    return len(cells)
+
+
+def main() -> None:
+    """What the study lacks, group by group."""
+    spec = Path(sys.argv[1])
+    out, runs, graphs = spec.with_suffix(""), spec.parent / "runs", sys.argv[2:]
+    done, groups = finished(read_records(out), retry_failed=False), {}
+    for cell in load_spec(spec).cells:
+        entry = METHODS[cell.method]
+        if cell.key not in done and not (entry.trained and entry.by_gradient):
+            groups.setdefault((cell.dataset, cell.method), []).append(cell.to_json())
+    for (dataset, method), cells in groups.items():
+        if not graphs or dataset in graphs:
+            with ProcessPoolExecutor(1) as fresh:
+                print(dataset, method, fresh.submit(measure_all, cells, out, runs).result(), flush=True)
+
+
+if __name__ == "__main__":
+    main()
