@@ -21,6 +21,7 @@ from nodejepa.methods.device import pick_device
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.supervision import Supervision, supervise
 from nodejepa.methods.trained import TrainedEstimator
+from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.batches import Whole
 from nodejepa.training.journal import Logging
@@ -125,6 +126,12 @@ def fresh_encoder(estimator: Estimator, seed: int) -> nn.Module:
         return _encoder(estimator.make_encoder(estimator.in_dim_))
 
 
+def can_be_tuned(estimator: Estimator) -> bool:
+    """Whether a method is fitted and has a network: floors and closed forms have none, even if trained on."""
+    encoder = getattr(estimator, "encoder_", None)
+    return isinstance(estimator, TrainedEstimator) and not isinstance(encoder, HopEncoder | None)
+
+
 def _prepare(
     estimator: Estimator,
     graph: Any,
@@ -133,7 +140,7 @@ def _prepare(
     config: FinetuneConfig | None,
     seed: int,
 ) -> _Tuning:
-    if not isinstance(estimator, TrainedEstimator) or not hasattr(estimator, "encoder_"):
+    if not can_be_tuned(estimator):
         raise ConfigError(
             "only a fitted method whose encoder is trained can be fine-tuned",
             where="finetune",

@@ -21,6 +21,7 @@ from nodejepa.methods.graphmae import GraphMAE
 from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.patchjepa import PatchJEPA
+from nodejepa.methods.start import StartedCost
 from nodejepa.methods.supervised import SupervisedGCN
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.training.checkpoint import load_tensors
@@ -115,7 +116,7 @@ METHODS: dict[str, MethodEntry] = {
             _PAPER,
             NodeJEPA,
             presets=("default", "paper"),
-            cost=GradientCost(6.0, 6.0, 6.0),
+            cost=StartedCost(GradientCost(6.0, 6.0, 6.0)),
         ),
         MethodEntry(
             "patchjepa",

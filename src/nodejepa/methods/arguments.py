@@ -52,7 +52,7 @@ def check_sizes(config: Any, in_dim: int = 1, numbers: int | None = None) -> Non
         most = _LARGEST.get(name.rpartition(".")[2])
         if most is not None and isinstance(value, int):
             require(value <= most, name, value, f"at most {most:,}")
-    hidden = settings.get("encoder.hidden")
+    hidden = settings.get("encoder.hidden") if settings.get("start", "random") == "random" else None
     if numbers is not None and isinstance(hidden, int):
         width = min(hidden, settings.get("encoder.out_dim") or hidden)
         fits = in_dim > 0 and in_dim * width <= numbers

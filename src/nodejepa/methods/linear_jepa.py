@@ -152,7 +152,7 @@ class LinearJEPA(Estimator):
         if not apart:
             mean = moments.to_features(moments.mean[:, None])[:, 0]
             encoder.shift.copy_((1 - kept) * (mean @ weight))
-        loudness = _loudness(encoder, inputs)
+        loudness = hop_loudness(encoder, inputs)
         if not config.equal_hops:
             loudness = torch.ones_like(loudness)
         encoder.mix.copy_(_mixture(agreement, encoder.mix.shape, apart=apart) / loudness)
@@ -210,12 +210,12 @@ def _mixture(agreement: float, shape: torch.Size, *, apart: bool) -> Tensor:
     return mix
 
 
-def _loudness(encoder: HopEncoder, inputs: GraphInputs) -> Tensor:
+def hop_loudness(encoder: HopEncoder, inputs: GraphInputs) -> Tensor:
     """Root of the mean squared length of a row of every hop; 1 for a hop that is silent."""
     squares = [0.0] * encoder.mix.shape[1]
     rows = BLOCK_ROWS if inputs.on_disk else max(inputs.num_nodes, 1)
     for group in inputs.column_groups(encoder.weight.shape[1]):
-        for k, hop in enumerate(encoder.hops(inputs, group)):
+        for k, hop in enumerate(encoder.hops(inputs, encoder.latents(inputs, group))):
             squares[k] += sum(float(part.double().square().sum()) for part in torch.split(hop, rows))
     means = [square / max(inputs.num_nodes, 1) for square in squares]
     return torch.tensor([mean**0.5 if mean > 0 else 1.0 for mean in means], dtype=torch.float64)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,9 @@ from nodejepa.masking.curriculum import Curriculum
 from nodejepa.masking.khop import khop_mask
 from nodejepa.masking.pool import BallPool
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
-from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherEstimator, TeacherTask
+from nodejepa.methods.start import Latents, Start, StartedEstimator, check_start
+from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask
+from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
 from nodejepa.objectives.laplacian import laplacian_energy
@@ -117,16 +119,21 @@ class NodeJEPAConfig:
     ema: EMAConfig = field(default_factory=EMAConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     keep: Keep = "target"
+    start: Start = "random"
+
+    def __post_init__(self) -> None:
+        check_start(self.start, self.encoder)
 
 
 class NodeJEPATask(TeacherTask):
-    """Algorithm 1."""
+    """Algorithm 1; started at the closed form, it predicts and guards latents instead of embeddings."""
 
     sees = "units"
     collapse_advice = "Raise loss.variance or loss.sigreg, or lower training.lr."
 
-    def __init__(self, inputs: WholeGraph, config: NodeJEPAConfig) -> None:
-        super().__init__(inputs, config)
+    def __init__(self, inputs: WholeGraph, config: NodeJEPAConfig, started: HopEncoder | None = None) -> None:
+        super().__init__(inputs, config, started)
+        self.latents = None if started is None else Latents(started, inputs)
         if inputs.num_nodes < 2:
             raise GraphError(
                 "the graph has one node", fix="At least two are needed: one to see, one to predict."
@@ -139,22 +146,13 @@ class NodeJEPATask(TeacherTask):
         self.predictor = self._make_predictor(structure.shape[1])
 
     def _make_predictor(self, descriptor_dim: int) -> nn.Module:
-        encoder, predictor = self.config.encoder, self.config.predictor
+        predictor, activation = self.config.predictor, self.config.encoder.activation
+        made: dict[str, Any] = {"hidden": predictor.hidden, "activation": activation}
+        if self.latents is not None:
+            made["out_dim"] = self.latents.count
         if predictor.kind == "attention":
-            return AttentionPredictor(
-                encoder.hidden,
-                descriptor_dim,
-                hidden=predictor.hidden,
-                heads=predictor.heads,
-                activation=encoder.activation,
-            )
-        return MessagePassingPredictor(
-            encoder.hidden,
-            descriptor_dim,
-            hidden=predictor.hidden,
-            layers=predictor.layers,
-            activation=encoder.activation,
-        )
+            return AttentionPredictor(self.encoder.out_dim, descriptor_dim, heads=predictor.heads, **made)
+        return MessagePassingPredictor(self.encoder.out_dim, descriptor_dim, layers=predictor.layers, **made)
 
     def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """One step of Algorithm 1 (the paper, appendix)."""
@@ -164,14 +162,18 @@ class NodeJEPATask(TeacherTask):
         targets = self._targets(inputs, ratio, hops, moment)  # line 1
         hidden = torch.from_numpy(targets).to(inputs.device) if self.config.masking.isolation else None
         h = self.encoder(inputs, hidden, self.token)  # lines 2-3
-        with torch.no_grad():
-            wanted = self.target_encoder(inputs, rows=targets)  # line 3
+        with torch.no_grad():  # line 3
+            if self.latents is None:
+                wanted = self.target_encoder(inputs, rows=targets)
+            else:
+                wanted = self.latents.predicted(self.target_encoder, inputs, targets)
         context = h[torch.from_numpy(~targets).to(h.device)]
         structure = inputs.take(self.descriptors)
         guess = self.predictor(context, inputs.propagation, targets, structure)  # line 4
         distance = cosine_distance if self.config.loss.prediction == "cosine" else l2_distance
         prediction = moment.group.average(distance(guess, wanted), len(guess))
-        terms = {"prediction": prediction} | self._regularise(inputs, h, moment)  # lines 5-6
+        guarded = h if self.latents is None else self.latents.guarded(self.encoder, inputs, ~targets)
+        terms = {"prediction": prediction} | self._regularise(inputs, h, guarded, moment)  # lines 5-6
         weights = {"prediction": self.config.loss.prediction_weight} | {
             name: getattr(self.config.loss, name) for name in terms if name != "prediction"
         }
@@ -193,26 +195,31 @@ class NodeJEPATask(TeacherTask):
         """L_pred of Eq. 2."""
         return self.config.loss.prediction_weight * terms["prediction"]
 
-    def _regularise(self, inputs: GraphInputs, h: Tensor, moment: Moment) -> dict[str, Tensor]:
-        """The guards against collapse, on H^ctx: the embeddings of all nodes, hidden ones included."""
+    def _regularise(
+        self, inputs: GraphInputs, h: Tensor, guarded: Tensor, moment: Moment
+    ) -> dict[str, Tensor]:
+        """The guards against collapse, on H^ctx: the embeddings of all nodes, hidden ones included.
+
+        Started at the closed form they guard the latents of the visible nodes, before propagation.
+        """
         loss, terms = self.config.loss, {}
         if loss.variance or loss.covariance:
-            covariance = covariance_matrix(h, moment.group)
+            covariance = covariance_matrix(guarded, moment.group)
             terms["variance"] = variance_loss(covariance)
             terms["covariance"] = covariance_loss(covariance)
         if loss.sigreg:
-            terms["sigreg"] = loss.sigreg_term(h, moment)
+            terms["sigreg"] = loss.sigreg_term(guarded, moment)
         if loss.laplacian:
             terms["laplacian"] = moment.group.average(laplacian_energy(h, inputs.propagation), len(h))
         return terms
 
 
-class NodeJEPA(TeacherEstimator):
+class NodeJEPA(StartedEstimator):
     """Node embeddings by predicting, in latent space, neighbourhoods hidden from the encoder.
 
     >>> from nodejepa.data import load_dataset
     >>> graph = load_dataset("digits").graph
-    >>> NodeJEPA(epochs=2).fit(graph).transform(graph).shape
+    >>> NodeJEPA(preset="paper", epochs=2).fit(graph).transform(graph).shape
     (1797, 256)
     """
 
@@ -221,13 +228,20 @@ class NodeJEPA(TeacherEstimator):
 
     @classmethod
     def preset(cls, name: str, dataset: str | None = None) -> NodeJEPAConfig:
-        """``paper``: the paper's settings (200 epochs on arxiv, else 300); ``default``: the same for now."""
-        return NodeJEPAConfig(training=cls.paper_training(name, dataset))
+        """``paper``: the paper's settings; ``default``: LinearJEPA's solution, trained for 0 epochs.
+
+        ``epochs=100`` on top of ``default`` trains on from there (docs/recipe.md tells what that is worth).
+        """
+        training = cls.paper_training(name, dataset)
+        if name == "paper":
+            return NodeJEPAConfig(training=training)
+        return NodeJEPAConfig(start="closed-form", training=replace(training, epochs=0))
 
     def prepare(self, graph: Graph) -> None:
         """The descriptors that the predictor asks for."""
-        descriptors(graph, self.config.predictor.descriptors, self.config.predictor.spectral_dim)
+        if self.config.training.epochs:
+            descriptors(graph, self.config.predictor.descriptors, self.config.predictor.spectral_dim)
 
     def make_task(self, inputs: WholeGraph) -> NodeJEPATask:
         """Algorithm 1."""
-        return NodeJEPATask(inputs, self.config)
+        return NodeJEPATask(inputs, self.config, self.start(inputs))

@@ -6,7 +6,7 @@ from abc import ABC
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
@@ -75,10 +75,10 @@ class TeacherConfig(Protocol):
 class TeacherTask(Task, ABC):
     """Context encoder f_theta, and target encoder f_xi that no gradient reaches."""
 
-    def __init__(self, inputs: WholeGraph, config: TeacherConfig) -> None:
+    def __init__(self, inputs: WholeGraph, config: TeacherConfig, encoder: nn.Module | None = None) -> None:
         super().__init__()
         self.ema, self.keep = config.ema, config.keep
-        self.encoder = build_encoder(config.encoder, inputs.num_features)
+        self.encoder = build_encoder(config.encoder, inputs.num_features) if encoder is None else encoder
         self.target_encoder = frozen_copy(self.encoder)
 
     @property
@@ -102,7 +102,7 @@ class TeacherEstimator(TrainedEstimator, ABC):
 
     @classmethod
     def paper_training(cls, preset: str, dataset: str | None) -> TrainingConfig:
-        """The paper's training settings: 200 epochs on arxiv, else 300. ``default`` is the same for now."""
+        """The paper's training settings, for both presets: 200 epochs on arxiv, else 300."""
         if preset not in ("paper", "default"):
             raise ConfigError(f"{cls.name} has no preset {preset!r}", fix="Use paper or default.")
         return matched_training(dataset)

@@ -11,6 +11,16 @@ from nodejepa.nn.sparse import SparseOperator
 from nodejepa.nn.stack import operator_to, pick_rows
 
 
+def transformed(inputs: GraphInputs, weight: Tensor, hidden: Tensor | None, token: Tensor | None) -> Tensor:
+    """``X W`` ``[N, columns of W]``; rows in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``)."""
+    if hidden is None or token is None:
+        return inputs.transform_features(inputs.shown(weight))
+    # hidden rows are not transformed at all: a step that hides half of the nodes pays for half of X W
+    shown = ~hidden
+    visible = inputs.transform_features(inputs.shown(weight), shown.cpu().numpy())
+    return (token @ weight).repeat(len(hidden), 1).index_copy(0, shown.nonzero().squeeze(1), visible)
+
+
 class HiddenFeatures(nn.Module):
     r"""First linear map of an encoder, for features of which some rows may be hidden behind a mask token.
 
@@ -27,12 +37,7 @@ class HiddenFeatures(nn.Module):
 
     def forward(self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None) -> Tensor:
         """``[N, out_dim]``; rows in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``)."""
-        if hidden is None or token is None:
-            return inputs.transform_features(inputs.shown(self.weight))
-        # hidden rows are not transformed at all: a step that hides half of the nodes pays for half of X W
-        shown = ~hidden
-        visible = inputs.transform_features(inputs.shown(self.weight), shown.cpu().numpy())
-        return (token @ self.weight).repeat(len(hidden), 1).index_copy(0, shown.nonzero().squeeze(1), visible)
+        return transformed(inputs, self.weight, hidden, token)
 
     def propagated(
         self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows = None

@@ -10,11 +10,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from nodejepa.nn.hidden import transformed
 from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.restrict import Rows
 
 
 class HopEncoder(nn.Module):
-    r"""Blocks :math:`\sum_k m_{bk}\, S^k (X W - c)` side by side; nothing in it is trained by gradients.
+    r"""Blocks :math:`\sum_k m_{bk}\, S^k (X W - c)` side by side; only W can be trained, if asked to.
 
     Args:
         in_dim: feature columns F.
@@ -23,44 +25,71 @@ class HopEncoder(nn.Module):
         hops: how far the farthest hop is.
     """
 
-    weight: Tensor  # W [F, L]
+    weight: Tensor  # W [F, L], in units of ``unit``
     shift: Tensor  # c [L]
     mix: Tensor  # m [blocks, hops + 1]
+    unit = 1.0  # a power of two that keeps entries of W near 1 while it is trained: steps are a share of it
 
     def __init__(self, in_dim: int, latents: int, blocks: int, hops: int) -> None:
         super().__init__()
         self.out_dim = latents * blocks
-        self.register_buffer("weight", torch.zeros(in_dim, latents))
+        self.weight = nn.Parameter(torch.zeros(in_dim, latents), requires_grad=False)
         self.register_buffer("shift", torch.zeros(latents))
         self.register_buffer("mix", torch.zeros(blocks, hops + 1))
 
-    def hops(self, inputs: GraphInputs, columns: slice) -> Iterator[Tensor]:
-        """Columns of ``S^k (X W - c)`` for k = 0, 1, ...: one at a time, so that only one is in memory."""
-        hop = inputs.transform_features(self.weight[:, columns]) - self.shift[columns]
+    def latents(
+        self,
+        inputs: GraphInputs,
+        columns: slice = slice(None),
+        hidden: Tensor | None = None,
+        token: Tensor | None = None,
+    ) -> Tensor:
+        """Columns of ``X W - c``; nodes in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``)."""
+        weight = self.weight[:, columns]
+        weight = weight if self.unit == 1 else weight * self.unit
+        return transformed(inputs, weight, hidden, token) - self.shift[columns]
+
+    def latents_of(self, inputs: GraphInputs, rows: npt.NDArray[np.bool_]) -> Tensor:
+        """``X W - c`` of some rows (bool ``[N]``), in order."""
+        return inputs.transform_features(self.weight * self.unit, rows) - self.shift
+
+    def hops(self, inputs: GraphInputs, hop: Tensor) -> Iterator[Tensor]:
+        """``S^k z`` of latents z for k = 0, 1, ...: one at a time, so that only one is in memory."""
         yield hop
         for _ in range(self.mix.shape[1] - 1):
             hop = inputs.propagation(hop)
             yield hop
 
-    def embed(self, inputs: GraphInputs) -> Tensor:
-        """Embeddings ``[N, blocks * L]``."""
-        return self.forward(inputs)
+    def embed(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
+        """As :meth:`forward`, nothing hidden."""
+        return self.forward(inputs, rows=rows)
 
-    def forward(self, inputs: GraphInputs, rows: npt.NDArray[np.bool_] | None = None) -> Tensor:
-        """Embeddings ``[N, blocks * L]``, or only those of ``rows`` (bool ``[N]``), in order."""
+    def forward(
+        self,
+        inputs: GraphInputs,
+        hidden: Tensor | None = None,
+        token: Tensor | None = None,
+        rows: Rows = None,
+    ) -> Tensor:
+        """Embeddings ``[N, blocks * L]``, or only those of ``rows`` (bool ``[N]``), in order.
+
+        Nodes in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``) instead of their features.
+        """
         kept = slice(None) if rows is None else torch.from_numpy(rows).to(inputs.device)
-        return torch.cat(self._mixed(inputs, slice(0, self.weight.shape[1]), kept), dim=1)
+        hops = self.hops(inputs, self.latents(inputs, slice(None), hidden, token))
+        return torch.cat(self._mixed(hops, kept), dim=1)
 
     def embed_columns(self, inputs: GraphInputs) -> Iterator[tuple[slice, Tensor]]:
         """The embeddings by columns: a slice of them and ``[N, its width]``, as the inputs can hold them."""
         latents = self.weight.shape[1]
         for group in inputs.column_groups(latents):
-            for block, part in enumerate(self._mixed(inputs, group, slice(None))):
+            hops = self.hops(inputs, self.latents(inputs, group))
+            for block, part in enumerate(self._mixed(hops, slice(None))):
                 yield slice(block * latents + group.start, block * latents + group.stop), part
 
-    def _mixed(self, inputs: GraphInputs, columns: slice, kept: Any) -> list[Tensor]:
+    def _mixed(self, hops: Iterator[Tensor], kept: Any) -> list[Tensor]:
         blocks: list[Tensor] = []
-        for hop, weights in zip(self.hops(inputs, columns), self.mix.T, strict=True):
+        for hop, weights in zip(hops, self.mix.T, strict=True):
             heard = (weight * hop[kept] for weight in weights)  # one at a time: each is as long as the graph
             if blocks:
                 for block, part in zip(blocks, heard, strict=True):

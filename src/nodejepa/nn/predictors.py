@@ -32,6 +32,7 @@ class MessagePassingPredictor(nn.Module):
         hidden: width of the inner layers.
         layers: how many.
         activation: as in :class:`~nodejepa.nn.gcn.GCN`.
+        out_dim: width of the prediction if it differs.
     """
 
     def __init__(
@@ -42,9 +43,10 @@ class MessagePassingPredictor(nn.Module):
         hidden: int = 256,
         layers: int = 3,
         activation: str = "relu",
+        out_dim: int | None = None,
     ) -> None:
         super().__init__()
-        widths = [width] + [hidden] * (layers - 1) + [width]
+        widths = [width] + [hidden] * (layers - 1) + [width if out_dim is None else out_dim]
         self.messages = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
         self.structure = nn.ModuleList(
             nn.Linear(descriptor_dim, b, bias=False) for b in widths[1:] if descriptor_dim
@@ -94,10 +96,18 @@ class AttentionPredictor(nn.Module):
         hidden: width of queries, keys and values.
         heads: attention heads; must divide ``hidden``.
         activation: of the output MLP.
+        out_dim: width of the prediction if it differs.
     """
 
     def __init__(
-        self, width: int, descriptor_dim: int, *, hidden: int = 256, heads: int = 4, activation: str = "relu"
+        self,
+        width: int,
+        descriptor_dim: int,
+        *,
+        hidden: int = 256,
+        heads: int = 4,
+        activation: str = "relu",
+        out_dim: int | None = None,
     ) -> None:
         super().__init__()
         self.heads = heads
@@ -109,7 +119,9 @@ class AttentionPredictor(nn.Module):
         self.value = nn.Linear(width, hidden)
         self.norm = nn.LayerNorm(hidden)
         self.out = nn.Sequential(
-            nn.Linear(hidden, hidden), make_activation(activation), nn.Linear(hidden, width)
+            nn.Linear(hidden, hidden),
+            make_activation(activation),
+            nn.Linear(hidden, width if out_dim is None else out_dim),
         )
 
     def forward(

@@ -159,9 +159,9 @@ def stored_road(work: Workload, room: Room, speed: float | None = None) -> Propo
 def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, Any]]:
     """Options, method and settings of everything smaller, the mildest change first."""
     found: list[tuple[tuple[Setting, ...], str, Any]] = []
-    if not find_method(estimator.name).by_gradient:
-        return found  # nothing is lighter
-    epochs = estimator.config.training.epochs
+    epochs = estimator.config.training.epochs if find_method(estimator.name).by_gradient else 0
+    if not epochs:
+        return found  # nothing is trained, and nothing is lighter
     lighter = make_estimator(_LIGHTER_METHOD, settings={"training.epochs": epochs})
     configs = {_LIGHTER_METHOD: lighter.config} | {estimator.name: estimator.config}
     for width in (None, *_WIDTHS):

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from nodejepa.data.splits import SPLIT_SEEDS, TRAIN, VALIDATION, Split, default_splits
 from nodejepa.evaluation import FinetuneResult, ProbeResult, SplitScore, finetune, linear_probe
+from nodejepa.evaluation.finetune import can_be_tuned
 from nodejepa.evaluation.metrics import measure_guesses
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.methods import FLOORS, find_method, make_method
+from nodejepa.methods import FLOORS, make_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import progress_bar
 from nodejepa.report.summary import Summary, summarise
@@ -109,7 +110,7 @@ def score_embeddings(
     assert probed is not None
     predicted = np.full(graph.num_nodes, -1, dtype=np.int64)
     predicted[splits[0].test] = probed[0]
-    tune = tune and find_method(estimator.name).by_gradient
+    tune = tune and can_be_tuned(estimator)
     tuned = finetune(estimator, graph, labels, splits[0], seed=splits[0].seed) if tune else None
     counts = np.bincount(labels[labels >= 0], minlength=len(class_names))
     sizes = {str(name): int(count) for name, count in zip(class_names, counts, strict=True)}
