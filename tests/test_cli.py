@@ -81,6 +81,7 @@ def test_methods_lists_all_with_presets_and_citations(run):
         assert all(preset in row for preset in entry.presets)
 
 
+PAPER = ("--method", "nodejepa", "--preset", "paper")
 TINY = ("--set", "encoder.hidden=16", "--set", "predictor.hidden=16", "--set", "epochs=3", "--seed", "5")
 
 
@@ -113,7 +114,7 @@ def test_pretrain_embed_and_probe_work_on_one_run(run, tmp_path, method):
 @pytest.mark.slow
 def test_pretrain_refuses_what_it_cannot_do(run, tmp_path):
     folder = str(tmp_path / "run")
-    assert run("pretrain", "digits", "--method", "nodejepa", "--out", folder, *TINY)[0] == 0
+    assert run("pretrain", "digits", *PAPER, "--out", folder, *TINY)[0] == 0
     for arguments, says in [
         (("--out", folder), "already holds a run"),
         (("--out", folder, "--resume", "--set", "masking.hops=1"), "another config"),
@@ -124,7 +125,7 @@ def test_pretrain_refuses_what_it_cannot_do(run, tmp_path):
         (("--out", str(tmp_path / "x"), "--preset", "papr"), "no preset 'papr'"),
         (("--out", str(tmp_path / "x"), "--device", "tpu"), "device 'tpu' is unknown"),
     ]:
-        code, _, err = run("pretrain", "digits", "--method", "nodejepa", *arguments)
+        code, _, err = run("pretrain", "digits", *PAPER, *arguments)
         assert code == 2, arguments
         assert says in " ".join(err.split()), arguments
         assert "Traceback" not in err
@@ -144,9 +145,7 @@ def test_an_empty_out_is_not_the_current_folder(run, tmp_path, monkeypatch):
 
 def test_embeddings_come_as_the_ending_says(run, tmp_path):
     folder = tmp_path / "run"
-    code, out, _ = run(
-        "pretrain", "digits", "--method", "nodejepa", "--out", str(folder), *TINY, "--set", "epochs=0"
-    )
+    code, out, _ = run("pretrain", "digits", *PAPER, "--out", str(folder), *TINY, "--set", "epochs=0")
     assert code == 0
     assert "history.csv" not in out  # nothing was trained, so there is none
     assert not (folder / "history.csv").exists()
@@ -160,9 +159,9 @@ def test_embeddings_come_as_the_ending_says(run, tmp_path):
 
 def test_a_resumed_run_that_is_finished_changes_nothing(run, tmp_path):
     folder = tmp_path / "run"
-    assert run("pretrain", "digits", "--method", "nodejepa", "--out", str(folder), *TINY)[0] == 0
+    assert run("pretrain", "digits", *PAPER, "--out", str(folder), *TINY)[0] == 0
     before = (folder / "model.safetensors").read_bytes()
-    assert run("pretrain", "digits", "--method", "nodejepa", "--out", str(folder), *TINY, "--resume")[0] == 0
+    assert run("pretrain", "digits", *PAPER, "--out", str(folder), *TINY, "--resume")[0] == 0
     assert (folder / "model.safetensors").read_bytes() == before
 
 

@@ -41,7 +41,7 @@ def test_every_method_has_the_habits_of_an_estimator(name):
 
 
 def test_parameters_are_the_constructors_and_are_checked():
-    method = nodejepa.NodeJEPA(epochs=7, seed=2)
+    method = nodejepa.NodeJEPA(preset="paper", epochs=7, seed=2)
     params = method.get_params()
     assert params["training.epochs"] == 7
     assert nodejepa.NodeJEPA(**params).get_params() == params
@@ -68,7 +68,7 @@ def test_the_width_is_understood_by_its_other_names(method, name):
         (lambda: NodeEmbedder(RING, embedding_dim=64), r'settings=\{"embedding_dim": 64\}'),
         (lambda: NodeEmbedder(RING, epochs=3), r'settings=\{"epochs": 3\}'),
         (lambda: NodeEmbedder(RING, presets="paper"), "Did you mean preset"),
-        (lambda: nodejepa.NodeJEPA(random_state=3), "It is called seed here"),
+        (lambda: nodejepa.NodeJEPA(preset="paper", random_state=3), "It is called seed here"),
         (lambda: nodejepa.LinearJEPA(random_state=3), "It is called seed here"),
         (lambda: make_method("sgc", overrides={"hops": 1}), "It is called settings here"),
         (lambda: make_method("sgc", random_state=1), "It is called seed here"),

@@ -37,7 +37,8 @@ from nodejepa.cli import main
 
 GOOD = {"accepted", "refused", "same bits", "one won", "killed too late"}
 HANG_SECONDS = 30
-SMALL = "--method nodejepa --set encoder.hidden=8 --set predictor.hidden=8 --epochs 6 --checkpoint-epochs 2"
+SMALL = "--method nodejepa --preset paper --epochs 6 --checkpoint-epochs 2"
+SMALL += " --set encoder.hidden=8 --set predictor.hidden=8"
 QUICK = [*SMALL.split(), "--no-report", "--no-finetune"]
 Counts = collections.Counter
 

@@ -36,7 +36,7 @@ def fitted(name, graph, preset="default", **changes):
 
 @pytest.fixture(scope="module")
 def jepa(toy_graph):
-    return NodeJEPA(epochs=3, **{"encoder.hidden": 16, "predictor.hidden": 16}).fit(toy_graph)
+    return NodeJEPA(preset="paper", epochs=3, **{"encoder.hidden": 16, "predictor.hidden": 16}).fit(toy_graph)
 
 
 TRAINED = [(name, preset) for name, entry in METHODS.items() if entry.trained for preset in entry.presets[1:]]
@@ -115,7 +115,11 @@ def test_dropout_is_that_of_the_fine_tuning(toy_graph, jepa):
 
 
 def test_mistakes_are_explained(toy_graph, jepa):
-    for method in (make_method("sgc").fit(toy_graph), make_method("linear-jepa").fit(toy_graph), NodeJEPA()):
+    for method in (
+        make_method("sgc").fit(toy_graph),
+        make_method("linear-jepa").fit(toy_graph),
+        NodeJEPA(preset="paper"),
+    ):
         with pytest.raises(ConfigError, match="fitted method whose encoder is trained"):
             finetune(method, toy_graph, LABELS, SPLIT)
     with pytest.raises(EvaluationError, match="shape"):

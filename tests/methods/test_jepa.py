@@ -178,8 +178,8 @@ def test_a_gradient_step_lowers_the_loss(toy_graph, make):
     ids=str,
 )
 def test_every_knob_trains_and_changes_the_result(toy_graph, changes):
-    base = NodeJEPA(seed=0, epochs=3, **SMALL).fit(toy_graph)
-    other = NodeJEPA(seed=0, epochs=3, **(SMALL | changes)).fit(toy_graph)
+    base = NodeJEPA(preset="paper", seed=0, epochs=3, **SMALL).fit(toy_graph)
+    other = NodeJEPA(preset="paper", seed=0, epochs=3, **(SMALL | changes)).fit(toy_graph)
     assert all(math.isfinite(v) for r in other.history_ for v in r.values())
     assert not np.array_equal(base.transform(toy_graph), other.transform(toy_graph))
 
@@ -205,7 +205,7 @@ KINDS = ["isolated nodes", "two components", "two nodes", "star", "no edges", "c
 @pytest.mark.parametrize("kind", KINDS)
 def test_nodejepa_trains_on_odd_graphs(kind):
     graph = degenerate(kind)
-    z = NodeJEPA(seed=0, epochs=2, **SMALL).fit(graph).transform(graph)
+    z = NodeJEPA(preset="paper", seed=0, epochs=2, **SMALL).fit(graph).transform(graph)
     assert np.isfinite(z).all()
 
 
@@ -220,13 +220,13 @@ def test_patchjepa_trains_on_odd_graphs_even_with_more_patches_than_nodes(kind):
 def test_what_cannot_be_trained_is_refused_in_plain_words():
     single = Graph.from_edges([], [], features=[[1.0]], num_nodes=1)
     with pytest.raises(GraphError, match="one node"):
-        NodeJEPA().fit(single)
+        NodeJEPA(preset="paper").fit(single)
     with pytest.raises(GraphError, match="single patch"):
         PatchJEPA(epochs=1).fit(single)
     with pytest.raises(ConfigError, match=r"setting 'masking.hop' is unknown.*Did you mean masking.hops"):
-        NodeJEPA(**{"masking.hop": 2})
+        NodeJEPA(preset="paper", **{"masking.hop": 2})
     with pytest.raises(ConfigError, match="asks with descriptors"):
-        NodeJEPA(**{"predictor.kind": "attention", "predictor.descriptors": "none"})
+        NodeJEPA(preset="paper", **{"predictor.kind": "attention", "predictor.descriptors": "none"})
 
 
 def test_paper_presets_are_the_papers_tables():
@@ -296,8 +296,8 @@ def test_the_share_of_prediction_is_that_of_two_gradients_taken_apart(toy_graph,
 
 def test_the_share_is_in_every_epoch_and_changes_no_bit(toy_graph):
     settings = {"epochs": 4, "encoder.hidden": 8, "predictor.hidden": 8}
-    looked = NodeJEPA(**settings).fit(toy_graph)
-    seldom = NodeJEPA(**settings).fit(toy_graph, logging=Logging(share_epochs=3))
+    looked = NodeJEPA(preset="paper", **settings).fit(toy_graph)
+    seldom = NodeJEPA(preset="paper", **settings).fit(toy_graph, logging=Logging(share_epochs=3))
     assert all("prediction_share" in epoch for epoch in looked.history_)
     assert ["prediction_share" in epoch for epoch in seldom.history_] == [True, False, True, True]
     np.testing.assert_array_equal(looked.transform(toy_graph), seldom.transform(toy_graph))

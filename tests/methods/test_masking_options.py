@@ -52,8 +52,8 @@ def test_a_new_task_finds_the_same_pool(toy_graph):
 
 @pytest.mark.parametrize("settings", [{"masking.pool": 4}, {"masking.max_neighbours": 2}])
 def test_both_train_and_change_the_result(toy_graph, settings):
-    plain = NodeJEPA(**TINY, epochs=3).fit(toy_graph).transform(toy_graph)
-    other = NodeJEPA(**TINY, **settings, epochs=3).fit(toy_graph).transform(toy_graph)
+    plain = NodeJEPA(preset="paper", **TINY, epochs=3).fit(toy_graph).transform(toy_graph)
+    other = NodeJEPA(preset="paper", **TINY, **settings, epochs=3).fit(toy_graph).transform(toy_graph)
     assert np.isfinite(other).all()
     assert np.any(other != plain)
 

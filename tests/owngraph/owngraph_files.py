@@ -11,7 +11,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 QUICK = (
-    *("--method", "nodejepa", "--set", "encoder.hidden=8", "--set", "predictor.hidden=8", "--epochs", "3"),
+    *("--method", "nodejepa", "--preset", "paper", "--epochs", "3"),
+    *("--set", "encoder.hidden=8", "--set", "predictor.hidden=8"),
     *("--no-report", "--no-finetune"),
 )
 NODES = 60

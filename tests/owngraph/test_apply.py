@@ -27,6 +27,7 @@ def trained(tmp_path_factory):
         write(nodes, folder / "nodes.parquet"),
         out=folder / "z.parquet",
         method="nodejepa",
+        preset="paper",
         settings={"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 2},
         labels="team",
         report=False,
@@ -201,6 +202,7 @@ def test_columns_asked_for_by_name_are_remembered(tmp_path):
         *files,
         out=tmp_path / "z.npy",
         method="nodejepa",
+        preset="paper",
         settings=settings,
         source="b",
         target="a",
@@ -268,7 +270,13 @@ def test_a_run_from_before_two_kinds_were_told_apart_reads_as_it_did(tmp_path):
     edges = pa.table({"user_id": [0, 0, 1, 2], "item_id": [0, 1, 1, 2]})
     settings = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 0}
     made = embed_graph(
-        edges, out=tmp_path / "z.npy", method="nodejepa", settings=settings, report=False, bipartite=False
+        edges,
+        out=tmp_path / "z.npy",
+        method="nodejepa",
+        preset="paper",
+        settings=settings,
+        report=False,
+        bipartite=False,
     )
     path = tmp_path / "z.run" / "schema.json"
     content = json.loads(path.read_text())

@@ -166,8 +166,7 @@ def test_terminal_report_and_manifest_say_what_was_done(run, tmp_path):
     pacsv.write_csv(EDGES, edges)
     pacsv.write_csv(table(bit=BITS, bat=BITS, age=AGES, label=list("aabbaabb")), nodes)
     settings = (
-        "--method",
-        "nodejepa",
+        *("--method", "nodejepa", "--preset", "paper"),
         "--set",
         "encoder.hidden=4",
         "--set",
@@ -199,7 +198,9 @@ def test_terminal_report_and_manifest_say_what_was_done(run, tmp_path):
 
 def test_the_encoder_of_a_run_sees_new_files_as_it_saw_the_old(tmp_path):
     nodes = table(bit=BITS, text=VECTORS, age=AGES)
-    made = embed_graph(EDGES, nodes, out=tmp_path / "z.npy", method="nodejepa", settings=TINY, report=False)
+    made = embed_graph(
+        EDGES, nodes, out=tmp_path / "z.npy", method="nodejepa", preset="paper", settings=TINY, report=False
+    )
     assert isinstance(made.inspection.loaded.graph, Graph)
     applied = apply_run(tmp_path / "z.run", EDGES, nodes)
     np.testing.assert_array_equal(applied.embeddings, made.embeddings)

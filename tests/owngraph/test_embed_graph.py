@@ -57,13 +57,14 @@ def test_the_same_in_python(files):
         files.nodes,
         out=files.folder / "z.parquet",
         method="nodejepa",
+        preset="paper",
         settings=settings,
         labels="team",
         report=False,
         finetune=False,
     )
     graph = load_graph(files.edges, nodes=files.nodes, ignore=["team"])
-    z = NodeJEPA(**settings).fit(graph).transform(graph)
+    z = NodeJEPA(preset="paper", **settings).fit(graph).transform(graph)
     np.testing.assert_array_equal(made.embeddings, z)
     np.testing.assert_array_equal(matrix(files.folder / "z.parquet"), z)
     np.testing.assert_array_equal(load_method(files.folder / "z.run").transform(graph), z)

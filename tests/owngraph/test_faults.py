@@ -24,7 +24,8 @@ from nodejepa.training.run import Run
 
 SETTINGS = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 6}
 OPTIONS = (
-    *("--method", "nodejepa", "--set", "encoder.hidden=8", "--set", "predictor.hidden=8", "--epochs", "6"),
+    *("--method", "nodejepa", "--preset", "paper", "--epochs", "6"),
+    *("--set", "encoder.hidden=8", "--set", "predictor.hidden=8"),
     *("--checkpoint-epochs", "2", "--no-report", "--no-finetune"),
 )
 PYTHON = {
@@ -238,7 +239,7 @@ def interrupted(folder, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Run, "write_table", stop)
         with pytest.raises(KeyboardInterrupt):
-            embed_graph(*files, out=folder / "z.parquet", method="nodejepa", **PYTHON)
+            embed_graph(*files, out=folder / "z.parquet", method="nodejepa", preset="paper", **PYTHON)
     return folder / "z.run" / "checkpoint.safetensors"
 
 

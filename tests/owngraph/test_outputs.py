@@ -103,6 +103,7 @@ def test_a_second_process_with_the_same_out_is_refused_whatever_its_run(files):
                 out=out,
                 run=files.folder / "other",
                 method="nodejepa",
+                preset="paper",
                 settings=SMALL,
             )
         process.stdin.close()
@@ -122,6 +123,7 @@ def test_what_came_during_the_work_is_not_replaced(files):
             files.nodes,
             out=out,
             method="nodejepa",
+            preset="paper",
             settings=SMALL,
             announce=intrude,
             report=False,
@@ -130,7 +132,14 @@ def test_what_came_during_the_work_is_not_replaced(files):
     assert not out.with_suffix(".json").exists()
     out.unlink()
     embed_graph(
-        files.edges, files.nodes, out=out, method="nodejepa", settings=SMALL, resume=True, report=False
+        files.edges,
+        files.nodes,
+        out=out,
+        method="nodejepa",
+        preset="paper",
+        settings=SMALL,
+        resume=True,
+        report=False,
     )
 
 
@@ -140,4 +149,4 @@ def test_a_finished_output_is_seen_also_when_it_came_while_waiting_for_the_lock(
         "nodejepa.owngraph.places.output_owned", lambda path: out.write_text("done") and output_owned(path)
     )
     with pytest.raises(ConfigError, match=r"z\.parquet exists"):
-        embed_graph(files.edges, files.nodes, out=out, method="nodejepa", settings=SMALL)
+        embed_graph(files.edges, files.nodes, out=out, method="nodejepa", preset="paper", settings=SMALL)

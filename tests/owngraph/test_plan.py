@@ -49,7 +49,8 @@ def compiled():
     """
     graph = load_dataset("digits").graph
     for method in ("nodejepa", "patchjepa"):
-        make_estimator(method, settings={"epochs": 1, "encoder.hidden": 64}).fit(graph).transform(graph)
+        estimator = make_estimator(method, preset="paper", settings={"epochs": 1, "encoder.hidden": 64})
+        estimator.fit(graph).transform(graph)
 
 
 @pytest.mark.slow
@@ -73,7 +74,7 @@ def test_the_memory_estimate_is_within_a_factor_of_three(dataset, method, settin
 
 def test_more_of_anything_costs_more():
     base = Workload(nodes=10_000, entries=100_000, columns=50, feature_entries=500_000, dense=True)
-    config = make_estimator("nodejepa").config
+    config = make_estimator("nodejepa", preset="paper").config
     least = METHODS["nodejepa"].cost.budget(config, base, operations_per_second=1e10)
     for changed in (
         Workload(20_000, 100_000, 50, 1_000_000, True),
@@ -87,7 +88,7 @@ def test_more_of_anything_costs_more():
         least.seconds / 2
     )
     for change in ({"encoder.hidden": 512}, {"encoder.layers": 5}, {"encoder.kind": "gat"}):
-        wide = make_estimator("nodejepa", settings=change).config
+        wide = make_estimator("nodejepa", preset="paper", settings=change).config
         assert (
             METHODS["nodejepa"].cost.budget(wide, base, operations_per_second=1e10).peak_bytes
             > least.peak_bytes
@@ -116,7 +117,7 @@ def wide_graph():
 
 def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeypatch):
     monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
-    estimator = make_estimator("nodejepa")
+    estimator = make_estimator("nodejepa", preset="paper")
     assert make_plan(estimator, wide_graph, memory_limit=10).proposals == ()
     plan = make_plan(estimator, wide_graph, memory_limit=1.2)
     assert not plan.fits
@@ -129,7 +130,9 @@ def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeyp
         assert in_options(proposal.words) in in_options(refused.value.fix)
         asked = {option.name: option.value for option in proposal.options}
         method, changes = asked.get("method", "nodejepa"), asked.get("settings")
-        again = make_plan(make_estimator(method, settings=changes), wide_graph, memory_limit=1.2)
+        again = make_plan(
+            make_estimator(method, preset="paper", settings=changes), wide_graph, memory_limit=1.2
+        )
         assert again.fits, "the same plan says so"
     assert "settings={'training.parts': 8}" in str(plan.proposed)  # the same network, on parts of the graph
     hopeless = make_plan(estimator, wide_graph, memory_limit=0.41)
@@ -140,7 +143,7 @@ def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeyp
 
 def test_what_takes_long_is_told_and_not_refused(wide_graph, monkeypatch):
     monkeypatch.setattr("nodejepa.owngraph.plan.measured_speed", lambda: 1e8)
-    plan = make_plan(make_estimator("nodejepa"), wide_graph, memory_limit=100)
+    plan = make_plan(make_estimator("nodejepa", preset="paper"), wide_graph, memory_limit=100)
     assert plan.takes_long
     assert plan.fits
     assert "--method patchjepa (about" in in_options(plan.proposed)

@@ -129,7 +129,15 @@ def test_unknown_options_of_reading_are_refused_by_name():
 def test_a_run_without_weights_reads_none_from_other_files_either(tmp_path):
     edges = pa.table({"source": list("abc"), "target": list("bca"), "weight": [1.0, 2.0, 3.0]})
     file = write(edges, tmp_path / "e.csv")
-    embed_graph(file, out=tmp_path / "z.npy", method="nodejepa", settings=TINY, weight=False, report=False)
+    embed_graph(
+        file,
+        out=tmp_path / "z.npy",
+        method="nodejepa",
+        preset="paper",
+        settings=TINY,
+        weight=False,
+        report=False,
+    )
     assert not apply_run(tmp_path / "z.run", file).loaded.graph.is_weighted
 
 
@@ -139,6 +147,7 @@ def test_embed_takes_the_same_options(run, tmp_path):
         tmp_path / "e.csv",
         out=tmp_path / "z.npy",
         method="nodejepa",
+        preset="paper",
         settings=TINY,
         report=False,
         header=False,
@@ -160,8 +169,7 @@ def test_structural_features_by_name(run, tmp_path):
     with pytest.raises(ConfigError, match="Choose from pagerank"):
         read_graph(file, structural=["degre"])
     quick = (
-        "--method",
-        "nodejepa",
+        *("--method", "nodejepa", "--preset", "paper"),
         "--set",
         "encoder.hidden=4",
         "--set",

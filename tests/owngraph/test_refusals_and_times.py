@@ -41,6 +41,7 @@ def options(edges, **more):
         "edges": edges,
         "out": edges.parent / "z.npy",
         "method": "nodejepa",
+        "preset": "paper",
         "settings": TINY,
         "report": False,
         **more,
@@ -51,6 +52,7 @@ def options(edges, **more):
 def test_one_node_is_refused_the_same_way_again_and_again(run, tmp_path, method):
     (tmp_path / "e.csv").write_text("source,target\na,a\n")
     command = ("embed-graph", "--edges", tmp_path / "e.csv", "--out", tmp_path / "z.npy", "--method", method)
+    command += ("--preset", "paper") if method == "nodejepa" else ()
     for _ in range(2):
         code, _, err = run(*command)
         assert code == 2
@@ -110,7 +112,7 @@ def test_a_check_computes_no_structural_features(run, edges, monkeypatch):
         raise AssertionError("not needed for the report")
 
     monkeypatch.setattr("nodejepa.owngraph.plan.measured_speed", lambda: 1e9)
-    estimator = make_trainable("nodejepa", settings=TINY)
+    estimator = make_trainable("nodejepa", preset="paper", settings=TINY)
     whole = inspect_graph(edges, estimator=estimator)
     monkeypatch.setattr("nodejepa.structure.descriptors", never)
     found = inspect_graph(edges, estimator=estimator, describe=False)
@@ -125,6 +127,8 @@ def test_a_check_computes_no_structural_features(run, edges, monkeypatch):
 
 def test_every_descriptor_is_computed_under_a_bar(edges, monkeypatch):
     drawn = watch_bars(monkeypatch, sys.modules["nodejepa.structure.descriptors"])
-    graph = inspect_graph(edges, estimator=make_trainable("nodejepa"), describe=False).loaded.graph
+    graph = inspect_graph(
+        edges, estimator=make_trainable("nodejepa", preset="paper"), describe=False
+    ).loaded.graph
     descriptors(graph, cache=False)
     assert drawn == ["PageRank", "Clustering coefficients"]  # the spectral one is in the eigensolver

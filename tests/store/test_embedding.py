@@ -145,7 +145,7 @@ def test_what_learns_by_gradient_is_told_to_stay_in_memory(make_graph):
 
     _, store = make_graph()
     with pytest.raises(ConfigError, match="cannot learn from a graph on disk"):
-        NodeJEPA().fit(store)
+        NodeJEPA(preset="paper").fit(store)
 
 
 def test_moments_refuse_a_graph_without_edges(tmp_path):

@@ -31,7 +31,9 @@ def graph() -> Graph:
 
 
 def train(order: dict, out: str | None) -> dict:
-    estimator = make_estimator(order.get("method", "nodejepa"), settings=order["settings"])
+    method = order.get("method", "nodejepa")
+    preset = "paper" if method == "nodejepa" else "default"
+    estimator = make_estimator(method, preset=preset, settings=order["settings"])
     if "ordered" in order:
         wait = order.get("wait", 60)
         estimator.team = join(ordered=order["ordered"], wait_seconds=wait, step_seconds=60)

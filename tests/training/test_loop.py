@@ -193,7 +193,7 @@ def replace_or_die(source, target):  # every file is moved to its name when it i
 os.replace = replace_or_die
 rng = np.random.default_rng(0)
 graph = Graph.from_edges(*rng.integers(0, 200, (2, 900)), features=rng.normal(size=(200, 12)), num_nodes=200)
-NodeJEPA(seed=1, epochs=12, **{"encoder.hidden": 32, "predictor.hidden": 32}).fit(
+NodeJEPA(preset="paper", seed=1, epochs=12, **{"encoder.hidden": 32, "predictor.hidden": 32}).fit(
     graph, out=sys.argv[1], resume=True, logging=Logging(checkpoint_epochs=1)
 )
 np.save(os.path.join(sys.argv[1], "z.npy"), NodeJEPA.load(sys.argv[1]).transform(graph))
@@ -214,18 +214,20 @@ def test_a_process_killed_several_times_ends_in_the_bits_of_an_undisturbed_one(t
 
 
 def test_a_folder_with_a_run_is_not_overwritten_or_continued_with_other_settings(tmp_path, toy_graph):
-    NodeJEPA(seed=0, **TINY).fit(toy_graph, out=tmp_path)
+    NodeJEPA(preset="paper", seed=0, **TINY).fit(toy_graph, out=tmp_path)
     with pytest.raises(TrainingError, match="already holds a run"):
-        NodeJEPA(seed=0, **TINY).fit(toy_graph, out=tmp_path)
+        NodeJEPA(preset="paper", seed=0, **TINY).fit(toy_graph, out=tmp_path)
     with pytest.raises(CheckpointError, match=r"another config: masking: hops: 2 then, 1 now"):
-        NodeJEPA(seed=0, **(TINY | {"masking.hops": 1})).fit(toy_graph, out=tmp_path, resume=True)
+        NodeJEPA(preset="paper", seed=0, **(TINY | {"masking.hops": 1})).fit(
+            toy_graph, out=tmp_path, resume=True
+        )
     with pytest.raises(CheckpointError, match="another seed"):
-        NodeJEPA(seed=1, **TINY).fit(toy_graph, out=tmp_path, resume=True)
+        NodeJEPA(preset="paper", seed=1, **TINY).fit(toy_graph, out=tmp_path, resume=True)
 
 
 def test_two_processes_cannot_use_one_folder(tmp_path, toy_graph):
     with Run(tmp_path).owned(), pytest.raises(TrainingError, match="another process"):
-        NodeJEPA(seed=0, **TINY).fit(toy_graph, out=tmp_path)
+        NodeJEPA(preset="paper", seed=0, **TINY).fit(toy_graph, out=tmp_path)
 
 
 def begun(folder, graph, seed):
@@ -240,8 +242,8 @@ def begun(folder, graph, seed):
 
         patch.setattr(Run, "append", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            NodeJEPA(seed=seed, **settings).fit(graph, out=folder, logging=OFTEN)
-    return lambda: NodeJEPA(seed=seed, **settings).fit(graph, out=folder, resume=True)
+            NodeJEPA(preset="paper", seed=seed, **settings).fit(graph, out=folder, logging=OFTEN)
+    return lambda: NodeJEPA(preset="paper", seed=seed, **settings).fit(graph, out=folder, resume=True)
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, toy_graph):
@@ -252,7 +254,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, toy_graph):
     mine.write_bytes(other.read_bytes())
     with pytest.raises(CheckpointError, match="another seed: 2 then, 1 now"):
         resume()
-    NodeJEPA(seed=1, **TINY).fit(toy_graph, out=tmp_path / "model")
+    NodeJEPA(preset="paper", seed=1, **TINY).fit(toy_graph, out=tmp_path / "model")
     mine.write_bytes((tmp_path / "model" / "model.safetensors").read_bytes())
     with pytest.raises(CheckpointError, match="no checkpoint"):
         resume()
@@ -299,7 +301,7 @@ def test_weights_that_cannot_go_on_never_replace_a_good_checkpoint(tmp_path):
 
 @pytest.fixture
 def saved(tmp_path, toy_graph):
-    NodeJEPA(seed=0, **TINY).fit(toy_graph, out=tmp_path)
+    NodeJEPA(preset="paper", seed=0, **TINY).fit(toy_graph, out=tmp_path)
     return tmp_path
 
 
@@ -350,7 +352,7 @@ def test_tensors_survive_the_round_trip(tmp_path):
 
 def test_tensorboard_and_tables_are_written(tmp_path, toy_graph):
     pytest.importorskip("tensorboard")
-    NodeJEPA(seed=0, **TINY).fit(toy_graph, out=tmp_path, logging=Logging(tensorboard=True))
+    NodeJEPA(preset="paper", seed=0, **TINY).fit(toy_graph, out=tmp_path, logging=Logging(tensorboard=True))
     assert list((tmp_path / "tensorboard").glob("events.*"))
     header, *rows = (tmp_path / "history.csv").read_text().splitlines()
     assert header.startswith("epoch,loss,prediction")

@@ -165,7 +165,7 @@ def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_one_process(
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        make_estimator("nodejepa", settings=settings, device="cpu").fit(
+        make_estimator("nodejepa", preset="paper", settings=settings, device="cpu").fit(
             load_dataset("digits").graph, out=tmp_path / "alone"
         )
     finally:
@@ -218,8 +218,7 @@ def test_the_command_starts_workers_and_ends_in_the_bits_of_one(tmp_path, monkey
     common = [
         "pretrain",
         "digits",
-        "--method",
-        "nodejepa",
+        *("--method", "nodejepa", "--preset", "paper"),
         *options,
         "--device",
         "cpu",
@@ -246,7 +245,7 @@ def test_the_command_starts_workers_and_ends_in_the_bits_of_one(tmp_path, monkey
     assert done.stdout.count("last loss") == 1  # the leader alone speaks
     done = CliRunner().invoke(app, [*common, "--workers", "2", "--out", out])
     assert "already holds a run" in str(done.exception)
-    estimator = make_estimator("nodejepa", settings=SETTINGS, device="cpu")
+    estimator = make_estimator("nodejepa", preset="paper", settings=SETTINGS, device="cpu")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -95,11 +95,16 @@ def test_an_epoch_sees_every_node_once_and_another_epoch_in_another_order():
     assert [n.tolist() for n in seen(0, range(3))] != [n.tolist() for n in seen(1, range(3))]
 
 
+def made(method, settings):
+    """A method that is trained from random weights."""
+    return make_estimator(method, preset="paper" if method == "nodejepa" else "default", settings=settings)
+
+
 @pytest.mark.parametrize("method", ["nodejepa", "patchjepa", "dgi", "graphmae", "bgrl", "cca-ssg"])
 def test_one_unit_with_all_parts_is_the_full_batch(method):
     graph = graph_of()
-    whole = make_estimator(method, settings=SMALL).fit(graph)
-    parts = make_estimator(method, settings=SMALL | {"parts": 6, "parts_per_step": 6}).fit(graph)
+    whole = made(method, settings=SMALL).fit(graph)
+    parts = made(method, settings=SMALL | {"parts": 6, "parts_per_step": 6}).fit(graph)
     np.testing.assert_allclose(parts.transform(graph), whole.transform(graph), atol=1e-6)
     assert parts.history_[-1]["loss"] == pytest.approx(whole.history_[-1]["loss"], abs=1e-6)
 
@@ -232,10 +237,10 @@ def test_units_train_and_repeat_to_the_bit(method):
     graph = graph_of()
     settings = SMALL | {"training.epochs": 6, "parts": 8, "parts_per_step": 4, "units": 2, "lr": 0.01}
     settings |= {"patches.count": 24} if method == "patchjepa" else {}
-    first, second = (make_estimator(method, settings=settings).fit(graph) for _ in range(2))
+    first, second = (made(method, settings=settings).fit(graph) for _ in range(2))
     assert digest(first) == digest(second)
     assert first.history_[-1]["loss"] < first.history_[0]["loss"]
-    other = make_estimator(method, settings=settings | {"units": 4}).fit(graph)
+    other = made(method, settings=settings | {"units": 4}).fit(graph)
     assert digest(other) != digest(first)
 
 
@@ -247,7 +252,7 @@ class Interrupted(Exception):
 def test_a_run_goes_on_in_the_middle_of_an_epoch(stop_at, tmp_path, monkeypatch):
     graph = graph_of()
     settings = SMALL | {"training.epochs": 3, "parts": 8, "parts_per_step": 2, "units": 2}
-    whole = make_estimator("nodejepa", settings=settings).fit(graph)
+    whole = make_estimator("nodejepa", preset="paper", settings=settings).fit(graph)
     steps, original = [], torch.optim.AdamW.step
 
     def step(self, *more):
@@ -257,14 +262,14 @@ def test_a_run_goes_on_in_the_middle_of_an_epoch(stop_at, tmp_path, monkeypatch)
         return original(self, *more)
 
     logging = Logging(checkpoint_steps=1)
-    stopped = make_estimator("nodejepa", settings=settings)
+    stopped = make_estimator("nodejepa", preset="paper", settings=settings)
     with monkeypatch.context() as patched:
         patched.setattr(torch.optim.AdamW, "step", step)
         with pytest.raises(Interrupted):
             stopped.fit(graph, out=tmp_path, logging=logging)
     assert Run(tmp_path).checkpoint.exists()
     steps.clear()
-    again = make_estimator("nodejepa", settings=settings)
+    again = make_estimator("nodejepa", preset="paper", settings=settings)
     with monkeypatch.context() as patched:
         patched.setattr(torch.optim.AdamW, "step", lambda self, *a: steps.append(1) or original(self, *a))
         again.fit(graph, out=tmp_path, resume=True, logging=logging)
@@ -288,7 +293,7 @@ def test_a_run_goes_on_in_the_middle_of_an_epoch(stop_at, tmp_path, monkeypatch)
 )
 def test_what_cannot_be_cut_is_refused(method, settings, message):
     with pytest.raises(ConfigError, match=message):
-        make_estimator(method, settings=SMALL | settings).fit(graph_of())
+        made(method, settings=SMALL | settings).fit(graph_of())
 
 
 def test_a_classifier_needs_the_whole_graph():
@@ -305,7 +310,7 @@ def test_every_method_says_what_it_sees():
     """A method that nobody thought about is trained on the whole graph: it is refused, never wrong."""
     for entry in METHODS.values():
         if entry.trained and entry.by_gradient and not entry.supervised:
-            task = make_estimator(entry.name, settings=SMALL).make_task(WholeGraph(graph_of()))
+            task = made(entry.name, settings=SMALL).make_task(WholeGraph(graph_of()))
             assert task.sees in ("parts", "units")
 
 
@@ -322,7 +327,9 @@ def test_processes_share_units_evenly_and_no_process_is_idle():
         shares = [Three(rank, 3).mine(units) for rank in range(3)]
         assert [u for share in shares for u in share] == list(range(units))
         assert all(len(share) for share in shares)
-    estimator = make_estimator("nodejepa", settings=SMALL | {"parts": 4, "parts_per_step": 2, "units": 2})
+    estimator = make_estimator(
+        "nodejepa", preset="paper", settings=SMALL | {"parts": 4, "parts_per_step": 2, "units": 2}
+    )
     estimator.team = Three(0, 3)
     with pytest.raises(ConfigError, match=r"3 processes are to share training\.units=2"):
         estimator.fit(graph_of())

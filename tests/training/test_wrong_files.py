@@ -19,7 +19,7 @@ SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 3}
 
 
 def fitted(graph, folder, **options):
-    return make_estimator("nodejepa", settings=SMALL).fit(graph, out=folder, **options)
+    return make_estimator("nodejepa", preset="paper", settings=SMALL).fit(graph, out=folder, **options)
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def test_a_folder_deleted_under_a_run_ends_badly(toy_graph, tmp_path, monkeypatc
 def test_absurd_sizes_are_refused_before_any_work(setting):
     name, _, value = setting.partition("=")
     with pytest.raises(ConfigError, match=f"{name} is {value}.*at most"):
-        make_estimator("nodejepa", settings={name: value})
+        make_estimator("nodejepa", preset="paper", settings={name: value})
 
 
 def test_atomic_names_are_what_leftovers_are_looked_for_by(tmp_path):

@@ -81,7 +81,6 @@ def methods() -> None:
     table = Table("name", "what it is", "trained", "presets", "citation")
     for entry in METHODS.values():
         trained = "yes" if entry.trained else "no"
-        table.add_row(
-            entry.name, Text(entry.summary), trained, ", ".join(entry.presets), Text(entry.citation)
-        )
+        presets = Text("\n".join(filter(None, (", ".join(entry.presets), entry.about_presets))))
+        table.add_row(entry.name, Text(entry.summary), trained, presets, Text(entry.citation))
     stdout.print(table)

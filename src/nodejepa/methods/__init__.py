@@ -64,6 +64,7 @@ class MethodEntry:
     by_gradient: bool = True  # or solved in closed form
     supervised: bool = False  # whether fit needs labels and a split
     presets: tuple[str, ...] = ("default",)
+    about_presets: str = ""  # where their names do not tell
     cost: Cost = field(default_factory=GradientCost)  # measured: peak memory of two epochs
 
 
@@ -116,6 +117,7 @@ METHODS: dict[str, MethodEntry] = {
             _PAPER,
             NodeJEPA,
             presets=("default", "paper"),
+            about_presets="default: LinearJEPA's solution, 0 epochs",
             cost=StartedCost(GradientCost(6.0, 6.0, 6.0)),
         ),
         MethodEntry(
@@ -125,6 +127,7 @@ METHODS: dict[str, MethodEntry] = {
             _PAPER,
             PatchJEPA,
             presets=("default", "paper"),
+            about_presets="no default of its own: both are the paper's",
             cost=GradientCost(6.0, 6.0, 5.0),
         ),
         MethodEntry(

@@ -175,7 +175,7 @@ class PatchJEPA(TeacherEstimator):
 
     @classmethod
     def preset(cls, name: str, dataset: str | None = None) -> PatchJEPAConfig:
-        """``paper``: the paper's patches and epochs for its data sets; ``default``: the same for now."""
+        """``paper``: the paper's patches and epochs for its data sets; ``default`` is the same."""
         return PatchJEPAConfig(
             patches=PatchesConfig(count=_PAPER_PATCHES.get(dataset or "")),
             training=cls.paper_training(name, dataset),

@@ -39,7 +39,9 @@ def words_of(chapter: Chapter) -> str:
 def digits_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "digits"
     small = {"encoder.hidden": 16, "predictor.hidden": 16, "epochs": 20}
-    make_estimator("nodejepa", seed=3, settings=small).fit(load_dataset("digits").graph, out=folder)
+    make_estimator("nodejepa", preset="paper", seed=3, settings=small).fit(
+        load_dataset("digits").graph, out=folder
+    )
     return folder
 
 
@@ -89,7 +91,7 @@ def test_a_run_shows_its_history_and_settings(digits_run, digits_chapter):
 
 def test_a_run_of_an_unknown_graph_has_no_map_and_says_so(toy_graph, tmp_path):
     small = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 10}
-    make_estimator("nodejepa", settings=small).fit(toy_graph, out=tmp_path / "run")
+    make_estimator("nodejepa", preset="paper", settings=small).fit(toy_graph, out=tmp_path / "run")
     (chapter,) = build_report([tmp_path / "run"]).chapters
     assert not of_kind(chapter, EmbeddingMap)
     assert "Name it, or the folder of its data" in words_of(chapter)

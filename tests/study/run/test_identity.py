@@ -146,6 +146,6 @@ def test_settings_of_older_versions_are_translated(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_model_of_an_older_version_is_loaded(tomorrow: Any, toy_graph: Any, tmp_path: Path) -> None:
-    NodeJEPA(**TINY).fit(toy_graph).save(tmp_path)
+    NodeJEPA(preset="paper", **TINY).fit(toy_graph).save(tmp_path)
     tomorrow()
     assert NodeJEPA.load(tmp_path).config.novelty == 3

@@ -347,7 +347,7 @@ def test_efficiency_cells_time_a_few_epochs_and_extrapolate(
 def test_a_curriculum_is_timed_to_behind_its_end(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nodejepa.study.run.measure.TIMED_SECONDS", 0.0)
     settings = {"encoder.hidden": 8, "predictor.hidden": 8, "masking.curriculum_epochs": 4}
-    cell = replace(TRAINED, method="nodejepa", kind="efficiency", settings=settings)
+    cell = replace(TRAINED, method="nodejepa", preset="paper", kind="efficiency", settings=settings)
     assert timed_epochs(cell) == 14
     assert timed_epochs(replace(cell, settings=settings | {"masking.curriculum": False})) == TIMED_EPOCHS
     assert timed_epochs(replace(cell, method="patchjepa", settings={})) == 60

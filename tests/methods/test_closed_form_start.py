@@ -1,0 +1,195 @@
+"""NodeJEPA from the closed form on: without epochs LinearJEPA to the bit, with some trained on from there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from nodejepa.data import per_class_split
+from nodejepa.errors import ConfigError
+from nodejepa.evaluation import finetune
+from nodejepa.graph import Graph
+from nodejepa.methods import METHODS, LinearJEPA, NodeJEPA, load_method, make_method
+from nodejepa.methods.budget import ClosedFormCost, Workload
+from nodejepa.methods.linear_jepa import hop_loudness
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.sparse import to_dense
+from nodejepa.objectives.vicreg import covariance_loss, variance_loss
+from nodejepa.training.journal import Logging
+from nodejepa.training.seeding import seeded
+from nodejepa.training.task import Moment
+
+SMALL = {"encoder.hidden": 16, "predictor.hidden": 16, "predictor.layers": 2, "predictor.spectral_dim": 2}
+TRAINED = SMALL | {"epochs": 3, "lr": 0.01}
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """More columns than are kept side by side, sparse: two communities with words of their own."""
+    rng = np.random.default_rng(3)
+    community = np.repeat([0, 1], 45)
+    chance = np.where(community[:, None] == community[None, :], 0.2, 0.02)
+    source, target = np.nonzero(np.triu(rng.random((90, 90)) < chance, k=1))
+    often = 0.05 + 0.3 * (rng.random((2, 80)) < 0.3)
+    x = sp.csr_array((rng.random((90, 80)) < often[community]) * 1.0)
+    return Graph.from_edges(source, target, features=x, num_nodes=90)
+
+
+@pytest.fixture(params=["few columns", "wide"])
+def graph(request, toy_graph, wide):
+    """Both roads of the closed form."""
+    return toy_graph if request.param == "few columns" else wide
+
+
+def test_the_default_is_linear_jepa_to_the_bit(graph):
+    linear, method = LinearJEPA().fit(graph), NodeJEPA().fit(graph)
+    np.testing.assert_array_equal(method.transform(graph), linear.transform(graph))
+    assert method.describe() == linear.describe()
+    assert method.spectrum() == linear.spectrum() != ()
+    assert not any("loss" in record for record in method.history_)
+
+
+def test_hidden_is_the_number_of_columns(graph):
+    method = NodeJEPA(**SMALL)
+    wanted = LinearJEPA(dim=16).fit_transform(graph)
+    np.testing.assert_array_equal(method.fit_transform(graph), wanted)
+    assert method.width(graph) == LinearJEPA(dim=16).width(graph) == 16
+
+
+@pytest.mark.parametrize("changes", [SMALL, TRAINED, TRAINED | {"start": "random-hops"}])
+def test_what_was_saved_is_what_is_loaded(graph, tmp_path, changes):
+    method = NodeJEPA(**changes).fit(graph, out=tmp_path)
+    again = load_method(tmp_path)
+    np.testing.assert_array_equal(again.transform(graph), method.transform(graph))
+    assert (again.describe(), again.spectrum()) == (method.describe(), method.spectrum())
+
+
+def test_training_goes_on_from_the_start_and_is_the_same_for_the_same_seed(graph):
+    start = NodeJEPA(**SMALL).fit_transform(graph)
+    trained = NodeJEPA(seed=1, **TRAINED).fit(graph)
+    z = trained.transform(graph)
+    moved = np.linalg.norm(z - start) / np.linalg.norm(start)
+    assert 0 < moved < 0.2
+    np.testing.assert_array_equal(NodeJEPA(seed=1, **TRAINED).fit_transform(graph), z)
+    assert 0 < trained.history_[-1]["prediction_share"] < 1
+    unpredicted = NodeJEPA(seed=1, **(TRAINED | {"loss.prediction_weight": 0})).fit_transform(graph)
+    assert not np.array_equal(unpredicted, z)
+
+
+def test_an_interrupted_run_ends_in_the_same_bits(graph, tmp_path, monkeypatch):
+    whole = NodeJEPA(**TRAINED).fit_transform(graph)
+
+    def stop(_, epoch):
+        if epoch == 2:
+            raise KeyboardInterrupt
+        return {}
+
+    with monkeypatch.context() as patch:
+        patch.setattr("nodejepa.training.watch.Watch.look", stop)
+        with pytest.raises(KeyboardInterrupt):
+            NodeJEPA(**TRAINED).fit(graph, out=tmp_path, logging=Logging(checkpoint_epochs=1))
+    assert (tmp_path / "checkpoint.safetensors").exists()
+    resumed = NodeJEPA(**TRAINED).fit(graph, out=tmp_path, resume=True)
+    np.testing.assert_array_equal(resumed.transform(graph), whole)
+
+
+def started_task(graph, **changes):
+    method = NodeJEPA(device="cpu", **(TRAINED | changes))
+    inputs = WholeGraph(graph, torch.device("cpu"))
+    with seeded(0, "init"):
+        return method.make_task(inputs), inputs
+
+
+def test_a_step_predicts_and_guards_latents_before_propagation(graph):
+    task, inputs = started_task(graph)
+    moment = Moment(0, 0, 0, 0.0)
+    terms = task.losses(inputs, moment)
+    targets = task._targets(inputs, *task.curriculum.at(0), moment)
+    x = torch.from_numpy(to_dense(graph.features)).float()
+    s, encoder = torch.from_numpy(inputs.propagation.matrix.toarray()), task.encoder
+    weight = encoder.weight * encoder.unit
+    z = x @ weight - encoder.shift
+    mean, spread = z.mean(dim=0), z.std(dim=0, correction=0)
+    guarded = ((z - mean) / spread)[~targets]
+    covariance = torch.cov(guarded.T)
+    torch.testing.assert_close(terms["variance"], variance_loss(covariance), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(terms["covariance"], covariance_loss(covariance), rtol=1e-3, atol=1e-5)
+    seen = torch.where(torch.from_numpy(targets)[:, None], torch.zeros_like(x), x) @ weight - encoder.shift
+    hops = [seen]
+    for _ in range(encoder.mix.shape[1] - 1):
+        hops.append(s @ hops[-1])
+    h = torch.cat([sum(m * hop for m, hop in zip(mix, hops, strict=True)) for mix in encoder.mix], dim=1)
+    guess = task.predictor(h[~targets], inputs.propagation, targets, task.descriptors)
+    wanted = (z - mean)[targets] / spread.square().mean().sqrt()
+    alike = torch.nn.functional.cosine_similarity(guess, wanted, dim=1).mean()
+    torch.testing.assert_close(terms["prediction"], 1 - alike, rtol=1e-4, atol=1e-5)
+
+
+def test_one_step_lowers_the_loss(graph):
+    task, inputs = started_task(graph)
+    moment = Moment(0, 0, 0, 0.0)
+    before = task.losses(inputs, moment)["loss"]
+    before.backward()
+    assert task.encoder.weight.grad is not None
+    assert task.target_encoder.weight.grad is None
+    with torch.no_grad():
+        for parameter in task.parameters():
+            if parameter.grad is not None:
+                parameter -= 1e-3 * parameter.grad
+    assert task.losses(inputs, moment)["loss"] < before
+
+
+def test_a_random_start_is_as_loud_as_the_closed_form(graph):
+    start = NodeJEPA(**SMALL).fit(graph)
+    drawn = NodeJEPA(start="random-hops", **SMALL).fit(graph)
+    mine, theirs = drawn.transform(graph), start.transform(graph)
+    inputs = WholeGraph(graph, torch.device("cpu"))
+    heard = [m.encoder_.mix * hop_loudness(m.encoder_, inputs) for m in (drawn, start)]
+    torch.testing.assert_close(*heard)
+    assert mine.shape == theirs.shape
+    assert not np.allclose(mine, theirs, atol=0.1 * np.abs(theirs).max())
+    assert drawn.describe() == ""
+    other = NodeJEPA(start="random-hops", seed=1, **SMALL).fit_transform(graph)
+    assert not np.array_equal(other, mine)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("encoder.kind", "gat"), ("encoder.layers", 2), ("encoder.norm", "batch"), ("encoder.heads", 2)],
+)
+def test_settings_of_a_network_are_refused_where_there_is_none(name, value):
+    with pytest.raises(ConfigError, match=rf"{name}.*start=closed-form.*preset paper"):
+        NodeJEPA(**{name: value})
+    NodeJEPA(start="random", **{name: value})
+
+
+def test_widths_that_the_closed_form_cannot_have_are_refused():
+    with pytest.raises(ConfigError, match=r"encoder.hidden is 30.*multiple of 4"):
+        NodeJEPA(**{"encoder.hidden": 30})
+
+
+def test_the_default_costs_what_linear_jepa_costs():
+    work, cost = Workload(20_000, 200_000, 500, 10_000_000, True), METHODS["nodejepa"].cost
+
+    def budget(**settings):
+        config = make_method("nodejepa", settings=settings).config
+        return cost.budget(config, work, operations_per_second=1e10)
+
+    linear = ClosedFormCost().budget(make_method("linear-jepa").config, work, operations_per_second=1e10)
+    assert budget() == linear
+    assert budget(epochs=10).seconds > linear.seconds
+    assert budget(epochs=10).peak_bytes >= linear.peak_bytes
+
+
+def test_it_is_trained_in_parts(graph):
+    z = NodeJEPA(**TRAINED, parts=4, parts_per_step=2, units=2).fit_transform(graph)
+    assert np.isfinite(z).all()
+
+
+def test_it_has_no_network_to_be_tuned(toy_graph):
+    labels = np.repeat([0, 1], 30)
+    method = NodeJEPA(**TRAINED).fit(toy_graph)
+    with pytest.raises(ConfigError, match="only a fitted method whose encoder is trained"):
+        finetune(method, toy_graph, labels, per_class_split(labels, train=5, val=5, seed=0))
