@@ -32,7 +32,7 @@ from nodejepa.owngraph.plan import make_plan
 from nodejepa.training.journal import peak_memory_mb
 name, method, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 graph = load_dataset(name).graph
-estimator = make_estimator(method, settings=settings)
+estimator = make_estimator(method, preset="paper", settings=settings)
 held = resident_bytes()
 plan = make_plan(estimator, graph)
 estimator.fit(graph).transform(graph)

@@ -24,7 +24,7 @@ from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.owngraph.bench import VERSION, Bench
 from nodejepa.owngraph.compare_page import comparison_report
-from nodejepa.owngraph.recommend import DEFAULT, MethodRow, Recommendation, recommend
+from nodejepa.owngraph.recommend import DEFAULT, PRESETS, MethodRow, Recommendation, recommend
 from nodejepa.owngraph.scores import describe_split
 from nodejepa.owngraph.trainable import make_trainable
 from nodejepa.progress import progress_bar
@@ -78,7 +78,8 @@ def compare(
         graph: a :class:`Graph`, PyG ``Data``, NetworkX or SciPy object with features.
         labels: a whole number a node, -1 where unknown; scored, never trained on.
         class_names: of the classes 0, 1, ...
-        methods: names in :data:`nodejepa.METHODS`; LinearJEPA is always among them.
+        methods: names in :data:`nodejepa.METHODS`; LinearJEPA is always among them. NodeJEPA is the paper's,
+            as its default is LinearJEPA's solution.
         epochs: of every method that is trained by gradient descent; its own number if not given.
         seed: of everything random.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
@@ -95,7 +96,14 @@ def compare(
     graph = as_graph(graph)
     asked = list(dict.fromkeys([DEFAULT, *methods]))
     estimators = [
-        make_trainable(name, settings=_epochs(name, epochs), seed=seed, device=device) for name in asked
+        make_trainable(
+            name,
+            preset=PRESETS.get(name, "default"),
+            settings=_epochs(name, epochs),
+            seed=seed,
+            device=device,
+        )
+        for name in asked
     ]
     known, names = _check_labels(labels, class_names, graph)
     deadline = None if minutes is None else time.monotonic() + 60 * _positive(minutes)
