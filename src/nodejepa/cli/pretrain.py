@@ -20,9 +20,9 @@ PRETRAIN_EXAMPLES = (
     "Examples:\n\n"
     "nodejepa pretrain digits --out runs/digits\n\n"
     "nodejepa pretrain photo --method patchjepa --preset paper --seed 42 --out runs/photo --resume\n\n"
-    "nodejepa pretrain digits --method nodejepa --set masking.hops=1 --set epochs=50 --out runs/short\n\n"
-    "nodejepa pretrain physics --method nodejepa --set parts=32 --set parts_per_step=8 --set units=2 "
-    "--workers 2 --out runs/p"
+    "nodejepa pretrain digits --method nodejepa --preset paper --set epochs=50 --out runs/short\n\n"
+    "nodejepa pretrain physics --method nodejepa --preset paper --set parts=32 --set parts_per_step=8 "
+    "--set units=2 --workers 2 --out runs/p"
 )
 
 

@@ -49,7 +49,6 @@ __all__ = [
 
 _PAPER = "Zhang et al., NodeJEPA"
 
-
 # Okabe and Ito's colours; both JEPA variants are warm, baselines cool, floors grey
 METHODS: dict[str, MethodEntry] = {
     entry.name: entry

@@ -147,9 +147,8 @@ class NodeJEPATask(TeacherTask):
 
     def _make_predictor(self, descriptor_dim: int) -> nn.Module:
         predictor, activation = self.config.predictor, self.config.encoder.activation
-        made: dict[str, Any] = {"hidden": predictor.hidden, "activation": activation}
-        if self.latents is not None:
-            made["out_dim"] = self.latents.count
+        wanted = None if self.latents is None else self.latents.count
+        made: dict[str, Any] = {"hidden": predictor.hidden, "activation": activation, "out_dim": wanted}
         if predictor.kind == "attention":
             return AttentionPredictor(self.encoder.out_dim, descriptor_dim, heads=predictor.heads, **made)
         return MessagePassingPredictor(self.encoder.out_dim, descriptor_dim, layers=predictor.layers, **made)
@@ -163,16 +162,14 @@ class NodeJEPATask(TeacherTask):
         hidden = torch.from_numpy(targets).to(inputs.device) if self.config.masking.isolation else None
         h = self.encoder(inputs, hidden, self.token)  # lines 2-3
         with torch.no_grad():  # line 3
-            if self.latents is None:
-                wanted = self.target_encoder(inputs, rows=targets)
-            else:
-                wanted = self.latents.predicted(self.target_encoder, inputs, targets)
+            teacher, latents = self.target_encoder, self.latents
+            wanted = latents.predicted(teacher, inputs, targets) if latents else teacher(inputs, rows=targets)
         context = h[torch.from_numpy(~targets).to(h.device)]
         structure = inputs.take(self.descriptors)
         guess = self.predictor(context, inputs.propagation, targets, structure)  # line 4
         distance = cosine_distance if self.config.loss.prediction == "cosine" else l2_distance
         prediction = moment.group.average(distance(guess, wanted), len(guess))
-        guarded = h if self.latents is None else self.latents.guarded(self.encoder, inputs, ~targets)
+        guarded = latents.guarded(self.encoder, inputs, ~targets) if latents else h
         terms = {"prediction": prediction} | self._regularise(inputs, h, guarded, moment)  # lines 5-6
         weights = {"prediction": self.config.loss.prediction_weight} | {
             name: getattr(self.config.loss, name) for name in terms if name != "prediction"
@@ -230,12 +227,17 @@ class NodeJEPA(StartedEstimator):
     def preset(cls, name: str, dataset: str | None = None) -> NodeJEPAConfig:
         """``paper``: the paper's settings; ``default``: LinearJEPA's solution, trained for 0 epochs.
 
-        ``epochs=100`` on top of ``default`` trains on from there (docs/recipe.md tells what that is worth).
+        ``epochs=100`` trains on from there; prediction makes most of that gradient (docs/log.md).
         """
         training = cls.paper_training(name, dataset)
         if name == "paper":
             return NodeJEPAConfig(training=training)
-        return NodeJEPAConfig(start="closed-form", training=replace(training, epochs=0))
+        return NodeJEPAConfig(
+            loss=LossConfig(prediction="l2", variance=0.02, covariance=0.02, sigreg=0.002),
+            ema=EMAConfig(0.98, 0.99),
+            training=replace(training, epochs=0, lr=0.01),
+            start="closed-form",
+        )
 
     def prepare(self, graph: Graph) -> None:
         """The descriptors that the predictor asks for."""
