@@ -129,11 +129,12 @@ class NodeJEPATask(TeacherTask):
     """Algorithm 1; started at the closed form, it predicts and guards latents instead of embeddings."""
 
     sees = "units"
-    collapse_advice = "Raise loss.variance or loss.sigreg, or lower training.lr."
+    collapse_advice: str | None = "Raise loss.variance or loss.sigreg, or lower training.lr."
 
     def __init__(self, inputs: WholeGraph, config: NodeJEPAConfig, started: HopEncoder | None = None) -> None:
         super().__init__(inputs, config, started)
         self.latents = None if started is None else Latents(started, inputs)
+        self.collapse_advice = self.collapse_advice if started is None else None  # it may start so
         if inputs.num_nodes < 2:
             raise GraphError(
                 "the graph has one node", fix="At least two are needed: one to see, one to predict."
