@@ -37,6 +37,7 @@ _ABSENT: dict[str, dict[str, Any]] = {
     method: {f"training.{name}": value for name, value in _IN_PARTS.items()} for method in _GRADIENT
 }
 _ABSENT["nodejepa"] |= {"loss.prediction_weight": 1.0, "masking.max_neighbours": None, "masking.pool": None}
+_ABSENT["nodejepa"] |= {"start": "random"}
 
 MIGRATIONS: dict[str, Migration] = {  # by name of the method
     method: Migration(absent=values) for method, values in _ABSENT.items()
