@@ -29,6 +29,7 @@ OPTIONS = (
     *("--checkpoint-epochs", "2", "--no-report", "--no-finetune"),
 )
 PYTHON = {
+    "preset": "paper",
     "settings": SETTINGS,
     "report": False,
     "finetune": False,
@@ -239,7 +240,7 @@ def interrupted(folder, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Run, "write_table", stop)
         with pytest.raises(KeyboardInterrupt):
-            embed_graph(*files, out=folder / "z.parquet", method="nodejepa", preset="paper", **PYTHON)
+            embed_graph(*files, out=folder / "z.parquet", method="nodejepa", **PYTHON)
     return folder / "z.run" / "checkpoint.safetensors"
 
 
