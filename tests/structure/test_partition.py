@@ -13,6 +13,7 @@ from nodejepa.structure import partition, recommended_parts
 from nodejepa.structure.cache import cache_file
 from nodejepa.structure.coarse import _spread
 from nodejepa.structure.partition import random_parts
+from nodejepa.structure.undirected import neighbours
 
 # by name, because the package offers a function that is called like the module
 partition_module = importlib.import_module("nodejepa.structure.partition")
@@ -75,7 +76,7 @@ def test_smallest_first_equals_one_node_at_a_time(sizes: list[int], count: int) 
 
 def test_empty_parts_take_coherent_halves() -> None:
     graph = Graph.from_scipy(nx.to_scipy_sparse_array(nx.path_graph(16)))
-    part = partition_module._fill_empty(graph.adjacency, np.zeros(16, dtype=np.int32), 4)
+    part = partition_module._fill_empty(neighbours(graph), np.zeros(16, dtype=np.int32), 4)
     assert np.bincount(part).tolist() == [4, 4, 4, 4]
     assert np.count_nonzero(np.diff(part)) == 3
 
