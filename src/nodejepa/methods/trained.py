@@ -24,7 +24,7 @@ from nodejepa.training.run import History, Run
 from nodejepa.training.seeding import seeded
 from nodejepa.training.task import Task
 
-_NODES_OF_A_PART = 10_000  # of a graph on disk, where nobody said how many
+NODES_OF_A_PART = 10_000  # of a graph on disk, where nobody said how many
 
 
 class TrainedEstimator(Estimator, ABC):
@@ -60,7 +60,7 @@ class TrainedEstimator(Estimator, ABC):
             raise ConfigError(
                 f"{self.name} learns from a graph on disk in parts only",
                 where="training.parts",
-                fix=f"Set training.parts, e.g. to {max(inputs.num_nodes // _NODES_OF_A_PART, 2)}: a step has "
+                fix=f"Set training.parts, e.g. to {max(inputs.num_nodes // NODES_OF_A_PART, 2)}: a step has "
                 "training.parts_per_step of them in memory. Or use linear-jepa, which needs none.",
             )
         device = inputs.device if isinstance(inputs, WholeGraph) else pick_device(self.device)
