@@ -13,8 +13,9 @@ from nodejepa.data import Dataset, load_dataset
 from nodejepa.demo import SHOTS, compare_with_floors, run_demo, write_as_csv
 from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
 from nodejepa.io import read_graph
+from nodejepa.methods import METHODS
 from nodejepa.report import maps
-from nodejepa.study.run.scoring import embed_seeds, score_method
+from nodejepa.study.run.scoring import score_method
 
 
 @pytest.mark.slow
@@ -84,11 +85,16 @@ def test_the_demo_says_whether_training_beat_the_floors(gains, says, shows):
     assert compare_with_floors({"sgc": results["sgc"]}) == ""
 
 
-def test_seedless_methods_are_embedded_once(toy_graph):
-    first, second = embed_seeds(toy_graph, "sgc", [1, 2])
-    assert first is second
-    first, second = embed_seeds(toy_graph, "random-gcn", [1, 2])
-    assert not np.array_equal(first, second)
+@pytest.mark.parametrize(("method", "fits"), [("sgc", 1), ("random-gcn", 2)])
+def test_only_methods_with_a_seed_are_embedded_again(method, fits, toy_graph, monkeypatch):
+    floor, seen = METHODS[method].method, []
+    fit = floor.fit
+    monkeypatch.setattr(
+        floor, "fit", lambda self, *given, **named: seen.append(self) or fit(self, *given, **named)
+    )
+    dataset = Dataset("toy", toy_graph, np.repeat([0, 1], 30))
+    assert len(score_method(dataset, method, [1, 2], split="5-5").result.scores) == 2
+    assert len(seen) == fits
 
 
 def test_a_score_is_reproducible(toy_graph):

@@ -1,7 +1,7 @@
-"""Figures of "how it works", drawn from a real graph of 34 nodes: ``python -m tools.figures`` writes them.
+"""Figures of "how it works", drawn from real graphs: ``python -m tools.figures`` writes them.
 
-Zachary's karate club, masked, cut and embedded by the functions of the package. What a colour says, a shape,
-a pattern or a word says as well: the figures can be read in grey.
+Zachary's karate club, masked, cut and embedded by the functions of the package; the digits for a spectrum.
+What a colour says, a shape, a pattern or a word says as well: the figures can be read in grey.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import scipy.sparse.csgraph as csgraph
+import torch
 
 from nodejepa import Graph, LinearJEPA
+from nodejepa.data import load_dataset
 from nodejepa.masking.khop import khop_mask
 from nodejepa.masking.patches import Patches
+from nodejepa.methods.closed_form import Spectrum, moments_of
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.structure.partition import partition
 from tools.svg import DARK, GREY, ORANGE, PALE, Canvas
 
@@ -129,6 +133,39 @@ def hops(club: Club) -> Canvas:
     return canvas
 
 
+def foretold() -> Canvas:
+    """Two directions of the digits' features, one that neighbours foretell and one that they do not."""
+    graph = load_dataset("digits").graph
+    moments = moments_of(WholeGraph(graph, torch.device("cpu")), basis=64)
+    spectrum = Spectrum(moments.centred())
+    v, rho = spectrum.solve(2**-10 * spectrum.trace, 64)
+    latents = np.asarray(graph.features, dtype=np.float64) @ v.numpy()
+    neighbours = graph.adjacency.astype(np.float64)
+    means = (neighbours @ latents) / neighbours.sum(axis=1).reshape(-1, 1)
+    canvas = Canvas(730, 300, "Directions that neighbours foretell are kept loud")
+    for left, j in ((0, 0), (225, 50)):
+        points = np.stack([means[::12, j], -latents[::12, j]], axis=1)
+        for x, y in scaled(points, 230, 230):
+            canvas.circle(left + int(x), int(y), 3, fill=DARK, edge="none")
+        canvas.line(left + MARGIN - 8, MARGIN, left + MARGIN - 8, 208)
+        canvas.line(left + MARGIN - 8, 208, left + 200, 208)
+        canvas.text(left + 115, 228, "mean latent of its neighbours", size=14)
+        canvas.text(left + 115, 18, "a node's latent", size=14)
+        words = "foretold: loud" if j == 0 else "hardly foretold: quiet"
+        canvas.text(left + 115, 258, f"direction {j + 1}, rho = {float(rho[j]):.2f}", size=16)
+        canvas.text(left + 115, 280, words, size=16)
+    for j, value in enumerate(rho.abs().tolist()):
+        height = round(170 * value)
+        canvas.line(
+            490 + 3 * j, 208, 490 + 3 * j, 208 - height, colour=ORANGE if j in (0, 50) else DARK, width=2
+        )
+    canvas.text(590, 18, "|rho| of every direction", size=14)
+    canvas.text(590, 228, "loudest first", size=14)
+    canvas.text(590, 258, "orange: the two on the left", size=16)
+    canvas.text(590, 280, "a latent is as loud as root |rho|", size=16)
+    return canvas
+
+
 def flow(title: str, left: list[str], right: list[str], middle: list[str], below: str) -> Canvas:
     """Two ways to a latent, which meet in a loss."""
     canvas = Canvas(WIDTH, HEIGHT + 60, title)
@@ -170,6 +207,7 @@ def figures() -> dict[str, str]:
             "loss: cosine + hyperbola, and SIGReg",
         ),
         "linearjepa-hops": hops(club),
+        "linearjepa-foretold": foretold(),
         "linearjepa-flow": flow(
             "LinearJEPA step by step",
             ["mean of neighbours", "linear encoder"],

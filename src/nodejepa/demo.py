@@ -156,6 +156,7 @@ def _sections(dataset: Dataset, row: DemoRow, seed: int) -> tuple[Section, ...]:
         labels=dataset.labels,
         class_names=dataset.class_names,
         predicted=predict_test_nodes(row.embeddings, dataset, split),
+        neighbours=METHODS[row.method].trained,  # the slow plane: for what was learned only
     )
     words = Text(
         (

@@ -27,7 +27,7 @@ COMPARE_EXAMPLES = (
 _LEFT_OUT = ("balanced %", "F1 %", "ROC-AUC %")  # of a terminal's width; report and results have them
 
 
-@reads_files
+@reads_files()
 def compare(
     edges: EdgeFile,
     out: Annotated[

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
 from nodejepa.cli.catalogue import DataRoot, Device, dataset_names
-from nodejepa.cli.reading_options import (
-    Bipartite,
-    Delimiter,
-    Header,
-    IdColumn,
-    MemoryLimit,
-    NodeFile,
-    NoWeight,
-    SourceColumn,
-    TargetColumn,
-    UnknownIds,
-    WeightColumn,
-    delimiter_choice,
-    weight_choice,
-)
+from nodejepa.cli.reading_options import MemoryLimit, NodeFile, options_given, reads_files
 from nodejepa.cli.screen import in_options, stderr, stdout
 
 if TYPE_CHECKING:
@@ -37,6 +23,12 @@ EMBED_EXAMPLES = (
 )
 
 
+# How features are read is written in the run: only ids and edges are new
+_EDGES = ("source", "target", "weight", "no_weight", "bipartite")
+_FILES = ("id_column", "unknown_ids", "header", "delimiter")
+
+
+@reads_files(only=(*_EDGES, *_FILES))
 def embed(
     run: Annotated[
         Path,
@@ -57,15 +49,7 @@ def embed(
         typer.Option(help="Instead of DATASET: the edges of your own graph, new nodes included."),
     ] = None,
     nodes: NodeFile = None,
-    source: SourceColumn = None,
-    target: TargetColumn = None,
-    weight: WeightColumn = None,
-    no_weight: NoWeight = False,
-    id_column: IdColumn = None,
-    unknown_ids: UnknownIds = "add",
-    bipartite: Bipartite = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
+    reading: Any = None,  # the options of reading, see reads_files
     force: Annotated[
         bool, typer.Option("--force", help="Replace --out, and take away a manifest that told of it.")
     ] = False,
@@ -80,17 +64,8 @@ def embed(
             + (", not both." if dataset is not None else ".")
         )
     if edges is None:
-        columns = {"nodes": nodes, "source": source, "target": target, "weight": weight, "id": id_column}
-        layout = {
-            "no-weight": no_weight or None,
-            "header": header,
-            "delimiter": delimiter,
-            "bipartite": bipartite,
-        }
-        layout["unknown-ids"] = None if unknown_ids == "add" else unknown_ids
-        for name, value in (columns | layout).items():
-            if value is not None:
-                raise typer.BadParameter(f"--{name} belongs to --edges, not to a data set.")
+        for option in [*(["--nodes"] if nodes else []), *options_given(reading)]:
+            raise typer.BadParameter(f"{option} belongs to --edges, not to a data set.")
         from nodejepa.store import StoredGraph
 
         if StoredGraph.is_at(dataset):
@@ -98,19 +73,8 @@ def embed(
         else:
             _embed_dataset(run, str(dataset), out, device, data_root, force)
         return
-    from nodejepa.io import ReadingOptions
     from nodejepa.owngraph import apply_run
 
-    reading = ReadingOptions(
-        source=source,
-        target=target,
-        weight=weight_choice(weight, no_weight),
-        id_column=id_column,
-        unknown_ids=unknown_ids,
-        bipartite=bipartite,
-        header=header,
-        delimiter=delimiter_choice(delimiter),
-    )
     applied = apply_run(
         run, edges, nodes, reading, out=out, device=device, force=force, memory_limit=memory_limit
     )

@@ -29,7 +29,7 @@ EMBED_GRAPH_EXAMPLES = (
 )
 
 
-@reads_files
+@reads_files()
 def embed_graph(
     edges: EdgeFile,
     nodes: NodeFile = None,

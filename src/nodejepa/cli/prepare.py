@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from nodejepa.cli.reading_options import (
-    Bipartite,
-    Delimiter,
-    Directed,
-    Drop,
-    FreeText,
-    Header,
-    IdColumn,
-    Infinite,
-    Missing,
-    NodeFile,
-    NoWeight,
-    Scaling,
-    SourceColumn,
-    TargetColumn,
-    UnknownIds,
-    WeightColumn,
-    delimiter_choice,
-    weight_choice,
-)
+from nodejepa.cli.reading_options import NodeFile, reads_files
 from nodejepa.cli.screen import in_options, stderr, stdout
 
 if TYPE_CHECKING:
@@ -44,6 +25,7 @@ PREPARE_EXAMPLES = (
 )
 
 
+@reads_files(without=("labels", "structural"))
 def prepare(
     edges: Annotated[
         Path | None, typer.Option(help="Edges, a row each: as in embed-graph.", metavar="FILE")
@@ -53,21 +35,7 @@ def prepare(
     verify: Annotated[
         Path | None, typer.Option(help="Instead: read a store and compare its checksums.", metavar="STORE")
     ] = None,
-    source: SourceColumn = None,
-    target: TargetColumn = None,
-    weight: WeightColumn = None,
-    no_weight: NoWeight = False,
-    id_column: IdColumn = None,
-    drop: Drop = None,
-    directed: Directed = False,
-    text: FreeText = "refuse",
-    missing: Missing = "fill",
-    infinite: Infinite = "refuse",
-    scale: Scaling = "auto",
-    unknown_ids: UnknownIds = "add",
-    bipartite: Bipartite = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
+    reading: Any = None,  # the options of reading, see reads_files
     force: Annotated[bool, typer.Option("--force", help="Replace a store that is there.")] = False,
 ) -> None:
     """Keep a graph that is larger than memory on disk; killed, it goes on where it was."""
@@ -80,25 +48,8 @@ def prepare(
         return
     if edges is None or out is None:
         raise typer.BadParameter("Give --edges and --out, or --verify a store.")
-    from nodejepa.io import ReadingOptions
     from nodejepa.store.prepare import prepare_store
 
-    reading = ReadingOptions(
-        source=source,
-        target=target,
-        weight=weight_choice(weight, no_weight),
-        id_column=id_column,
-        drop=tuple(drop or ()),
-        directed=directed,
-        text=text,
-        missing=missing,
-        infinite=infinite,
-        scale=scale,
-        unknown_ids=unknown_ids,
-        bipartite=bipartite,
-        header=header,
-        delimiter=delimiter_choice(delimiter),
-    )
     made = prepare_store(edges, nodes, reading, out=out, force=force)
     for note in [*made.manifest.report["notes"], *made.manifest.report["warnings"]]:
         stderr.print(Text(f"- {in_options(note)}"), soft_wrap=True)

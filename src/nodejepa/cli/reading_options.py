@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from nodejepa.io import ReadingOptions
 
 EdgeFile = Annotated[
     Path,
@@ -157,20 +161,40 @@ def _reading(
     )
 
 
-def reads_files(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of reading in the place of its argument ``reading``."""
-    own, options = (inspect.signature(one, eval_str=True) for one in (command, _reading))
-
-    def with_options(**given: Any) -> None:
-        reading = _reading(**{name: given.pop(name) for name in options.parameters})
-        command(reading=reading, **given)
-
-    merged = [
-        parameter.replace(kind=parameter.KEYWORD_ONLY)
-        for name, one in own.parameters.items()
-        for parameter in (options.parameters.values() if name == "reading" else (one,))
+def reads_files(
+    *, only: tuple[str, ...] = (), without: tuple[str, ...] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of reading (``only`` some, or all ``without`` some) for its ``reading``."""
+    options = [
+        option
+        for name, option in inspect.signature(_reading, eval_str=True).parameters.items()
+        if (not only or name in only) and name not in without
     ]
-    with_options.__name__, with_options.__doc__ = command.__name__, command.__doc__
-    with_options.__signature__ = own.replace(parameters=merged)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in merged}
-    return with_options
+
+    def give(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True)
+
+        def with_options(**given: Any) -> None:
+            reading = _reading(**{option.name: given.pop(option.name) for option in options})
+            command(reading=reading, **given)
+
+        merged = [
+            parameter.replace(kind=parameter.KEYWORD_ONLY)
+            for name, one in own.parameters.items()
+            for parameter in (options if name == "reading" else (one,))
+        ]
+        with_options.__name__, with_options.__doc__ = command.__name__, command.__doc__
+        with_options.__signature__ = own.replace(parameters=merged)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in merged}
+        return with_options
+
+    return give
+
+
+def options_given(reading: ReadingOptions) -> list[str]:
+    """The options that say something else than their defaults."""
+    plain = type(reading)()
+    names = (field.name for field in fields(reading))
+    changed = [name for name in names if getattr(reading, name) != getattr(plain, name)]
+    spelt = {"id_column": "id", "weight": "no-weight" if reading.weight is False else "weight"}
+    return [f"--{spelt.get(name, name.replace('_', '-'))}" for name in changed]

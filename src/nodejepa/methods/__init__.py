@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,10 @@ from nodejepa.errors import CheckpointError, ConfigError, did_you_mean
 from nodejepa.methods.arguments import check_folder, dataset_key
 from nodejepa.methods.baseline_blocks import PRESETS
 from nodejepa.methods.bgrl import BGRL
-from nodejepa.methods.budget import ClosedFormCost, Cost, FloorCost, GradientCost
+from nodejepa.methods.budget import ClosedFormCost, GradientCost
 from nodejepa.methods.ccassg import CCASSG
 from nodejepa.methods.dgi import DGI
+from nodejepa.methods.entry import Look, MethodEntry, floor_entry
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.floors import SGC, SGC1, SGC3, EqualHops, RandomGCN, RawFeatures
 from nodejepa.methods.graphmae import GraphMAE
@@ -49,61 +49,66 @@ __all__ = [
 _PAPER = "Zhang et al., NodeJEPA"
 
 
-@dataclass(frozen=True)
-class MethodEntry:
-    """One row of the table of methods: all that is known of one."""
-
-    name: str
-    title: str  # what tables call it
-    summary: str
-    citation: str
-    method: Any
-    seeded: bool = True
-    trained: bool = True
-    by_gradient: bool = True  # or solved in closed form
-    supervised: bool = False  # whether fit needs labels and a split
-    presets: tuple[str, ...] = ("default",)
-    cost: Cost = field(default_factory=GradientCost)  # measured: peak memory of two epochs
-
-
-def _floor(
-    name: str, title: str, summary: str, citation: str, method: Any, *, seeded: bool = False
-) -> MethodEntry:
-    return MethodEntry(
-        name,
-        title,
-        summary,
-        citation,
-        method,
-        seeded=seeded,
-        trained=False,
-        by_gradient=False,
-        cost=FloorCost(),
-    )
-
-
+# Okabe and Ito's colours; both JEPA variants are warm, baselines cool, floors grey
 METHODS: dict[str, MethodEntry] = {
     entry.name: entry
     for entry in (
-        _floor("raw", "Raw features", "the node features themselves", "-", RawFeatures),
-        _floor("sgc", "Propagated (S^2 X)", "features propagated twice, S^2 X", "Wu et al. 2019", SGC),
-        _floor(
+        floor_entry(
+            "raw",
+            "Raw features",
+            "the node features themselves",
+            "-",
+            RawFeatures,
+            Look("#C8C8C8", "x", "", ":"),
+        ),
+        floor_entry(
+            "sgc",
+            "Propagated (S^2 X)",
+            "features propagated twice, S^2 X",
+            "Wu et al. 2019",
+            SGC,
+            Look("#909090", "+", "||", ":"),
+        ),
+        floor_entry(
             "random-gcn",
             "Random GCN",
             "untrained 3 x 256 GCN encoder",
             "Kipf & Welling 2017",
             RandomGCN,
+            Look("#606060", "1", "oo", ":"),
             seeded=True,
         ),
-        _floor("sgc-1", "Propagated (S X)", "features propagated once, S X", "Wu et al. 2019", SGC1),
-        _floor("sgc-3", "Propagated (S^3 X)", "propagated three times, S^3 X", "Wu et al. 2019", SGC3),
-        _floor("equal-hops", "X with equal hops", "X, S X and S^2 X, equally loud", "-", EqualHops),
+        floor_entry(
+            "sgc-1",
+            "Propagated (S X)",
+            "features propagated once, S X",
+            "Wu et al. 2019",
+            SGC1,
+            Look("#A8A8A8", "2", "|", ":"),
+        ),
+        floor_entry(
+            "sgc-3",
+            "Propagated (S^3 X)",
+            "propagated three times, S^3 X",
+            "Wu et al. 2019",
+            SGC3,
+            Look("#787878", "3", "|||", ":"),
+        ),
+        floor_entry(
+            "equal-hops",
+            "X with equal hops",
+            "X, S X and S^2 X, equally loud",
+            "-",
+            EqualHops,
+            Look("#B8B8B8", "4", "-", ":"),
+        ),
         MethodEntry(
             "linear-jepa",
             "LinearJEPA (closed form)",
             "linear latent prediction in closed form, no gradient descent",
             "this package",
             LinearJEPA,
+            Look("#B22222", "X", "**", "-"),
             seeded=False,
             by_gradient=False,
             cost=ClosedFormCost(),
@@ -114,6 +119,7 @@ METHODS: dict[str, MethodEntry] = {
             "predicts embeddings of hidden k-hop neighbourhoods",
             _PAPER,
             NodeJEPA,
+            Look("#D55E00", "o", "", "-"),
             presets=("default", "paper"),
             cost=GradientCost(6.0, 6.0, 6.0),
         ),
@@ -123,6 +129,7 @@ METHODS: dict[str, MethodEntry] = {
             "predicts pooled embeddings of METIS patches",
             _PAPER,
             PatchJEPA,
+            Look("#E69F00", "s", "--", "-"),
             presets=("default", "paper"),
             cost=GradientCost(6.0, 6.0, 5.0),
         ),
@@ -132,6 +139,7 @@ METHODS: dict[str, MethodEntry] = {
             "tells nodes from nodes with shuffled features",
             "Velickovic et al. 2019",
             DGI,
+            Look("#56B4E9", "^", "//", "--"),
             presets=PRESETS,
             cost=GradientCost(6.0, 4.0, 7.0),
         ),
@@ -141,6 +149,7 @@ METHODS: dict[str, MethodEntry] = {
             "reconstructs features of masked nodes",
             "Hou et al. 2022",
             GraphMAE,
+            Look("#0072B2", "D", "\\\\", "--"),
             presets=PRESETS,
             cost=GradientCost(3.0, 3.0, 5.0),
         ),
@@ -150,6 +159,7 @@ METHODS: dict[str, MethodEntry] = {
             "predicts a moving average's embedding of another view",
             "Thakoor et al. 2022",
             BGRL,
+            Look("#009E73", "v", "xx", "--"),
             presets=PRESETS,
             cost=GradientCost(9.0, 6.0, 10.0),
         ),
@@ -159,6 +169,7 @@ METHODS: dict[str, MethodEntry] = {
             "two views agree, dimensions do not",
             "Zhang et al. 2021",
             CCASSG,
+            Look("#CC79A7", "P", "..", "--"),
             presets=PRESETS,
             cost=GradientCost(6.0, 2.0, 7.0),
         ),
@@ -168,6 +179,7 @@ METHODS: dict[str, MethodEntry] = {
             "learns from the split's training labels",
             "Kipf & Welling 2017, Shchur et al. 2018",
             SupervisedGCN,
+            Look("#000000", "*", "", "-."),
             supervised=True,
             presets=PRESETS,
         ),

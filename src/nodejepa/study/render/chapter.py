@@ -13,8 +13,7 @@ from nodejepa.report.sections import Chapter, Figures, Section, SortableTable, T
 from nodejepa.report.summary import summarise
 from nodejepa.report.table import Column, ReportTable, TableCell, number_cell, text_cell, text_column
 from nodejepa.study.render.contents import drawn_figures, main_records, study_kind, tables_of
-from nodejepa.study.render.looks import look
-from nodejepa.study.render.names import FLOORS, dataset_name, method_name
+from nodejepa.study.render.names import FLOORS, dataset_name, look, method_name
 from nodejepa.study.render.selection import (
     by_method_and_dataset,
     datasets_of,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from nodejepa.methods import FLOORS as FLOORS
 from nodejepa.methods import METHODS
+from nodejepa.methods.entry import OTHER_LOOK, Look
 
 SELF_SUPERVISED = ("dgi", "graphmae", "bgrl", "cca-ssg", "nodejepa", "patchjepa")
 JEPA = ("nodejepa", "patchjepa")
@@ -34,6 +35,13 @@ def method_name(method: str) -> str:
     """
     name, bracket, preset = method.partition(" (")
     return (METHODS[name].title if name in METHODS else name) + bracket + preset
+
+
+def look(method: str) -> Look:
+    """How a method is drawn; another preset of it keeps the colour but not the marker and the hatch."""
+    name, bracket, _ = method.partition(" (")
+    found = METHODS[name].look if name in METHODS else OTHER_LOOK
+    return Look(found.colour, OTHER_LOOK.marker, OTHER_LOOK.hatch, found.line) if bracket else found
 
 
 def dataset_name(dataset: str) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from nodejepa.data import Dataset, Split
 from nodejepa.errors import CheckpointError
 from nodejepa.locks import lock_file
 from nodejepa.methods import Estimator, find_method, make_estimator
 from nodejepa.study.run.cell import Cell
+from nodejepa.study.run.fit import fit_on
 from nodejepa.study.run.identity import config_hash
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import Run
@@ -22,22 +22,13 @@ def trained_encoder(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> E
 
     A method without labels does not depend on the split, so all splits of a seed share one encoder.
     """
-    supervised = find_method(cell.method).supervised
     folder = encoder_folder(cell, runs)
     estimator = make_estimator(
-        cell.method, preset=cell.preset, dataset=cell.dataset, seed=cell.seed, settings=cell.settings
+        cell.method, preset=cell.preset, dataset=cell.dataset, seed=cell.trained_with, settings=cell.settings
     )
-    arguments: dict[str, Any] = {"labels": dataset.labels, "split": split} if supervised else {}
     logging = Logging(description=cell.label, share_epochs=10)
     with alone(folder):
-        fitted: Estimator = estimator.fit(
-            dataset.graph,
-            out=folder,
-            resume=True,
-            logging=logging,
-            **arguments,
-        )
-    return fitted
+        return fit_on(estimator, dataset, split, out=folder, resume=True, logging=logging)
 
 
 def encoder_folder(cell: Cell, runs: Path) -> Path:
@@ -45,7 +36,7 @@ def encoder_folder(cell: Cell, runs: Path) -> Path:
 
     A folder of an older version bears the hash of its time; its settings tell whether it is the same encoder.
     """
-    end = f"-seed{cell.seed}" + (f"-{cell.split}" if find_method(cell.method).supervised else "")
+    end = f"-seed{cell.trained_with}" + (f"-{cell.split}" if find_method(cell.method).supervised else "")
     folder = runs / cell.dataset / f"{cell.method}-{cell.config_hash}{end}"
     if folder.exists():
         return folder

@@ -19,6 +19,7 @@ from nodejepa.methods import Estimator, find_method, make_estimator, make_method
 from nodejepa.provenance import source_hash, versions
 from nodejepa.study.run.cell import Cell
 from nodejepa.study.run.encoder_store import encoder_folder, trained_encoder
+from nodejepa.study.run.fit import fit_on
 from nodejepa.study.run.heads import score_head
 from nodejepa.study.run.records import Record
 from nodejepa.study.run.scratch import scratch_score
@@ -171,14 +172,10 @@ def _time_epochs(cell: Cell, dataset: Dataset, count: int) -> tuple[list[float],
         cell.method,
         preset=cell.preset,
         dataset=cell.dataset,
-        seed=cell.seed,
+        seed=cell.trained_with,
         settings={**cell.settings, "training.epochs": few},
     )
     logging = Logging(share_epochs=few)
-    if find_method(cell.method).supervised:
-        split = dataset.split(cell.split, seed=cell.seed)
-        estimator.fit(dataset.graph, labels=dataset.labels, split=split, logging=logging)
-    else:
-        estimator.fit(dataset.graph, logging=logging)
+    fit_on(estimator, dataset, dataset.split(cell.split, seed=cell.seed), logging=logging)
     seconds = [epoch["seconds"] for epoch in estimator.history_]
     return seconds[1:-1] or seconds, round(estimator.history_[-1]["peak_memory_mb"], 1)

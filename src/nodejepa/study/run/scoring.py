@@ -16,11 +16,11 @@ from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.errors import Advice, EvaluationError, Setting
 from nodejepa.evaluation import ProbeResult, linear_probe
 from nodejepa.evaluation.probe import ProbeMode
-from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import find_method, load_method, make_method
 from nodejepa.provenance import versions
-from nodejepa.study.run.heads import HeadResult, score_head
+from nodejepa.study.run.fit import fit_on
+from nodejepa.study.run.heads import HeadResult, HeadScore, score_head
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,27 +61,6 @@ class MethodScore:
         }
 
 
-def embed_seeds(
-    graph: Graph,
-    method: str,
-    seeds: Sequence[int],
-    *,
-    preset: str = "default",
-    dataset: str | None = None,
-    settings: Mapping[str, object] | None = None,
-) -> list[Features]:
-    """The method's embeddings for every seed; computed once where the seed makes no difference."""
-
-    def embed(seed: int) -> Features:
-        made = make_method(method, preset=preset, dataset=dataset, seed=seed, settings=settings)
-        embeddings: Features = made.fit(graph).transform(graph)
-        return embeddings
-
-    if find_method(method).seeded:
-        return [embed(seed) for seed in seeds]
-    return [embed(seeds[0])] * len(seeds) if seeds else []
-
-
 def score_method(
     dataset: Dataset,
     method: str,
@@ -104,40 +83,21 @@ def score_method(
         split: name of the split, the dataset's default if not given.
         probe: ``"fair"`` or ``"paper"``.
     """
-    started, head = time.perf_counter(), None
-    if find_method(method).supervised:
-        embeddings, head = _train_and_embed(
-            dataset, method, seeds, preset=preset, settings=settings, split=split
-        )
-    else:
-        embeddings = embed_seeds(
-            dataset.graph, method, seeds, preset=preset, dataset=dataset.name, settings=settings
-        )
+    started, embeddings, heads = time.perf_counter(), list[Features](), list[HeadScore]()
+    entry = find_method(method)
+    made = make_method(method, preset=preset, dataset=dataset.name, settings=settings)
+    for seed in seeds if entry.seeded else seeds[:1]:  # once where the seed makes no difference
+        drawn = dataset.split(split, seed=seed)
+        made = make_method(method, preset=preset, dataset=dataset.name, seed=seed, settings=settings)
+        embeddings.append(fit_on(made, dataset, drawn).transform(dataset.graph))
+        if entry.supervised:
+            heads.append(score_head(made, dataset, drawn))
+    if not entry.seeded:
+        embeddings *= len(seeds)
     seconds = time.perf_counter() - started
-    made: Any = make_method(method, preset=preset, dataset=dataset.name, settings=settings)
     identity = {"method": method, "preset": preset, "config": to_dict(made.config), "training_seed": None}
     score = _score(dataset, identity, embeddings, seconds, seeds, split, probe)
-    return replace(score, head=head)
-
-
-def _train_and_embed(
-    dataset: Dataset,
-    method: str,
-    seeds: Sequence[int],
-    *,
-    preset: str,
-    settings: Mapping[str, object] | None,
-    split: str | None,
-) -> tuple[list[Features], HeadResult]:
-    """Of a supervised method: each seed's split trains a model, whose own head is scored too."""
-    embeddings, heads = [], []
-    for seed in seeds:
-        drawn = dataset.split(split, seed=seed)
-        made: Any = make_method(method, preset=preset, dataset=dataset.name, seed=seed, settings=settings)
-        made.fit(dataset.graph, labels=dataset.labels, split=drawn)
-        embeddings.append(made.transform(dataset.graph))
-        heads.append(score_head(made, dataset, drawn))
-    return embeddings, HeadResult(tuple(heads))
+    return replace(score, head=HeadResult(tuple(heads)) if heads else None)
 
 
 def score_run(

@@ -1,0 +1,49 @@
+"""What is known of a method: one entry of the table of methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from nodejepa.methods.budget import Cost, FloorCost, GradientCost
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method is drawn: readable in grey and by the colour-blind."""
+
+    colour: str
+    marker: str
+    hatch: str
+    line: Literal["-", "--", "-.", ":"]
+
+
+OTHER_LOOK = Look("#F0E442", "h", "++", "-")
+
+
+@dataclass(frozen=True)
+class MethodEntry:
+    """One row of the table of methods: all that is known of one."""
+
+    name: str
+    title: str  # what tables call it
+    summary: str
+    citation: str
+    method: Any
+    look: Look = OTHER_LOOK
+    seeded: bool = True
+    trained: bool = True
+    by_gradient: bool = True  # or solved in closed form
+    supervised: bool = False  # whether fit needs labels and a split
+    presets: tuple[str, ...] = ("default",)
+    cost: Cost = field(default_factory=GradientCost)  # measured: peak memory of two epochs
+
+
+def floor_entry(
+    name: str, title: str, summary: str, citation: str, method: Any, look: Look, *, seeded: bool = False
+) -> MethodEntry:
+    """The entry of a floor: nothing is learned."""
+    cost = FloorCost()
+    return MethodEntry(
+        name, title, summary, citation, method, look, seeded, trained=False, by_gradient=False, cost=cost
+    )
