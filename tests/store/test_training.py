@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 
 import numpy as np
 import pytest
@@ -165,3 +166,12 @@ def test_constants_of_all_nodes_are_read_for_those_of_a_part(make_graph):
     part = RowsPart(Renumbered(graph, random_parts(graph, 4)), [1, 3], torch.device("cpu"))
     constant = torch.arange(graph.num_nodes)
     np.testing.assert_array_equal(part.take(constant).numpy(), part.nodes)
+
+
+def test_who_reads_a_copy_reads_on_when_another_one_is_made(make_graph):
+    graph, store = make_graph(20)
+    mine = ordered_by_part(store, random_parts(graph, 9))
+    ordered_by_part(store, random_parts(graph, 10))
+    x = np.concatenate([mine.features(low, high) for low, high in itertools.pairwise(mine.starts.tolist())])
+    np.testing.assert_array_equal(x, graph.features[mine.nodes(0, graph.num_nodes)])
+    assert mine.rows(0, graph.num_nodes).nnz == graph.num_edges

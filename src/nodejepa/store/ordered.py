@@ -45,6 +45,8 @@ class OrderedStore:
         self.in_weights = np.asarray(np.memmap(folder / "in_weights.f64", dtype=np.float64, mode="r"))
         if not len(self._order) == len(self.in_weights) == self._graph.num_nodes:
             raise damaged(folder, "it does not have as many nodes as rows")
+        # opened now: another process may remove the copy, and who has it open reads on
+        self.rows(0, 1), self.features(0, 1)
 
     def rows(self, low: int, high: int) -> SparseMatrix:
         """Rows of the adjacency; their columns are rows of the copy."""
