@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ Int32Array = npt.NDArray[np.int32]
 
 _ROUNDS = 8
 _CLUSTERS_PER_PART = 16  # at least: so that METIS can make parts of about equal size of them
-_BLOCK_ROWS = 1 << 18
+_BLOCK_ENTRIES = 1 << 23  # of the adjacency that are looked at together
 _QUOTIENT_ENTRIES = 12_500_000  # that METIS may see: about 1.3 GB of memory
 
 
@@ -67,8 +68,8 @@ def _quotient(edges: Neighbours, cluster: Int32Array, clusters: int) -> SparseMa
     """How many edges join each two clusters, CSR; read a block of rows at a time."""
     total = sp.csr_array((clusters, clusters), dtype=np.int64)
     pointers = edges.indptr
-    for low in range(0, cluster.size, _BLOCK_ROWS):
-        high = min(low + _BLOCK_ROWS, cluster.size)
+    cuts = np.searchsorted(pointers, np.arange(0, edges.indices.size, _BLOCK_ENTRIES))
+    for low, high in pairwise(np.unique(np.append(cuts, cluster.size)).tolist()):
         ends = cluster[edges.indices[pointers[low] : pointers[high]]]
         starts = np.repeat(cluster[low:high], np.diff(pointers[low : high + 1]))
         outside = starts != ends
