@@ -19,11 +19,12 @@ from nodejepa.masking.khop import khop_mask
 from nodejepa.masking.pool import BallPool
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherEstimator, TeacherTask
-from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
 from nodejepa.objectives.laplacian import laplacian_energy
 from nodejepa.objectives.prediction import cosine_distance, l2_distance
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
+from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.training.seeding import numpy_generator
 from nodejepa.training.task import Moment, TrainingConfig
@@ -125,7 +126,7 @@ class NodeJEPATask(TeacherTask):
     sees = "units"
     collapse_advice = "Raise loss.variance or loss.sigreg, or lower training.lr."
 
-    def __init__(self, inputs: WholeGraph, config: NodeJEPAConfig) -> None:
+    def __init__(self, inputs: WholeGraph | StoredInputs, config: NodeJEPAConfig) -> None:
         super().__init__(inputs, config)
         if inputs.num_nodes < 2:
             raise GraphError(
@@ -224,10 +225,11 @@ class NodeJEPA(TeacherEstimator):
         """``paper``: the paper's settings (200 epochs on arxiv, else 300); ``default``: the same for now."""
         return NodeJEPAConfig(training=cls.paper_training(name, dataset))
 
-    def prepare(self, graph: Graph) -> None:
-        """The descriptors that the predictor asks for."""
+    def prepare(self, graph: Graph | StoredGraph) -> None:
+        """The descriptors that the predictor asks for, and parts."""
+        super().prepare(graph)
         descriptors(graph, self.config.predictor.descriptors, self.config.predictor.spectral_dim)
 
-    def make_task(self, inputs: WholeGraph) -> NodeJEPATask:
+    def make_task(self, inputs: WholeGraph | StoredInputs) -> NodeJEPATask:
         """Algorithm 1."""
         return NodeJEPATask(inputs, self.config)
