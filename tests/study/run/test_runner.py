@@ -349,9 +349,10 @@ def test_efficiency_cells_time_a_few_epochs_and_extrapolate(
     folders: Folders, monkeypatch: pytest.MonkeyPatch, seconds: float, timed: int
 ) -> None:
     monkeypatch.setattr("nodejepa.study.run.measure.TIMED_SECONDS", seconds)  # long epochs, and short ones
-    assert measure(
-        replace(TRAINED, method="dgi", kind="efficiency", settings={"encoder.hidden": 8}), folders
-    ) == MEASURED
+    assert (
+        measure(replace(TRAINED, method="dgi", kind="efficiency", settings={"encoder.hidden": 8}), folders)
+        == MEASURED
+    )
     (record,) = read_records(folders.out)
     assert (record["epochs"], record["timed_epochs"]) == (300, timed)
     low, high = record["epoch_seconds_range"]
