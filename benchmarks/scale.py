@@ -3,8 +3,9 @@
 ``python -m benchmarks.scale --folder DIR [--sizes 0.1 0.3 1 3 10]`` (millions of nodes) makes a graph with
 about 20 stored edges a node and 128 features in DIR, runs the three commands of docs/scale.md on it, each in
 a process of its own, and appends one record a size to scale.jsonl; sizes that have one are not measured
-again. Then it draws scale.svg. 10 million nodes take about 40 GB in DIR. Seconds mean something on a machine
-that does nothing else; ``processor_seconds`` beside them hardly depend on that.
+again. Then it draws scale.svg. 10 million nodes take about 40 GB in DIR. With ``--train`` it runs prepare and
+two epochs of NodeJEPA in parts instead: scale_train.jsonl, scale_train.svg. Seconds mean something on a
+machine that does nothing else; ``processor_seconds`` beside them hardly depend on that.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 HERE = Path(__file__).resolve().parent
-RECORDS, FIGURE = HERE / "scale.jsonl", HERE / "scale.svg"
 COLUMNS, EDGES_A_NODE = 128, 10
+NODES_A_PART, PARTS_A_STEP = 10_000, 5
+_DESCRIPTORS = "pagerank,degree,clustering"  # spectral coordinates need the graph in memory
 _COMMUNITY = 1000
 
 
@@ -65,7 +67,7 @@ class Watched:
 
     def __init__(self, command: list[str], folder: Path, threads: int) -> None:
         self.anonymous = self.disk = 0
-        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "NODEJEPA_CACHE": str(folder / "cache")}
         started, before = time.perf_counter(), os.times()
         process = subprocess.Popen([sys.executable, "-m", "nodejepa", *command], env=environment)
         watcher = threading.Thread(target=self._watch, args=(process, folder))
@@ -117,7 +119,15 @@ def _size(folder: Path) -> int:
     return total
 
 
-def measure(nodes: int, folder: Path, threads: int) -> dict[str, Any]:
+def in_parts(nodes: int) -> list[str]:
+    """NodeJEPA's paper preset, but for what a graph on disk needs."""
+    parts = max(nodes // (NODES_A_PART * PARTS_A_STEP), 1) * PARTS_A_STEP
+    wanted = {"epochs": 2, "parts": parts, "parts_per_step": PARTS_A_STEP, "descriptors": _DESCRIPTORS}
+    settings = [part for name, value in wanted.items() for part in ("--set", f"{name}={value}")]
+    return ["--method", "nodejepa", "--preset", "paper", *settings]
+
+
+def measure(nodes: int, folder: Path, threads: int, train: bool) -> dict[str, Any]:
     """One record."""
     work = folder / f"scale-{nodes}"
     shutil.rmtree(work, ignore_errors=True)
@@ -130,10 +140,16 @@ def measure(nodes: int, folder: Path, threads: int) -> dict[str, Any]:
             "fit": ["pretrain", store, "--method", "linear-jepa", "--out", run],
             "embed": ["embed", run, store, "--out", out],
         }
+        if train:
+            commands = {
+                "prepare": commands["prepare"],
+                "train": ["pretrain", store, *in_parts(nodes), "--out", run],
+            }
         phases = {name: Watched(command, work, threads).record() for name, command in commands.items()}
         stored = json.loads((Path(store) / "manifest.json").read_text())["entries"]
-        rows = pq.ParquetFile(out).metadata.num_rows
-        assert rows == nodes, f"{rows} rows of embeddings for {nodes} nodes"
+        if not train:
+            rows = pq.ParquetFile(out).metadata.num_rows
+            assert rows == nodes, f"{rows} rows of embeddings for {nodes} nodes"
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return {
@@ -150,11 +166,11 @@ def measure(nodes: int, folder: Path, threads: int) -> dict[str, Any]:
     }
 
 
-def read_records() -> list[dict[str, Any]]:
+def read_records(path: Path) -> list[dict[str, Any]]:
     """All records, smallest graph first."""
-    if not RECORDS.exists():
+    if not path.exists():
         return []
-    found = [json.loads(line) for line in RECORDS.read_text(encoding="utf-8").splitlines()]
+    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return sorted(found, key=lambda record: record["nodes"])
 
 
@@ -164,18 +180,20 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="where the graphs are made and removed")
     parser.add_argument("--sizes", type=float, nargs="+", default=[0.1, 0.3, 1, 3, 10], help="million nodes")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--train", action="store_true", help="NodeJEPA in parts instead of LinearJEPA")
     given = parser.parse_args()
+    records = HERE / ("scale_train.jsonl" if given.train else "scale.jsonl")
     for millions in given.sizes:
         nodes = round(millions * 1e6)
-        if any(record["nodes"] == nodes for record in read_records()):
+        if any(record["nodes"] == nodes for record in read_records(records)):
             continue
-        record = measure(nodes, given.folder, given.threads)
-        with RECORDS.open("a", encoding="utf-8") as file:
+        record = measure(nodes, given.folder, given.threads, given.train)
+        with records.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
         print(json.dumps(record), flush=True)
     from benchmarks.scale_figure import draw
 
-    draw(read_records(), FIGURE)
+    draw(read_records(records), records.with_suffix(".svg"))
 
 
 if __name__ == "__main__":

@@ -34,9 +34,10 @@ def data_root() -> Path:
 
 @pytest.fixture(autouse=True, scope="session")
 def _private_cache(tmp_path_factory: pytest.TempPathFactory):
-    """Tests never read or write the user's own cache."""
+    """Tests never read or write the user's own cache, and draw their maps in fewer steps."""
     patch = pytest.MonkeyPatch()
     patch.setenv("NODEJEPA_CACHE", str(tmp_path_factory.mktemp("nodejepa-cache")))
+    patch.setattr("nodejepa.report.projection._TSNE_STEPS", 250)  # maps are most of a report's time
     yield
     patch.undo()
 

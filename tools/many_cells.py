@@ -1,9 +1,9 @@
-"""Floors and LinearJEPA of a study, many cells a process.
+"""Floors, LinearJEPA and what is trained once for all splits of a study, many cells a process.
 
 ``python -m tools.many_cells studies/NAME.toml [graph ...]``. ``nodejepa study run`` starts a process for
 every cell, which costs more than a floor does. This calls the worker's own function cell by cell, in one
-process for each graph and method, and computes what no seed changes (the graph, a floor's embeddings and
-their geometry) once. Records differ in ``peak_memory_mb`` alone: that of the shared process. An earlier form
+process for each graph and method, and computes what no seed changes (the graph, embeddings and their
+geometry) once. Records differ in ``peak_memory_mb`` alone: that of the shared process. An earlier form
 of it made those of floors and LinearJEPA in recipe, development, ingredients and, of 10 labels, fewshot.
 """
 
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import functools
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 
 from nodejepa.methods import METHODS, find_method
@@ -29,14 +30,14 @@ def measure_all(cells: list[str], out: Path, runs: Path) -> int:
 
     def embed_once(cell, *rest):
         entry = find_method(cell.method)
-        if entry.trained or entry.seeded:
+        if cell.training_seed is None and (entry.trained or entry.seeded):
             return embed(cell, *rest)
-        if "floor" not in once:
-            once["floor"] = embed(cell, *rest)
-        return once["floor"]
+        if "embedded" not in once:
+            once["embedded"] = embed(cell, *rest)
+        return once["embedded"]
 
     def diagnose_once(z):
-        if "floor" not in once or z is not once["floor"][1]:
+        if "embedded" not in once or z is not once["embedded"][1]:
             return diagnose(z)
         if "geometry" not in once:
             once["geometry"] = diagnose(z)
@@ -55,12 +56,14 @@ def main() -> None:
     done, groups = finished(read_records(out), retry_failed=False), {}
     for cell in load_spec(spec).cells:
         entry = METHODS[cell.method]
-        if cell.key not in done and not (entry.trained and entry.by_gradient):
-            groups.setdefault((cell.dataset, cell.method), []).append(cell.to_json())
-    for (dataset, method), cells in groups.items():
-        if not graphs or dataset in graphs:
-            with ProcessPoolExecutor(1) as fresh:
-                print(dataset, method, fresh.submit(measure_all, cells, out, runs).result(), flush=True)
+        many = cell.training_seed is not None or not (entry.trained and entry.by_gradient)
+        if cell.key not in done and many and (not graphs or cell.dataset in graphs):
+            place = (cell.dataset, cell.method, cell.preset, cell.variant, cell.training_seed)
+            groups.setdefault(place, []).append(cell.to_json())
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn"), max_tasks_per_child=1) as fresh:
+        begun = {fresh.submit(measure_all, cells, out, runs): place for place, cells in groups.items()}
+        for ended in as_completed(begun):
+            print(*begun[ended], ended.result(), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -54,6 +54,12 @@ class RowGraph(Protocol):
     def feature_rows(self, low: int, high: int) -> Features:
         """The same rows of the features."""
 
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """``(low, high)`` of blocks that cover all rows, each of which may be in memory."""
+
+    def scratch(self, size: int, kind: Any) -> npt.NDArray[Any]:
+        """An array to fill that is as long as the graph has nodes or edges: where there is room for it."""
+
 
 class Rows:
     """The rows of a graph in memory."""
@@ -77,6 +83,14 @@ class Rows:
     def feature_rows(self, low: int, high: int) -> Features:
         """The same rows of the features."""
         return self.features[low:high]
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """All rows are one block."""
+        return iter([(0, self.adjacency.shape[0])])
+
+    def scratch(self, size: int, kind: Any) -> npt.NDArray[Any]:
+        """In memory."""
+        return np.empty(size, dtype=kind)
 
 
 def buffers(matrix: Features) -> tuple[npt.NDArray[Any], ...]:

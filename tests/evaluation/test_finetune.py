@@ -132,6 +132,8 @@ def test_mistakes_are_explained(toy_graph, jepa):
         finetune(jepa, toy_graph, LABELS, Split("x", 0, [0, 1, 30], [2, 31], [60]))
     with pytest.raises(ConfigError, match=r"dropout is 1\.0"):
         FinetuneConfig(dropout=1.0)
+    with pytest.raises(ConfigError, match=r"training\.parts is 4.*sees the whole graph"):
+        FinetuneConfig(training=TrainingConfig(parts=4))
 
 
 def test_the_global_generator_is_left_alone(toy_graph, jepa):

@@ -17,9 +17,9 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.io import read_graph
 from nodejepa.memory import Room
-from nodejepa.methods import METHODS, make_estimator
+from nodejepa.methods import METHODS, find_method, make_estimator
 from nodejepa.methods.budget import Workload, measured_speed
-from nodejepa.owngraph.plan import make_plan, stored_road
+from nodejepa.owngraph.plan import make_plan, stored_road, stored_roads
 
 # estimate, then train and embed; the peak of the process is the truth
 MEASURE = """
@@ -237,3 +237,20 @@ def test_a_graph_that_fits_no_method_is_shown_the_road_on_disk():
     assert road.peak_bytes <= 6_000_000_000
     assert stored_road(work, Room(500_000_000, 700_000_000, True)) is None
     assert stored_road(Workload(10, 10, 0, 0, True), Room(0, 10**12, True)) is None
+
+
+def test_who_asks_for_a_trained_encoder_is_also_shown_how_to_train_it_on_disk():
+    work = Workload(10_000_000, 200_000_000, 128, 1_280_000_000, True)
+    room = Room(500_000_000, 7_000_000_000, True)
+    asked = make_estimator("nodejepa", preset="paper", settings={"parts": 8, "parts_per_step": 4})
+    _, road = stored_roads(asked, work, room, speed=1e10)
+    assert road.peak_bytes <= 7_000_000_000
+    assert "train in parts" in road.words
+    for word in ("paper", "training.parts", "1000", "training.units", "pagerank,degree,clustering"):
+        assert word in road.words
+    whole = find_method("nodejepa").cost.budget(asked.config, work, operations_per_second=1e10)
+    assert road.seconds >= whole.seconds, "the work is not less because the graph is on disk"
+    for solved in ("linear-jepa", "nodejepa"):  # the latter's default trains for 0 epochs
+        assert len(stored_roads(make_estimator(solved), work, room)) == 1
+    assert len(stored_roads(make_estimator("bgrl"), work, room)) == 2
+    assert stored_roads(make_estimator("bgrl"), work, Room(500_000_000, 700_000_000, True)) == []

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from nodejepa.cli import main
-from nodejepa.io import read_embeddings
+from nodejepa.io import read_embeddings, read_graph
+from nodejepa.methods import NodeJEPA
+from nodejepa.training.checkpoint import load_tensors
 
 
 @pytest.fixture
@@ -65,6 +70,57 @@ def test_the_road_on_disk_ends_where_the_road_in_memory_does(run, files, tmp_pat
     assert run("embed", trained, store, "--out", out, "--force")[0] == 0
     facts = json.loads((trained / "config.json").read_text())
     assert facts["graph"]["hash"] == json.loads((store / "manifest.json").read_text())["content_hash"]
+
+
+IN_PARTS = {
+    "epochs": 2,
+    "parts": 8,
+    "parts_per_step": 4,
+    "units": 2,
+    "encoder.hidden": 32,
+    "predictor.hidden": 32,
+    "descriptors": "pagerank,degree,clustering",
+}
+
+
+@pytest.mark.slow
+def test_a_trained_encoder_goes_the_whole_road_on_disk(run, files, tmp_path, monkeypatch):
+    """prepare, pretrain in parts by one and by two processes, embed: the bits of the graph in memory."""
+    monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    store, trained, out = tmp_path / "g.store", tmp_path / "run", tmp_path / "z.parquet"
+    assert run("prepare", *files, "--out", store)[0] == 0
+    settings = [part for name, value in IN_PARTS.items() for part in ("--set", f"{name}={value}")]
+    chosen = ["--method", "nodejepa", "--preset", "paper", "--device", "cpu", *settings]
+    code, _, err = run("pretrain", store, *chosen[:6], "--out", tmp_path / "no")
+    assert code == 2
+    assert "in parts only" in err
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        code, said, err = run("pretrain", store, *chosen, "--out", trained)
+        assert code == 0, err
+        assert "last loss" in said
+        graph = read_graph(files[1], files[3]).graph
+        wanted = NodeJEPA(preset="paper", **IN_PARTS, device="cpu").fit(graph).transform(graph)
+    finally:
+        torch.set_num_threads(threads)
+    code, said, err = run("embed", trained, store, "--out", out)
+    assert code == 0, err
+    found = read_embeddings(out)
+    assert found.ids.tolist() == graph.node_ids.tolist()
+    np.testing.assert_array_equal(found.matrix, wanted)
+    command = [sys.executable, "-m", "nodejepa", "pretrain", store, *chosen, "--workers", "2"]
+    done = subprocess.run(
+        [*map(str, command), "--out", str(tmp_path / "two")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    one, two = (load_tensors(folder / "model.safetensors")[0] for folder in (trained, tmp_path / "two"))
+    assert all(tensor.equal(two[name]) for name, tensor in one.items())
 
 
 def test_prepare_says_what_it_needs(run, tmp_path):

@@ -2,65 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 
-from nodejepa.errors import ConfigError
-from nodejepa.io import read_graph
 from nodejepa.methods import FLOORS, LinearJEPA, make_method
 from nodejepa.methods.closed_form import SumsInMemory, moments_of
 from nodejepa.methods.sums_by_rows import SumsByRows
 from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.inputs import StoredInputs, WholeGraph
-from nodejepa.nn.inputs import stored as stored_inputs
 from nodejepa.nn.stored import embed_stored
-from nodejepa.store import graph as store_graph
 from nodejepa.store.prepare import prepare_store
-
-
-@pytest.fixture(scope="module")
-def make_graph(tmp_path_factory):
-    """The same graph in memory and on disk, each made once."""
-
-    @cache
-    def made(columns=70, directed=False, weighted=False):
-        return build(tmp_path_factory.mktemp("graph"), columns, directed, weighted)
-
-    return made
-
-
-def build(folder, columns, directed, weighted, nodes=700):
-    rng = np.random.default_rng(columns)
-    ends = rng.integers(0, nodes - 5, (2, 6 * nodes))
-    ends[1] = (ends[0] + rng.integers(1, 9, ends.shape[1])) % (nodes - 5)
-    x = rng.normal(size=(nodes, columns)).astype(np.float32)
-    for _ in range(2):
-        np.add.at(x, ends[0], 0.2 * x[ends[1]])
-    x *= 1.5 ** -np.arange(columns, dtype=np.float32)[:, None].T * 3 + 0.05
-    edges = {"source": ends[0], "target": ends[1]}
-    if weighted:
-        edges["weight"] = rng.random(ends.shape[1])
-    pq.write_table(pa.table(edges), folder / "e.parquet")
-    rows = pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), columns)
-    pq.write_table(pa.table({"id": np.arange(nodes), "x": rows}), folder / "n.parquet")
-    files = (folder / "e.parquet", folder / "n.parquet")
-    graph = read_graph(*files, directed=directed).graph
-    store = prepare_store(*files, out=folder / "g.store", directed=directed)
-    assert store.content_hash == graph.content_hash
-    return graph, store
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Blocks of 150 rows, and room for a few columns: everything else goes to disk."""
-    spans = store_graph.StoredGraph.spans
-    monkeypatch.setattr(store_graph.StoredGraph, "spans", lambda self, *_: spans(self, 150, 1 << 20))
-    monkeypatch.setattr(stored_inputs, "_MEMORY", 700 * 4 * 5 * 20)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -138,14 +90,6 @@ def test_floors_by_blocks_have_the_bits_of_the_whole_graph(make_graph, tmp_path,
     z = make_method(name, seed=3).fit(graph).transform(graph)
     ours = make_method(name, seed=3).fit(store).transform_stored(store, tmp_path)
     np.testing.assert_array_equal(ours.rows(0, 700), z)
-
-
-def test_what_learns_by_gradient_is_told_to_stay_in_memory(make_graph):
-    from nodejepa.methods import NodeJEPA
-
-    _, store = make_graph()
-    with pytest.raises(ConfigError, match="cannot learn from a graph on disk"):
-        NodeJEPA(preset="paper").fit(store)
 
 
 def test_moments_refuse_a_graph_without_edges(tmp_path):

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.structure import partition, recommended_parts
+from nodejepa.structure import coarse, partition, recommended_parts
 from nodejepa.structure.cache import cache_file
-from nodejepa.structure.coarse import _spread
 from nodejepa.structure.partition import random_parts
+from nodejepa.structure.undirected import neighbours
 
 # by name, because the package offers a function that is called like the module
 partition_module = importlib.import_module("nodejepa.structure.partition")
@@ -75,7 +75,7 @@ def test_smallest_first_equals_one_node_at_a_time(sizes: list[int], count: int) 
 
 def test_empty_parts_take_coherent_halves() -> None:
     graph = Graph.from_scipy(nx.to_scipy_sparse_array(nx.path_graph(16)))
-    part = partition_module._fill_empty(graph.adjacency, np.zeros(16, dtype=np.int32), 4)
+    part = partition_module._fill_empty(neighbours(graph), np.zeros(16, dtype=np.int32), 4)
     assert np.bincount(part).tolist() == [4, 4, 4, 4]
     assert np.count_nonzero(np.diff(part)) == 3
 
@@ -144,10 +144,30 @@ def test_clusters_instead_of_nodes_give_balanced_parts_with_few_cut_edges(
         assert inner_edges(graph, part) - chance > 0.7 * (metis - chance)
 
 
+def test_ties_of_clusters_are_counted_in_any_blocks_and_the_strongest_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = load_dataset("digits").graph
+    cluster = random_parts(graph, 40)
+    source, target, _ = graph.edge_arrays()
+    wanted = np.zeros((40, 40), dtype=np.int64)
+    np.add.at(wanted, (cluster[source], cluster[target]), 1)
+    np.fill_diagonal(wanted, 0)
+    for entries in (1 << 23, 700):
+        monkeypatch.setattr(coarse, "_BLOCK_ENTRIES", entries)
+        ties = coarse._quotient(neighbours(graph), cluster, 40)
+        np.testing.assert_array_equal(ties.toarray(), wanted)
+    monkeypatch.setattr(coarse, "_QUOTIENT_ENTRIES", 300)
+    kept = coarse._strongest(ties).toarray()
+    least = kept[kept > 0].min()
+    np.testing.assert_array_equal(kept, np.where(wanted >= least, wanted, 0))
+    assert np.count_nonzero(kept) <= 300 < np.count_nonzero(wanted >= least - 1)
+
+
 def test_no_cluster_outgrows_its_limit() -> None:
     adjacency = load_dataset("digits").graph.adjacency
     for limit in (1, 7, 50):
-        labels = _spread(adjacency.indptr, adjacency.indices, limit, 8)
+        labels = coarse._spread(adjacency.indptr, adjacency.indices, limit, 8)
         sizes = np.bincount(labels)
         assert sizes.max() <= limit
         assert limit == 1 or np.median(sizes[labels]) > limit / 2

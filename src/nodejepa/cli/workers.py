@@ -57,6 +57,7 @@ def start_workers(
 ) -> None:
     """Run the command in ``workers`` processes; what is wrong with it is said before, and once."""
     from nodejepa.data import load_dataset
+    from nodejepa.store import StoredGraph
     from nodejepa.training.run import Run
 
     units = _require_units(estimator)
@@ -68,7 +69,9 @@ def start_workers(
             f"--set parts_per_step={2 * workers} --set units={workers}.",
         )
     Run(out).refuse_begun(resume=resume)
-    estimator.prepare(load_dataset(dataset, data_root).graph)  # once: the workers find it in the cache
+    stored = StoredGraph.is_at(dataset)
+    # once: the workers find it on disk
+    estimator.prepare(StoredGraph(dataset) if stored else load_dataset(dataset, data_root).graph)
     arguments = [dataset, "--out", str(out.resolve())]
     for name, value in options.items():
         for one in value if isinstance(value, list) else [value]:

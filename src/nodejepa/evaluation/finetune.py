@@ -43,6 +43,8 @@ class FinetuneConfig:
 
     def __post_init__(self) -> None:
         require(0 <= self.dropout < 1, "dropout", self.dropout, "at least 0 and below 1")
+        parts = self.training.parts
+        require(parts == 1, "training.parts", parts, "1: fine-tuning sees the whole graph in every step")
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import scipy.sparse as sp
 
 from nodejepa.compiled import compiled
 from nodejepa.errors import ConfigError, GraphError
-from nodejepa.graph import Graph
 from nodejepa.graph_checks import FloatArray, SparseMatrix
+from nodejepa.graph_rows import RowGraph
 from nodejepa.structure.descriptors import node_clustering, node_pagerank, standardize
-from nodejepa.structure.undirected import undirected_adjacency
+from nodejepa.structure.undirected import Neighbours, neighbours
 
 IntArray = npt.NDArray[np.integer]
 Int32Array = npt.NDArray[np.int32]
@@ -36,7 +36,7 @@ class Patches:
     nodes: Int32Array
 
     @classmethod
-    def from_partition(cls, graph: Graph, part: npt.ArrayLike, *, hops: int = 1) -> Patches:
+    def from_partition(cls, graph: RowGraph, part: npt.ArrayLike, *, hops: int = 1) -> Patches:
         """Patches from the part of every node, ``[N]`` with values 0 .. P-1, each present.
 
         ``hops`` is how far each patch is expanded; the paper takes 1.
@@ -46,10 +46,9 @@ class Patches:
         core_nodes = np.argsort(parts, kind="stable").astype(np.int32)
         starts, nodes = core_starts, core_nodes
         if hops == 1:
-            adjacency = undirected_adjacency(graph)
-            starts, nodes = _expand(adjacency.indptr, adjacency.indices, parts, core_starts.size - 1)
+            starts, nodes = _expand(*neighbours(graph), parts, core_starts.size - 1)
         elif hops > 1:
-            starts, nodes = _expand_far(undirected_adjacency(graph), core_starts, core_nodes, hops)
+            starts, nodes = _expand_far(neighbours(graph), core_starts, core_nodes, hops)
         return cls(graph.num_nodes, core_starts, core_nodes, starts, nodes)
 
     def __len__(self) -> int:
@@ -116,7 +115,7 @@ class Patches:
         return drawn[:contexts], drawn[contexts:]
 
 
-def patch_descriptors(graph: Graph, patches: Patches, *, cache: bool = True) -> FloatArray:
+def patch_descriptors(graph: RowGraph, patches: Patches, *, cache: bool = True) -> FloatArray:
     """Mean degree, mean PageRank, mean clustering coefficient and share of all nodes, ``[P, 4]``.
 
     All of the expanded patch, as its embedding is; every column standardised over the patches.
@@ -144,17 +143,17 @@ def _check_part(part: npt.ArrayLike, size: int) -> Int32Array:
 
 
 def _expand_far(
-    adjacency: SparseMatrix, core_starts: npt.NDArray[np.int64], core_nodes: Int32Array, hops: int
+    edges: Neighbours, core_starts: npt.NDArray[np.int64], core_nodes: Int32Array, hops: int
 ) -> tuple[npt.NDArray[np.int64], Int32Array]:
     """Node lists after several hops, patch by patch: a breadth-first search with a set of seen nodes."""
     lists = []
     for first, last in pairwise(core_starts):
-        seen = np.zeros(adjacency.shape[0], dtype=bool)
+        seen = np.zeros(edges.indptr.size - 1, dtype=bool)
         frontier = core_nodes[first:last]
         seen[frontier] = True
         for _ in range(hops):
-            neighbours = np.unique(adjacency[frontier].indices)
-            frontier = neighbours[~seen[neighbours]]
+            reached = np.unique(edges.of(frontier)[1])
+            frontier = reached[~seen[reached]]
             seen[frontier] = True
         lists.append(np.flatnonzero(seen).astype(np.int32))
     starts = np.concatenate([[0], np.cumsum([len(nodes) for nodes in lists])]).astype(np.int64)

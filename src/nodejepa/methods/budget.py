@@ -17,6 +17,7 @@ import numpy as np
 
 from nodejepa.config import flatten
 from nodejepa.graph import Graph
+from nodejepa.structure.partition import METIS_ENTRIES, recommended_parts
 
 _FLOAT = 4
 _FIXED_BYTES = 200_000_000  # compiled code, work space of the libraries
@@ -148,12 +149,33 @@ class StoredCost:
         return Budget(held, held, 2 * solved.seconds + moved / self.bytes_a_second)
 
 
+@dataclass(frozen=True)
+class StoredPartsCost:
+    """Of training a part at a time on a graph on disk, with preparing it and embedding all of it."""
+
+    part: Cost  # of the method, on a graph as large as a part
+    parts: int
+    memory: int = 4_000_000_000  # as in StoredCost
+
+    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
+        """As :meth:`Cost.budget`."""
+        nodes, entries, filled = (
+            size // self.parts for size in (work.nodes, work.entries, work.feature_entries)
+        )
+        seen = Workload(nodes, entries, work.columns, filled, work.dense)
+        step = self.part.budget(config, seen, operations_per_second=operations_per_second)
+        splitting = _FIXED_BYTES + 100 * min(work.entries, METIS_ENTRIES)
+        training = max(step.training_bytes, splitting) + 100 * work.nodes
+        arrays = min(self.memory, _FLOAT * 5 * int(flatten(config).get("encoder.hidden", 256)) * work.nodes)
+        moved = 2 * _FLOAT * work.nodes * work.columns + 16 * work.entries
+        seconds = self.parts * step.seconds + moved / StoredCost.bytes_a_second
+        return Budget(training, 2 * _FIXED_BYTES + arrays + 60 * work.nodes, seconds)
+
+
 def _share_seen(settings: Mapping[str, Any], work: Workload) -> float:
     """Share of the nodes that one step reads: all of them unless the method works on patches."""
     if "patches.count" not in settings:
         return 1.0
-    from nodejepa.structure.partition import recommended_parts
-
     count = int(settings["patches.count"] or recommended_parts(work.nodes))
     drawn = int(settings["patches.contexts"]) + int(settings["patches.targets"])
     mean_degree = work.entries / max(work.nodes, 1)

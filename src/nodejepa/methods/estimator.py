@@ -54,7 +54,6 @@ class Estimator(Habits, ABC):
 
     name: ClassVar[str]
     config_class: ClassVar[type[Any]]
-    learns_by_rows: ClassVar[bool] = False  # whether a graph on disk will do to learn from
     encoder_: Any
     in_dim_: int
     history_: History
@@ -103,7 +102,7 @@ class Estimator(Habits, ABC):
         """How well each direction is predicted, best first; empty for methods that have no directions."""
         return ()
 
-    def prepare(self, graph: Graph) -> None:
+    def prepare(self, graph: Graph | StoredGraph) -> None:
         """Compute what the method needs of a graph's structure; ``fit`` finds it in the cache."""
 
     def fit(
@@ -192,14 +191,8 @@ class Estimator(Habits, ABC):
         inputs: WholeGraph | StoredInputs
         if isinstance(graph, Graph):
             inputs = WholeGraph(graph, pick_device(self.device))
-        elif self.learns_by_rows:
-            inputs = StoredInputs(graph, run.folder if run else None)
         else:
-            raise ConfigError(
-                f"{self.name} cannot learn from a graph on disk",
-                where="method",
-                fix="Use linear-jepa, or train on a part of the graph and embed all of it.",
-            )
+            inputs = StoredInputs(graph, run.folder if run else None)
         self.encoder_, self.history_ = self.learn(inputs, run, logging)
         self.in_dim_, self.reduction_ = graph.num_features, None
         if self.max_columns is not None and isinstance(graph, StoredGraph):

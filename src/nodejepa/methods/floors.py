@@ -31,7 +31,6 @@ from nodejepa.training.seeding import seeded
 class Floor(Estimator, ABC):
     """What is known of a graph before anything is learned."""
 
-    learns_by_rows = True
     usual: ClassVar[Mapping[str, Any]] = {}  # settings that are not the defaults of the config class
 
     @classmethod

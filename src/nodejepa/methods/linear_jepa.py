@@ -100,7 +100,6 @@ class LinearJEPA(Estimator):
 
     name = "linear-jepa"
     config_class = LinearJEPAConfig
-    learns_by_rows = True
     findings_: Findings
 
     @classmethod

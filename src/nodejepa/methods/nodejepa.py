@@ -21,11 +21,12 @@ from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.start import Latents, Start, StartedEstimator, check_start
 from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask
 from nodejepa.nn.hop_encoder import HopEncoder
-from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
 from nodejepa.objectives.laplacian import laplacian_energy
 from nodejepa.objectives.prediction import cosine_distance, l2_distance
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
+from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.training.seeding import numpy_generator
 from nodejepa.training.task import Moment, TrainingConfig
@@ -131,7 +132,9 @@ class NodeJEPATask(TeacherTask):
     sees = "units"
     collapse_advice: str | None = "Raise loss.variance or loss.sigreg, or lower training.lr."
 
-    def __init__(self, inputs: WholeGraph, config: NodeJEPAConfig, started: HopEncoder | None = None) -> None:
+    def __init__(
+        self, inputs: WholeGraph | StoredInputs, config: NodeJEPAConfig, started: HopEncoder | None = None
+    ) -> None:
         super().__init__(inputs, config, started)
         self.latents = None if started is None else Latents(started, inputs)
         self.collapse_advice = self.collapse_advice if started is None else None  # it may start so
@@ -196,10 +199,7 @@ class NodeJEPATask(TeacherTask):
     def _regularise(
         self, inputs: GraphInputs, h: Tensor, guarded: Tensor, moment: Moment
     ) -> dict[str, Tensor]:
-        """The guards against collapse, on H^ctx: the embeddings of all nodes, hidden ones included.
-
-        Started at the closed form they guard the latents of the visible nodes, before propagation.
-        """
+        """The guards against collapse, on H^ctx of all nodes, hidden ones included, or on visible latents."""
         loss, terms = self.config.loss, {}
         if loss.variance or loss.covariance:
             covariance = covariance_matrix(guarded, moment.group)
@@ -226,10 +226,7 @@ class NodeJEPA(StartedEstimator):
 
     @classmethod
     def preset(cls, name: str, dataset: str | None = None) -> NodeJEPAConfig:
-        """``paper``: the paper's settings; ``default``: LinearJEPA's solution, trained for 0 epochs.
-
-        ``epochs=100`` trains on from there; prediction makes most of that gradient (docs/log.md).
-        """
+        """``paper``: the paper's; ``default``: LinearJEPA's solution, from which ``epochs=100`` trains on."""
         training = cls.paper_training(name, dataset)
         if name == "paper":
             return NodeJEPAConfig(training=training)
@@ -240,11 +237,12 @@ class NodeJEPA(StartedEstimator):
             start="closed-form",
         )
 
-    def prepare(self, graph: Graph) -> None:
-        """The descriptors that the predictor asks for."""
+    def prepare(self, graph: Graph | StoredGraph) -> None:
+        """The descriptors that the predictor asks for, and parts."""
+        super().prepare(graph)
         if self.config.training.epochs:
             descriptors(graph, self.config.predictor.descriptors, self.config.predictor.spectral_dim)
 
-    def make_task(self, inputs: WholeGraph) -> NodeJEPATask:
+    def make_task(self, inputs: WholeGraph | StoredInputs) -> NodeJEPATask:
         """Algorithm 1."""
         return NodeJEPATask(inputs, self.config, self.start(inputs))

@@ -15,12 +15,13 @@ from nodejepa.graph import Graph
 from nodejepa.masking.patches import Patches, patch_descriptors
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherEstimator, TeacherTask
-from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
 from nodejepa.nn.predictors import PatchPredictor
 from nodejepa.nn.stack import Encoder
 from nodejepa.objectives.hyperbola import hyperbola_distance
 from nodejepa.objectives.prediction import cosine_distance
 from nodejepa.progress import progress_bar
+from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.partition import partition, recommended_parts
 from nodejepa.training.task import Moment, TrainingConfig
 
@@ -100,7 +101,7 @@ class PatchJEPATask(TeacherTask):
     sees = "units"
     collapse_advice = "Raise loss.sigreg, or lower training.lr."
 
-    def __init__(self, inputs: WholeGraph, config: PatchJEPAConfig) -> None:
+    def __init__(self, inputs: WholeGraph | StoredInputs, config: PatchJEPAConfig) -> None:
         super().__init__(inputs, config)
         self.config = config
         count = config.patches.count or recommended_parts(inputs.num_nodes)
@@ -129,7 +130,8 @@ class PatchJEPATask(TeacherTask):
             _, wanted = self._encode(self.target_encoder, inputs, targets)  # line 2
         # line 3: every context predicts every target
         guess = self.predictor(
-            context.repeat_interleave(len(targets), dim=0), self.descriptors[targets].repeat(len(contexts), 1)
+            context.repeat_interleave(len(targets), dim=0),
+            self.descriptors[targets].to(context.device).repeat(len(contexts), 1),
         )
         wanted = wanted.repeat(len(contexts), 1)
         group, count = moment.group, len(guess)
@@ -181,11 +183,12 @@ class PatchJEPA(TeacherEstimator):
             training=cls.paper_training(name, dataset),
         )
 
-    def prepare(self, graph: Graph) -> None:
-        """The partition."""
+    def prepare(self, graph: Graph | StoredGraph) -> None:
+        """The patches, and parts."""
+        super().prepare(graph)
         with progress_bar("Partitioning the graph"):
             partition(graph, self.config.patches.count or recommended_parts(graph.num_nodes))
 
-    def make_task(self, inputs: WholeGraph) -> PatchJEPATask:
+    def make_task(self, inputs: WholeGraph | StoredInputs) -> PatchJEPATask:
         """Algorithm 2."""
         return PatchJEPATask(inputs, self.config)

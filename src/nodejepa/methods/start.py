@@ -21,7 +21,7 @@ from nodejepa.methods.budget import Budget, ClosedFormCost, GradientCost, Worklo
 from nodejepa.methods.linear_jepa import LinearJEPA, LinearJEPAConfig, hop_loudness
 from nodejepa.methods.teacher import TeacherEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
-from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run
 
@@ -63,7 +63,7 @@ class Latents(nn.Module):
     mean: Tensor
     spread: Tensor
 
-    def __init__(self, encoder: HopEncoder, inputs: WholeGraph) -> None:
+    def __init__(self, encoder: HopEncoder, inputs: WholeGraph | StoredInputs) -> None:
         super().__init__()
         self.count = encoder.weight.shape[1]
         with torch.no_grad():
@@ -86,7 +86,7 @@ class StartedEstimator(TeacherEstimator, ABC):
 
     solved_: LinearJEPA  # without it the encoder is a network
 
-    def start(self, inputs: WholeGraph) -> HopEncoder | None:
+    def start(self, inputs: WholeGraph | StoredInputs) -> HopEncoder | None:
         """The encoder before the first step, ready to be trained; none where it is a network."""
         if self.config.start == "random":
             return None
@@ -95,7 +95,7 @@ class StartedEstimator(TeacherEstimator, ABC):
         encoder.weight.div_(encoder.unit)  # exact: a power of two
         return encoder.requires_grad_(True)
 
-    def _solve(self, inputs: WholeGraph, logging: Logging) -> tuple[HopEncoder, History]:
+    def _solve(self, inputs: WholeGraph | StoredInputs, logging: Logging) -> tuple[HopEncoder, History]:
         self.solved_ = self._linear()
         encoder, history = self.solved_.learn(inputs, None, logging)
         if self.config.start == "random-hops":
@@ -105,7 +105,9 @@ class StartedEstimator(TeacherEstimator, ABC):
     def _linear(self) -> LinearJEPA:
         return LinearJEPA(LinearJEPAConfig(dim=self.config.encoder.hidden), device=self.device)
 
-    def learn(self, inputs: WholeGraph, run: Run | None, logging: Logging) -> tuple[Any, History]:
+    def learn(
+        self, inputs: WholeGraph | StoredInputs, run: Run | None, logging: Logging
+    ) -> tuple[Any, History]:
         """As LinearJEPA where the start is kept as it is."""
         if self.config.start == "closed-form" and not self.config.training.epochs:
             return self._solve(inputs, logging)
@@ -157,7 +159,7 @@ def _entry(weight: Tensor) -> float:
     return float(weight.double().square().mean().sqrt()) or 1.0
 
 
-def _redraw(encoder: HopEncoder, inputs: WholeGraph, mean_kept: float) -> None:
+def _redraw(encoder: HopEncoder, inputs: WholeGraph | StoredInputs, mean_kept: float) -> None:
     """Directions drawn at random, as long as those found; the mean's share and the hops' loudness stay."""
     loudness = hop_loudness(encoder, inputs)
     length = encoder.weight.norm(dim=0) / math.sqrt(len(encoder.weight))

@@ -13,7 +13,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig, build_encoder, matched_training
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.ema import ema_update, frozen_copy
-from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.inputs import GraphInputs
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.training.schedules import linear
 from nodejepa.training.task import Moment, Task, TrainingConfig
@@ -75,7 +75,7 @@ class TeacherConfig(Protocol):
 class TeacherTask(Task, ABC):
     """Context encoder f_theta, and target encoder f_xi that no gradient reaches."""
 
-    def __init__(self, inputs: WholeGraph, config: TeacherConfig, encoder: nn.Module | None = None) -> None:
+    def __init__(self, inputs: GraphInputs, config: TeacherConfig, encoder: nn.Module | None = None) -> None:
         super().__init__()
         self.ema, self.keep = config.ema, config.keep
         self.encoder = build_encoder(config.encoder, inputs.num_features) if encoder is None else encoder

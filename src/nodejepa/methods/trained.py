@@ -11,8 +11,11 @@ from torch import nn
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.methods.blocks import build_encoder
+from nodejepa.methods.device import pick_device
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.inputs import Renumbered, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, Renumbered, RowsPart, StoredInputs, Stretches, WholeGraph
+from nodejepa.store.graph import StoredGraph
+from nodejepa.store.ordered import ordered_by_part
 from nodejepa.structure.partition import partition, random_parts
 from nodejepa.training.batches import Parts, Source, Whole
 from nodejepa.training.journal import Logging
@@ -21,13 +24,15 @@ from nodejepa.training.run import History, Run
 from nodejepa.training.seeding import seeded
 from nodejepa.training.task import Task
 
+NODES_OF_A_PART = 10_000  # of a graph on disk, where nobody said how many
+
 
 class TrainedEstimator(Estimator, ABC):
     """A method whose encoder the one loop trains; its settings have ``encoder`` and ``training``."""
 
     @abstractmethod
-    def make_task(self, inputs: WholeGraph) -> Task:
-        """Network and loss for a graph or parts of it."""
+    def make_task(self, inputs: Any) -> Task:
+        """Network and loss for a graph or parts of it: a :class:`WholeGraph`, or one on disk."""
 
     def make_encoder(self, in_dim: int) -> Any:
         """What the settings ``encoder.*`` say."""
@@ -41,11 +46,26 @@ class TrainedEstimator(Estimator, ABC):
         """The encoder to keep of a trained task."""
         return task.kept_encoder
 
-    def learn(self, inputs: WholeGraph, run: Run | None, logging: Logging) -> tuple[Any, History]:
+    def prepare(self, graph: Graph | StoredGraph) -> None:
+        """The parts that are trained on; of a graph on disk the copy that is ordered by them."""
+        if self.config.training.parts > 1:
+            self._stretches(graph)
+
+    def learn(
+        self, inputs: WholeGraph | StoredInputs, run: Run | None, logging: Logging
+    ) -> tuple[Any, History]:
         """Train on the whole graph, or on parts of it."""
-        with seeded(self.seed, "init"):
-            task = self.make_task(inputs).to(inputs.device)
         config, team = self.config.training, self.team
+        if isinstance(inputs, StoredInputs) and config.parts == 1:
+            raise ConfigError(
+                f"{self.name} learns from a graph on disk in parts only",
+                where="training.parts",
+                fix=f"Set training.parts, e.g. to {max(inputs.num_nodes // NODES_OF_A_PART, 2)}: a step has "
+                "training.parts_per_step of them in memory. Or use linear-jepa, which needs none.",
+            )
+        device = inputs.device if isinstance(inputs, WholeGraph) else pick_device(self.device)
+        with seeded(self.seed, "init"):
+            task = self.make_task(inputs).to(device)
         source = self._source(inputs, task)
         if team.size > config.units:
             raise ConfigError(
@@ -57,7 +77,7 @@ class TrainedEstimator(Estimator, ABC):
         history = train(task, source, config, seed=self.seed, run=run, logging=logging, team=team)
         return self.trained_encoder(task), history
 
-    def _source(self, inputs: WholeGraph, task: Task) -> Source:
+    def _source(self, inputs: WholeGraph | StoredInputs, task: Task) -> Source:
         config = self.config.training
         if config.parts == 1:
             return Whole(inputs, task.steps_per_epoch)
@@ -75,13 +95,21 @@ class TrainedEstimator(Estimator, ABC):
                 where="training.units",
                 fix="Leave training.units at 1.",
             )
-        parts = min(config.parts, inputs.num_nodes)
+        stretches = self._stretches(inputs.graph)
+        watched: GraphInputs = inputs
+        if isinstance(inputs, StoredInputs):  # as much of it as a unit of a step sees
+            seen = range(config.parts_per_step // config.units)
+            watched = RowsPart(stretches, [*seen], pick_device(self.device))
+        return Parts(watched, stretches, config, task.steps_per_epoch)
+
+    def _stretches(self, graph: Graph | StoredGraph) -> Stretches:
+        config = self.config.training
         split = partition if config.partition == "metis" else random_parts
-        part = split(inputs.graph, parts)
+        part = split(graph, min(config.parts, graph.num_nodes))
         if int(part.max()) + 1 != config.parts:
             raise ConfigError(
-                f"{inputs.num_nodes} nodes are too few for {config.parts} parts",
+                f"{graph.num_nodes} nodes are too few for {config.parts} parts",
                 where="training.parts",
                 fix=f"Use at most {int(part.max()) + 1}.",
             )
-        return Parts(inputs, Renumbered(inputs.graph, part), config, task.steps_per_epoch)
+        return Renumbered(graph, part) if isinstance(graph, Graph) else ordered_by_part(graph, part)

@@ -15,7 +15,7 @@ from nodejepa.memory import Room, TooLarge, gigabytes
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.places import describe_file
 from nodejepa.owngraph.plan import Plan, make_plan
-from nodejepa.owngraph.road import road_of_files
+from nodejepa.owngraph.road import roads_of_files
 from nodejepa.owngraph.timing import Timings
 from nodejepa.progress import in_words, progress_bar
 from nodejepa.structure.summary import GraphSummary, summarise_graph
@@ -143,10 +143,11 @@ def inspect_graph(
         try:
             loaded = read_graph(edges, nodes, asked, memory_limit=memory_limit)
         except TooLarge as error:
-            road = road_of_files(paths.get("edges"), paths.get("nodes"), Room.of(memory_limit))
-            if road is None:
+            roads = roads_of_files(estimator, paths.get("edges"), paths.get("nodes"), Room.of(memory_limit))
+            if not roads:
                 raise
-            fix = Advice("This fits: ", road.words, ". ", error.fix)
+            words = [part for road in roads for part in ("; ", road.words)][1:]
+            fix = Advice("This fits: ", *words, ". ", error.fix)
             told = TooLarge(error.what, where=error.where, fix=fix)
             told.has_road = True
             raise told from None

@@ -10,8 +10,9 @@ from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.graph import Graph
 from nodejepa.memory import Room, gigabytes
 from nodejepa.methods import find_method, make_estimator
-from nodejepa.methods.budget import Budget, StoredCost, Workload, measured_speed
+from nodejepa.methods.budget import Budget, StoredCost, StoredPartsCost, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
+from nodejepa.methods.trained import NODES_OF_A_PART
 from nodejepa.progress import in_words
 
 LONG_SECONDS = 2 * 3600.0
@@ -23,6 +24,7 @@ _BY_ROWS = "linear-jepa"
 _ON_DISK = (
     f"keep the graph on disk: `nodejepa prepare`, `pretrain` ({_BY_ROWS}), `embed`, as docs/scale.md shows "
 )
+_IN_PARTS = "keep it on disk and train in parts: `nodejepa prepare`, then `pretrain` with "
 
 
 @dataclass(frozen=True)
@@ -139,9 +141,39 @@ def make_plan(
         better = not plan.fits or found.seconds < plan.seconds / 2
         if better and held + found.peak_bytes <= limit:
             proposals.append(Proposal(options, held + found.peak_bytes, found.seconds))
-    if not plan.fits and not proposals and (stored := stored_road(work, room, speed)) is not None:
-        proposals.append(stored)
+    if not plan.fits and not proposals:
+        proposals += stored_roads(estimator, work, room, speed)
     return replace(plan, proposals=tuple(proposals[:_MOST_PROPOSALS]))
+
+
+def stored_roads(
+    estimator: Estimator, work: Workload, room: Room, speed: float | None = None
+) -> list[Proposal]:
+    """Ways on which the graph stays on disk: solved by rows, and the method itself trained in parts."""
+    roads = [stored_road(work, room, speed), _parts_road(estimator, work, room, speed)]
+    return [road for road in roads if road is not None]
+
+
+def _parts_road(estimator: Estimator, work: Workload, room: Room, speed: float | None) -> Proposal | None:
+    found = find_method(estimator.name)
+    if not work.columns or not found.by_gradient or found.supervised or not estimator.config.training.epochs:
+        return None
+    parts = max(work.nodes // NODES_OF_A_PART, 2)
+    alone = {"training.parts": 1, "training.parts_per_step": 1, "training.units": 1}
+    changes: dict[str, Any] = {"training.parts": parts}
+    if estimator.config.training.parts_per_step > 1:
+        changes = alone | changes
+    asked = flatten(estimator.config).get("predictor.descriptors", ())
+    if "spectral" in asked:  # which needs the graph in memory
+        changes["predictor.descriptors"] = ",".join(name for name in asked if name != "spectral")
+    memory = max(room.limit - room.held, 0) // 2
+    cost = StoredPartsCost(found.cost, parts, min(StoredCost().memory, memory))
+    config = override(estimator.config, alone)
+    budget = cost.budget(config, work, operations_per_second=speed or measured_speed())
+    peak = room.held + budget.peak_bytes
+    paper = [Setting("preset", "paper")] if flatten(estimator.config).get("start") == "random" else []
+    options = (Setting("method", estimator.name), *paper, Setting("settings", changes))
+    return Proposal(options, peak, budget.seconds, _IN_PARTS) if peak <= room.limit else None
 
 
 def stored_road(work: Workload, room: Room, speed: float | None = None) -> Proposal | None:

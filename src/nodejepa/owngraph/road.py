@@ -9,20 +9,23 @@ import pyarrow.parquet as pq
 from nodejepa.io.files_in import byte_stream, file_format, reading
 from nodejepa.memory import Room
 from nodejepa.methods.budget import Workload
-from nodejepa.owngraph.plan import Proposal, stored_road
+from nodejepa.methods.estimator import Estimator
+from nodejepa.owngraph.plan import Proposal, stored_roads
 
 _LOOKED_AT = 1 << 16  # bytes of a text file
 _UNPACKED = 4  # bytes of text in one of a compressed file, about
 
 
-def road_of_files(edges: Path | None, nodes: Path | None, room: Room) -> Proposal | None:
-    """The road on disk for tables of edges and nodes; None for other files and where it does not fit."""
+def roads_of_files(
+    estimator: Estimator, edges: Path | None, nodes: Path | None, room: Room
+) -> list[Proposal]:
+    """The roads on disk for tables of edges and nodes; none for other files and where none fits."""
     sizes = [_rows_and_columns(path) for path in (edges, nodes) if path is not None]
     if len(sizes) != 2 or None in sizes:
-        return None
+        return []
     (rows, _), (count, columns) = (size or (0, 0) for size in sizes)
     work = Workload(count, 2 * rows, columns - 1, count * (columns - 1), True)
-    return stored_road(work, room)
+    return stored_roads(estimator, work, room)
 
 
 def _rows_and_columns(path: Path) -> tuple[int, int] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
@@ -13,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nodejepa.errors import DataError
+from nodejepa.files import refusals
 from nodejepa.graph_checks import FloatArray, SparseMatrix, compact_csr
 from nodejepa.store.layout import MANIFEST, Manifest, damaged
 
@@ -136,6 +139,16 @@ class StoredGraph:
                 todo += [(middle, high), (low, middle)]
             else:
                 yield low, high
+
+    def scratch(self, size: int, kind: Any) -> npt.NDArray[Any]:
+        """In a file beside the arrays that has no name and is gone with the array, or with the process."""
+        taken = max(size, 1) * np.dtype(kind).itemsize  # an empty file cannot be mapped
+        with refusals(self.folder), tempfile.TemporaryFile(dir=self.folder) as file:
+            if hasattr(os, "posix_fallocate"):  # a full disk is an error now, and not the end of the process
+                os.posix_fallocate(file.fileno(), 0, taken)
+            else:
+                file.truncate(taken)
+            return np.asarray(np.memmap(file, dtype=kind, mode="r+"))[:size]
 
     def verify(self) -> None:
         """Read everything and compare checksums; what has changed is an error."""

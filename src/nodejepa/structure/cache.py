@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from nodejepa.errors import NodeJEPAError
 from nodejepa.files import atomic_path, cache_root
-from nodejepa.graph import Graph
+from nodejepa.graph_rows import RowGraph
 
 ALGORITHM_VERSION = 1  # raise it whenever an algorithm of this package changes its output
 
@@ -28,7 +28,7 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 def cached(
-    graph: Graph,
+    graph: RowGraph,
     key: str,
     compute: Callable[[], npt.NDArray[_Scalar]],
     *,
@@ -53,7 +53,7 @@ def cached(
     return array
 
 
-def cache_file(graph: Graph, key: str) -> Path:
+def cache_file(graph: RowGraph, key: str) -> Path:
     """Where the array of this graph and key is kept."""
     return cache_root() / "structure" / graph.structure_hash / f"{key}-v{ALGORITHM_VERSION}.npy"
 

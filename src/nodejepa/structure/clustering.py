@@ -6,22 +6,23 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.compiled import compiled
-from nodejepa.graph import Graph
-from nodejepa.structure.undirected import undirected_adjacency
+from nodejepa.graph_rows import RowGraph
+from nodejepa.structure.undirected import neighbours
 
 IntArray = npt.NDArray[np.integer]
 
 
-def local_clustering(graph: Graph) -> npt.NDArray[np.float64]:
+def local_clustering(graph: RowGraph) -> npt.NDArray[np.float64]:
     r"""The share of a node's pairs of neighbours that are themselves joined, ``[N]`` in [0, 1].
 
     .. math:: c_i = \frac{2 t_i}{d_i (d_i - 1)}, \quad t_i = \text{triangles through } i
 
     (Watts & Strogatz 1998), weights and directions ignored; 0 for nodes with fewer than two neighbours.
     """
-    adjacency = undirected_adjacency(graph)
-    triangles = _count_triangles(adjacency.indptr, adjacency.indices)
-    degrees = np.diff(adjacency.indptr).astype(np.float64)
+    edges = neighbours(graph)
+    forward = graph.scratch(edges.indices.size // 2, np.int32)
+    triangles = _count_triangles(edges.indptr, edges.indices, forward)
+    degrees = np.diff(edges.indptr).astype(np.float64)
     pairs = degrees * (degrees - 1) / 2
     coefficient = np.zeros(graph.num_nodes)
     np.divide(triangles, pairs, out=coefficient, where=pairs > 0)
@@ -29,15 +30,14 @@ def local_clustering(graph: Graph) -> npt.NDArray[np.float64]:
 
 
 @compiled()
-def _count_triangles(indptr: IntArray, indices: IntArray) -> npt.NDArray[np.int64]:
-    """Triangles through each node, every one found once.
+def _count_triangles(indptr: IntArray, indices: IntArray, forward: IntArray) -> npt.NDArray[np.int64]:
+    """Triangles through each node, every one found once; ``forward`` is room for half of the edges.
 
     Edges point from the smaller to the larger (degree, position), so a node has at most sqrt(2E) outgoing
     ones, hubs included, and the whole count costs O(E^1.5) at worst.
     """
     size = indptr.size - 1
     start = np.zeros(size + 1, dtype=np.int64)
-    forward = np.empty(indices.size // 2, dtype=np.int32)
     filled = 0
     for i in range(size):
         degree = indptr[i + 1] - indptr[i]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,50 +12,65 @@ import scipy.sparse as sp
 
 from nodejepa.compiled import compiled
 from nodejepa.graph_checks import SparseMatrix
+from nodejepa.structure.undirected import Neighbours
 
 Int32Array = npt.NDArray[np.int32]
 
 _ROUNDS = 8
 _CLUSTERS_PER_PART = 16  # at least: so that METIS can make parts of about equal size of them
-_BLOCK_ROWS = 1 << 20
+_BLOCK_ENTRIES = 1 << 23  # of the adjacency that are looked at together
+_QUOTIENT_ENTRIES = 12_500_000  # that METIS may see: about 1.3 GB of memory
 
 
-def coarse_partition(adjacency: SparseMatrix, parts: int, options: Any) -> Int32Array:
-    """The part of every node of an undirected graph.
+def coarse_partition(edges: Neighbours, joined: npt.NDArray[np.intp], parts: int, options: Any) -> Int32Array:
+    """The part of every node of an undirected graph that has an edge.
 
     Labels spread along edges (Raghavan, Albert & Kumara 2007), but none to more than a small share of a part,
     as in size-constrained label propagation (Meyerhenke, Sanders & Schulz 2014). Beside the graph itself,
-    which may lie in a file, this takes twelve bytes a node; METIS takes about a hundred a stored edge.
+    which may lie in a file, this takes some twenty bytes a node and twelve for two clusters that are joined;
+    METIS takes about a hundred a stored edge. Where too many clusters are joined, it sees the strongest ties.
 
     Args:
-        adjacency: symmetric; weights are ignored.
+        edges: symmetric; weights are ignored.
+        joined: the nodes that have an edge, ascending.
         parts: how many.
         options: METIS's own.
     """
-    size = adjacency.shape[0]
-    limit = max(size // (_CLUSTERS_PER_PART * parts), 1)
-    labels = _spread(adjacency.indptr, adjacency.indices, limit, _ROUNDS)
-    found, cluster = np.unique(labels, return_inverse=True)
-    joined = _quotient(adjacency, cluster, len(found))
+    limit = max(joined.size // (_CLUSTERS_PER_PART * parts), 1)
+    labels = _spread(edges.indptr, edges.indices, limit, _ROUNDS)
+    found, cluster = np.unique(labels[joined], return_inverse=True)
+    of_node = np.zeros(labels.size, dtype=np.int32)
+    of_node[joined] = cluster
+    ties = _strongest(_quotient(edges, of_node, len(found)))
     integer = pymetis.zero_copy_dtype()
-    rows = pymetis.CSRAdjacency(joined.indptr.astype(integer), joined.indices.astype(integer))
+    rows = pymetis.CSRAdjacency(ties.indptr.astype(integer), ties.indices.astype(integer))
     made = pymetis.part_graph(
         parts,
         rows,
         vweights=np.bincount(cluster).astype(integer),
-        eweights=joined.data.astype(integer),
+        eweights=ties.data.astype(integer),
         options=options,
     )
     return np.asarray(made.vertex_part, dtype=np.int32)[cluster]
 
 
-def _quotient(adjacency: SparseMatrix, cluster: npt.NDArray[np.intp], clusters: int) -> SparseMatrix:
+def _strongest(ties: SparseMatrix) -> SparseMatrix:
+    """Without the weakest ties, as far as METIS has no memory for them."""
+    counts = np.cumsum(np.bincount(ties.data)[::-1])[::-1]  # [w]: ties of weight w or more
+    least = min(int(np.searchsorted(-counts, -_QUOTIENT_ENTRIES)), counts.size - 1)
+    if least > 1:
+        ties.data[ties.data < least] = 0
+        ties.eliminate_zeros()
+    return ties
+
+
+def _quotient(edges: Neighbours, cluster: Int32Array, clusters: int) -> SparseMatrix:
     """How many edges join each two clusters, CSR; read a block of rows at a time."""
     total = sp.csr_array((clusters, clusters), dtype=np.int64)
-    pointers = adjacency.indptr
-    for low in range(0, adjacency.shape[0], _BLOCK_ROWS):
-        high = min(low + _BLOCK_ROWS, adjacency.shape[0])
-        ends = cluster[adjacency.indices[pointers[low] : pointers[high]]]
+    pointers = edges.indptr
+    cuts = np.searchsorted(pointers, np.arange(0, edges.indices.size, _BLOCK_ENTRIES))
+    for low, high in pairwise(np.unique(np.append(cuts, cluster.size)).tolist()):
+        ends = cluster[edges.indices[pointers[low] : pointers[high]]]
         starts = np.repeat(cluster[low:high], np.diff(pointers[low : high + 1]))
         outside = starts != ends
         ones = np.ones(np.count_nonzero(outside), dtype=np.int64)

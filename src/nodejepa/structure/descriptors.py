@@ -11,6 +11,7 @@ import numpy.typing as npt
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import FloatArray
+from nodejepa.graph_rows import RowGraph
 from nodejepa.progress import progress_bar
 from nodejepa.structure.cache import cached
 from nodejepa.structure.clustering import local_clustering
@@ -21,7 +22,7 @@ DESCRIPTORS = ("pagerank", "degree", "clustering", "spectral")
 
 
 def descriptors(
-    graph: Graph,
+    graph: RowGraph,
     names: Sequence[str] = DESCRIPTORS,
     spectral_dim: int = 8,
     *,
@@ -65,7 +66,7 @@ def descriptors(
     return np.column_stack(columns).astype(np.float32)
 
 
-def node_pagerank(graph: Graph, *, cache: bool = True) -> npt.NDArray[np.float64]:
+def node_pagerank(graph: RowGraph, *, cache: bool = True) -> npt.NDArray[np.float64]:
     """:func:`pagerank` with its default settings, kept on disk."""
 
     def compute() -> npt.NDArray[np.float64]:
@@ -75,7 +76,7 @@ def node_pagerank(graph: Graph, *, cache: bool = True) -> npt.NDArray[np.float64
     return _kept(graph, "pagerank", compute, (graph.num_nodes,), cache)
 
 
-def node_clustering(graph: Graph, *, cache: bool = True) -> npt.NDArray[np.float64]:
+def node_clustering(graph: RowGraph, *, cache: bool = True) -> npt.NDArray[np.float64]:
     """:func:`local_clustering`, kept on disk."""
 
     def compute() -> npt.NDArray[np.float64]:
@@ -85,8 +86,15 @@ def node_clustering(graph: Graph, *, cache: bool = True) -> npt.NDArray[np.float
     return _kept(graph, "clustering", compute, (graph.num_nodes,), cache)
 
 
-def node_spectral(graph: Graph, dim: int, *, cache: bool = True) -> npt.NDArray[np.float64]:
+def node_spectral(graph: RowGraph, dim: int, *, cache: bool = True) -> npt.NDArray[np.float64]:
     """:func:`spectral_coordinates`, kept on disk."""
+    if not isinstance(graph, Graph):
+        # dozens of vectors that are as long as the graph would be in memory at a time
+        raise ConfigError(
+            "spectral coordinates need the graph in memory, and it is on disk",
+            where="predictor.descriptors",
+            fix="Leave them out: predictor.descriptors=pagerank,degree,clustering.",
+        )
     shape = (graph.num_nodes, dim)
     return _kept(graph, f"spectral-{dim}", lambda: spectral_coordinates(graph, dim), shape, cache)
 
@@ -112,7 +120,7 @@ def check_name(name: str) -> None:
 
 
 def _kept(
-    graph: Graph,
+    graph: RowGraph,
     key: str,
     compute: Callable[[], npt.NDArray[np.float64]],
     shape: tuple[int, ...],

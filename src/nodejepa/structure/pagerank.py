@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from nodejepa.errors import ConfigError
-from nodejepa.graph import Graph
+from nodejepa.graph_checks import SparseMatrix
+from nodejepa.graph_rows import RowGraph
 
 
-def pagerank(graph: Graph, damping: float = 0.85, tol: float = 1e-8) -> npt.NDArray[np.float64]:
+def pagerank(graph: RowGraph, damping: float = 0.85, tol: float = 1e-8) -> npt.NDArray[np.float64]:
     r"""PageRank (Page et al. 1999) of every node, ``[N]``, adding up to 1.
 
     .. math:: r = \alpha \Big( A^\top D^{-1} r + \frac{1}{N} \sum_{i\ \text{dangling}} r_i \Big)
@@ -20,7 +22,7 @@ def pagerank(graph: Graph, damping: float = 0.85, tol: float = 1e-8) -> npt.NDAr
     with D the weighted out-degrees and dangling nodes (no outgoing edge) spreading evenly over all nodes.
 
     Args:
-        graph: weighted or not, directed or not.
+        graph: weighted or not, directed or not; one on disk is read once a step.
         damping: α, in [0, 1).
         tol: stops when one step changes r by less than this in the 1-norm. A step shrinks that change by
             at least α, which bounds the number of steps in advance.
@@ -30,16 +32,23 @@ def pagerank(graph: Graph, damping: float = 0.85, tol: float = 1e-8) -> npt.NDAr
     if not tol > 0:
         raise ConfigError(f"tol is {tol}", where="pagerank", fix="Use a positive number, like 1e-8.")
     size = graph.num_nodes
-    outgoing = graph.adjacency.astype(np.float64)
-    incoming = outgoing.T.tocsr() if graph.directed else outgoing
-    degrees = np.asarray(outgoing.sum(axis=1)).ravel()
+    spans = [*graph.spans()]
+
+    @lru_cache(maxsize=1)  # a graph in memory is one block
+    def incoming(low: int, high: int) -> SparseMatrix:
+        return graph.in_rows(low, high).astype(np.float64)
+
+    sums = [graph.rows(*span).astype(np.float64).sum(axis=1) for span in spans]
+    degrees = np.concatenate([np.asarray(part).ravel() for part in sums])
     dangling = degrees == 0
     inverse = np.divide(1.0, degrees, out=np.zeros(size), where=~dangling)
 
     rank = np.full(size, 1.0 / size)
     for _ in range(_steps_enough(damping, tol)):
         spread = rank[dangling].sum() / size
-        following = damping * (incoming @ (rank * inverse) + spread) + (1 - damping) / size
+        given = rank * inverse
+        received = np.concatenate([incoming(*span) @ given for span in spans])
+        following = damping * (received + spread) + (1 - damping) / size
         change = np.abs(following - rank).sum()
         rank = following
         if change < tol:

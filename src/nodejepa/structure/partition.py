@@ -7,14 +7,15 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pymetis
+import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from nodejepa.errors import ConfigError
-from nodejepa.graph import Graph
 from nodejepa.graph_checks import SparseMatrix
+from nodejepa.graph_rows import RowGraph
 from nodejepa.structure.cache import cached
 from nodejepa.structure.coarse import coarse_partition
-from nodejepa.structure.undirected import undirected_adjacency
+from nodejepa.structure.undirected import Neighbours, neighbours
 
 Int32Array = npt.NDArray[np.int32]
 
@@ -35,7 +36,7 @@ def recommended_parts(num_nodes: int) -> int:
     return _at_most(max(8, nearest), num_nodes)
 
 
-def partition(graph: Graph, parts: int, *, cache: bool = True) -> Int32Array:
+def partition(graph: RowGraph, parts: int, *, cache: bool = True) -> Int32Array:
     """Split the nodes into parts of about equal size with few edges between them (Karypis & Kumar 1998).
 
     Every part from 0 to ``max`` holds at least one node, and ``parts`` of them are made unless the graph is
@@ -45,7 +46,7 @@ def partition(graph: Graph, parts: int, *, cache: bool = True) -> Int32Array:
     by one to whichever part is smallest.
 
     Args:
-        graph: connected or not.
+        graph: connected or not; one on disk is never in memory.
         parts: how many parts are wanted, at least 1.
         cache: keep the result on disk.
 
@@ -61,7 +62,7 @@ def partition(graph: Graph, parts: int, *, cache: bool = True) -> Int32Array:
     return cached(graph, f"metis-{parts}", lambda: _partition(graph, parts), shape=shape, dtype=np.int32)
 
 
-def random_parts(graph: Graph, parts: int) -> Int32Array:
+def random_parts(graph: RowGraph, parts: int) -> Int32Array:
     """Parts of equal size, give or take one, that know nothing of edges: what METIS is compared with."""
     order = np.random.default_rng(_SEED).permutation(graph.num_nodes)
     return (order % _at_most(parts, graph.num_nodes)).astype(np.int32)
@@ -71,27 +72,29 @@ def _at_most(parts: int, num_nodes: int) -> int:
     return min(parts, max(min(num_nodes, 2), num_nodes // 2))
 
 
-def _partition(graph: Graph, parts: int) -> Int32Array:
-    adjacency = undirected_adjacency(graph)
-    has_edge = np.diff(adjacency.indptr) > 0
+def _partition(graph: RowGraph, parts: int) -> Int32Array:
+    edges = neighbours(graph)
+    has_edge = np.diff(edges.indptr) > 0
     joined, isolated = np.flatnonzero(has_edge), np.flatnonzero(~has_edge)
     part = np.zeros(graph.num_nodes, dtype=np.int32)
     if joined.size:
-        inside = adjacency[joined][:, joined] if isolated.size else adjacency
-        part[joined] = _metis(inside, _at_most(parts, joined.size))
+        part[joined] = _metis(edges, joined, _at_most(parts, joined.size))
     sizes = np.bincount(part[joined], minlength=parts)
     part[isolated] = _smallest_first(sizes, isolated.size)
-    return _fill_empty(adjacency, part, parts)
+    return _fill_empty(edges, part, parts)
 
 
-def _metis(adjacency: SparseMatrix, parts: int) -> Int32Array:
+def _metis(edges: Neighbours, joined: npt.NDArray[np.intp], parts: int) -> Int32Array:
     if parts == 1:
-        return np.zeros(adjacency.shape[0], dtype=np.int32)
+        return np.zeros(joined.size, dtype=np.int32)
     options = pymetis.Options(seed=_SEED, numbering=0)
-    if adjacency.nnz > METIS_ENTRIES:
-        return coarse_partition(adjacency, parts, options)
+    if edges.indices.size > METIS_ENTRIES:
+        return coarse_partition(edges, joined, parts, options)
     integer = pymetis.zero_copy_dtype()
-    rows = pymetis.CSRAdjacency(adjacency.indptr.astype(integer), adjacency.indices.astype(integer))
+    place = np.zeros(edges.indptr.size - 1, dtype=integer)  # without the others, to which no edge leads
+    place[joined] = np.arange(joined.size)
+    pointers = np.append(edges.indptr[joined], edges.indptr[-1]).astype(integer)
+    rows = pymetis.CSRAdjacency(pointers, place[edges.indices])
     return np.asarray(pymetis.part_graph(parts, rows, options=options).vertex_part, dtype=np.int32)
 
 
@@ -114,17 +117,28 @@ def _smallest_first(sizes: npt.NDArray[np.int64], count: int) -> Int32Array:
     return places[np.argsort(sizes[places] + within, kind="stable")[:count]]
 
 
-def _fill_empty(adjacency: SparseMatrix, part: Int32Array, parts: int) -> Int32Array:
+def _fill_empty(edges: Neighbours, part: Int32Array, parts: int) -> Int32Array:
     """Give every part METIS left empty a coherent half of the part that is largest at that moment."""
     sizes = np.bincount(part, minlength=parts)
     for empty in np.flatnonzero(sizes == 0):
         largest = int(np.argmax(sizes))
         nodes = np.flatnonzero(part == largest)
-        moved = nodes[_walk(adjacency[nodes][:, nodes])[: nodes.size // 2]]
+        moved = nodes[_walk(_among(edges, nodes))[: nodes.size // 2]]
         part[moved] = empty
         sizes[largest] -= moved.size
         sizes[empty] = moved.size
     return part
+
+
+def _among(edges: Neighbours, nodes: npt.NDArray[np.intp]) -> SparseMatrix:
+    """The adjacency of some nodes, ascending."""
+    counts, ends = edges.of(nodes)
+    place = np.full(edges.indptr.size - 1, -1)
+    place[nodes] = np.arange(nodes.size)
+    rows, columns = np.repeat(np.arange(nodes.size), counts), place[ends]
+    inside = columns >= 0
+    ones = np.ones(np.count_nonzero(inside), dtype=np.float32)
+    return sp.coo_array((ones, (rows[inside], columns[inside])), shape=(nodes.size,) * 2).tocsr()
 
 
 def _walk(adjacency: SparseMatrix) -> npt.NDArray[np.intp]:

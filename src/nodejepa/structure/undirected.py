@@ -2,8 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import SparseMatrix, compact_csr
+from nodejepa.graph_rows import RowGraph
+
+
+class Neighbours(NamedTuple):
+    """Who is joined with whom: row pointers and positions as in a CSR matrix, which may lie in a file."""
+
+    indptr: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+
+    def of(self, nodes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """How many neighbours each of some nodes has, and all of these, node after node."""
+        first = self.indptr[nodes]
+        counts = self.indptr[nodes + 1] - first
+        entries = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        return counts, self.indices[entries]
 
 
 def undirected_adjacency(graph: Graph) -> SparseMatrix:
@@ -13,3 +33,22 @@ def undirected_adjacency(graph: Graph) -> SparseMatrix:
     both = graph.adjacency.maximum(graph.adjacency.T).tocsr()
     both.sort_indices()
     return compact_csr(both.data, both.indices, both.indptr, graph.num_nodes)
+
+
+def neighbours(graph: RowGraph) -> Neighbours:
+    """The positions of :func:`undirected_adjacency`, of a graph on disk in a file of their own."""
+    if isinstance(graph, Graph):
+        adjacency = undirected_adjacency(graph)
+        return Neighbours(adjacency.indptr, adjacency.indices)
+    indptr = np.zeros(graph.num_nodes + 1, dtype=np.int64)
+    indices = graph.scratch(graph.num_edges * (2 if graph.directed else 1), np.int32)
+    filled = 0
+    for low, high in graph.spans():
+        rows = graph.rows(low, high)
+        if graph.directed:
+            rows = rows.maximum(graph.in_rows(low, high)).tocsr()
+            rows.sort_indices()
+        indptr[low + 1 : high + 1] = filled + rows.indptr[1:].astype(np.int64)
+        indices[filled : filled + rows.nnz] = rows.indices
+        filled += rows.nnz
+    return Neighbours(indptr, indices[:filled])

@@ -23,11 +23,12 @@ from nodejepa.provenance import source_hash
 from nodejepa.study.run.cell import Cell, Kind
 from nodejepa.study.run.encoder_store import encoder_folder
 from nodejepa.study.run.estimate import Remaining
+from nodejepa.study.run.identity import identified
 from nodejepa.study.run.measure import TIMED_EPOCHS, timed_epochs
 from nodejepa.study.run.processes import Folders, Workers
 from nodejepa.study.run.records import append_record, read_records
 from nodejepa.study.run.runner import NO_DATA, Worklist, apart, make_worklist, run_study
-from nodejepa.study.run.scoring import score_method
+from nodejepa.study.run.scoring import score_method, score_run
 from nodejepa.study.run.spec import StudySpec, load_spec
 from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, cell_record, claim_path, work
 
@@ -108,6 +109,21 @@ def test_all_splits_of_a_seed_share_one_encoder(folders: Folders) -> None:
     assert len(list(folders.runs.glob("digits/patchjepa*"))) == 1
     accuracies = {(r["split"], r["variant"]): r["test_accuracy"] for r in read_records(folders.out)}
     assert accuracies["20-30", None] == accuracies["20-30", "A"] != accuracies["5-30", None]
+
+
+def test_one_training_may_serve_the_splits_of_all_seeds(folders: Folders) -> None:
+    first, second = (replace(TRAINED, seed=seed, training_seed=7) for seed in (1, 2))
+    assert measure(first, folders) == measure(second, folders) == MEASURED
+    assert len(list(folders.runs.glob("digits/patchjepa-*"))) == 1
+    digits = load_dataset("digits")
+    one, other = read_records(folders.out)
+    for record in (one, other):
+        direct = score_run(digits, encoder_folder(first, folders.runs), [record["seed"]], split="20-30")
+        assert record["test_accuracy"] == direct.result.scores[0].test_accuracy
+        assert record["training_seed"] == direct.training_seed == 7
+    own = replace(first, training_seed=None)
+    assert len({own.key, first.key, second.key, replace(first, training_seed=8).key}) == 4
+    assert [identified(record)["key"] for record in (one, other)] == [first.key, second.key]
 
 
 def test_a_failure_is_recorded_kept_apart_and_retried_on_demand(folders: Folders) -> None:
@@ -333,7 +349,10 @@ def test_efficiency_cells_time_a_few_epochs_and_extrapolate(
     folders: Folders, monkeypatch: pytest.MonkeyPatch, seconds: float, timed: int
 ) -> None:
     monkeypatch.setattr("nodejepa.study.run.measure.TIMED_SECONDS", seconds)  # long epochs, and short ones
-    assert measure(replace(TRAINED, method="dgi", kind="efficiency", settings={}), folders) == MEASURED
+    assert (
+        measure(replace(TRAINED, method="dgi", kind="efficiency", settings={"encoder.hidden": 8}), folders)
+        == MEASURED
+    )
     (record,) = read_records(folders.out)
     assert (record["epochs"], record["timed_epochs"]) == (300, timed)
     low, high = record["epoch_seconds_range"]

@@ -83,6 +83,8 @@ def test_another_setting_is_another_key(tmp_path: Path) -> None:
         ('"training.epochs" = 7', '"training.epoch" = 7', "Did you mean training.epochs"),
         ('"training.epochs" = 7', '"training.epochs" = -7', "training.epochs is -7"),
         ('variant = "mine"', 'varaint = "mine"', "'varaint' is unknown"),
+        ('variant = "mine"', 'training_seed = "7"', "training_seed must be a number"),
+        ('["raw", "nodejepa"]', '["supervised-gcn"]\ntraining_seed = 7', "learns from the split"),
         ("[quick]", "[quick", "this is not TOML"),
         ('"5-30"', "5", "splits must be a list of texts; 5 is none"),
         ('["digits", "photo"]', '[["digits"]]', "datasets must be a list of texts"),

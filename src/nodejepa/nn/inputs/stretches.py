@@ -98,13 +98,9 @@ class RowsPart(GraphInputs):
         """Ascending."""
         return self._nodes
 
-    @cached_property
-    def _positions(self) -> Tensor:
-        return torch.from_numpy(self._nodes).to(self.device)
-
     def take(self, per_node: Tensor) -> Tensor:
-        """A copy of the rows."""
-        return per_node.index_select(0, self._positions)
+        """A copy of the rows, which may come from a memory that holds more than the device does."""
+        return per_node.index_select(0, torch.from_numpy(self._nodes).to(per_node.device)).to(self.device)
 
     @cached_property
     def adjacency(self) -> SparseMatrix:

@@ -10,6 +10,7 @@ from nodejepa.methods.entry import OTHER_LOOK, Look
 
 SELF_SUPERVISED = ("dgi", "graphmae", "bgrl", "cca-ssg", "nodejepa", "patchjepa")
 JEPA = ("nodejepa", "patchjepa")
+SOLVED = tuple(entry.name for entry in METHODS.values() if entry.trained and not entry.by_gradient)
 STANDING_FLOORS = ("raw", "sgc", "random-gcn")  # in every accuracy table, measured or not
 
 # The paper's order, then what it does not have.

@@ -160,7 +160,7 @@ def unfinished_notes(records: Sequence[Record]) -> list[str]:
         names = "every method" if len(everybody) > 1 and everybody == set(methods) else names
         count = "1 cell" if len(methods) == 1 else f"{len(methods)} cells"
         notes.append(f"{dataset_name(dataset)}, {count} {status} ({names}): {reason.rstrip('.')}.")
-    return [*notes, *_mixed_notes(records), *outdated_notes(records)]
+    return [*notes, *_mixed_notes(records), *_trained_once_notes(records), *outdated_notes(records)]
 
 
 def _mixed_notes(records: Sequence[Record]) -> list[str]:
@@ -178,6 +178,15 @@ def _mixed_notes(records: Sequence[Record]) -> list[str]:
         for (dataset, method, *_), found in sorted(hashes.items())
         if len(found) > 1
     ]
+
+
+def _trained_once_notes(records: Sequence[Record]) -> list[str]:
+    """What the spread of a method leaves out that was trained once for all splits."""
+    once = [record for record in records if record.get("training_seed") is not None]
+    seeds = ", ".join(sorted({str(record["training_seed"]) for record in once}))
+    names = ", ".join(method_name(method) for method in in_method_order(str(r["method"]) for r in once))
+    told = f"trained once on each graph, with seed {seeds}: their spread is that of the splits alone."
+    return [f"{names}: {told}"] if once else []
 
 
 def _refuse_second(record: Record) -> NoReturn:

@@ -29,6 +29,7 @@ class Cell:
         dataset: a name in the catalogue.
         split: name of the split; ``"5-30"`` is a few-shot cell.
         seed: of the method and of the split.
+        training_seed: of the method, where it is not that of the split: one training then serves all splits.
         variant: what an ablation calls this setting.
         settings: changes against the preset, by dotted name.
         frozen: the commit after which nothing about what is measured was chosen; no part of the key.
@@ -44,6 +45,7 @@ class Cell:
     variant: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     frozen: str | None = None
+    training_seed: int | None = None
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -67,6 +69,11 @@ class Cell:
         return cell_key(self.coordinates, self.config_hash)
 
     @property
+    def trained_with(self) -> int:
+        """The seed of the method."""
+        return self.seed if self.training_seed is None else self.training_seed
+
+    @property
     def epochs(self) -> int:
         """How long the method trains; 0 where nothing is trained."""
         return (
@@ -88,6 +95,7 @@ class Cell:
     def describe(self) -> dict[str, Any]:
         """The first columns of the cell's record."""
         shots = re.fullmatch(r"(\d+)-\d+", self.split)
+        optional = {"frozen": self.frozen, "training_seed": self.training_seed}
         return {
             "study": self.study,
             "kind": self.kind,
@@ -98,7 +106,7 @@ class Cell:
             "split": self.split,
             "shots": int(shots[1]) if shots else None,
             "seed": self.seed,
-        } | ({"frozen": self.frozen} if self.frozen else {})
+        } | {name: value for name, value in optional.items() if value is not None}
 
     def to_json(self) -> str:
         """For the process that measures it."""

@@ -24,7 +24,7 @@ def trained_encoder(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> E
     """
     folder = encoder_folder(cell, runs)
     estimator = make_estimator(
-        cell.method, preset=cell.preset, dataset=cell.dataset, seed=cell.seed, settings=cell.settings
+        cell.method, preset=cell.preset, dataset=cell.dataset, seed=cell.trained_with, settings=cell.settings
     )
     logging = Logging(description=cell.label, share_epochs=10)
     with alone(folder):
@@ -36,7 +36,7 @@ def encoder_folder(cell: Cell, runs: Path) -> Path:
 
     A folder of an older version bears the hash of its time; its settings tell whether it is the same encoder.
     """
-    end = f"-seed{cell.seed}" + (f"-{cell.split}" if find_method(cell.method).supervised else "")
+    end = f"-seed{cell.trained_with}" + (f"-{cell.split}" if find_method(cell.method).supervised else "")
     folder = runs / cell.dataset / f"{cell.method}-{cell.config_hash}{end}"
     if folder.exists():
         return folder

@@ -22,7 +22,10 @@ from nodejepa.methods.migrations import config_of_today
 def coordinates(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Where a record stands in the tables."""
     names = ("kind", "method", "preset", "variant", "dataset", "split", "seed")
-    return tuple(str(record.get(name)) for name in names)
+    place = [str(record.get(name)) for name in names]
+    if record.get("training_seed") is not None:  # records are older than this
+        place.insert(-1, f"trained with seed {record['training_seed']}")
+    return tuple(place)
 
 
 def config_hash(method: str, config: Mapping[str, Any]) -> str:

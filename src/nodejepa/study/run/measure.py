@@ -172,7 +172,7 @@ def _time_epochs(cell: Cell, dataset: Dataset, count: int) -> tuple[list[float],
         cell.method,
         preset=cell.preset,
         dataset=cell.dataset,
-        seed=cell.seed,
+        seed=cell.trained_with,
         settings={**cell.settings, "training.epochs": few},
     )
     logging = Logging(share_epochs=few)

@@ -12,6 +12,7 @@ splits = ["20-30"]
 seeds = "42-46"
 settings = {"loss.variance" = 0.0}    # optional: changes against the preset
 variant = "D: no VICReg"              # optional: what the tables call it
+training_seed = 42                    # optional: seeds draw splits only, and one training serves all of them
 
 [quick]                               # --quick: the same grids in a size for a first look
 datasets = ["digits"]
@@ -37,9 +38,9 @@ from nodejepa.study.run.cell import Cell, Kind
 from nodejepa.study.run.seeds import parse_seeds
 
 _GRID = {"methods": list, "preset": str, "datasets": list, "splits": list, "seeds": str}
-_OPTIONAL = {"settings": dict, "variant": str}
+_OPTIONAL = {"settings": dict, "variant": str, "training_seed": int}
 _QUICK = {"datasets": list, "seeds": str, "settings": dict, "splits": list}
-_IN_WORDS: dict[type, str] = {str: "a text in quotes", list: "a list", dict: "a table"}
+_IN_WORDS: dict[type, str] = {str: "a text in quotes", list: "a list", dict: "a table", int: "a number"}
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,12 @@ def _expand(path: Path, kind: Kind, grid: Mapping[str, Any]) -> list[Cell]:
                 raise ConfigError(f"{name} needs no training; a study of {kind} has nothing to measure")
             preset = grid["preset"] if trained else "default"
             cell = Cell(path.stem, kind, name, preset, dataset, split, seed, grid.get("variant"))
-            cells.append(replace(cell, settings=_settings_of(name, grid)) if trained else cell)
+            if trained:
+                once = grid.get("training_seed")
+                if once is not None and find_method(name).supervised:
+                    raise ConfigError(f"{name} learns from the split: it has no training_seed of its own")
+                cell = replace(cell, settings=_settings_of(name, grid), training_seed=once)
+            cells.append(cell)
             cells[-1].config  # noqa: B018, wrong settings are found now, not after hours
     except (ConfigError, EvaluationError) as error:
         _refuse(path, str(error))

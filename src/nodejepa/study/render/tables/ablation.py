@@ -18,7 +18,7 @@ from nodejepa.report.table import (
     text_cell,
     text_column,
 )
-from nodejepa.study.render.names import FLOORS, dataset_name, method_name
+from nodejepa.study.render.names import FLOORS, SOLVED, dataset_name, method_name
 from nodejepa.study.render.paper import paper_ablation, paper_source, paper_variants
 from nodejepa.study.render.selection import (
     Record,
@@ -82,6 +82,7 @@ class _Probe:
         values = variant_values(records, field)
         floors = values_by([r for r in records if r["method"] in FLOORS], field, by_method_and_dataset)
         changes = _against_full(values, datasets_of(records), variants_of(records))
+        values |= values_by([r for r in records if r["method"] in SOLVED], field, by_method_and_dataset)
         return cls(values, summaries({**values, **floors}), floors, changes)
 
     def score(self, key: str, dataset: str) -> tuple[Summary | None, Summary | None, str]:
@@ -117,7 +118,7 @@ def ablation_table(records: Sequence[Record]) -> ReportTable:
         )
 
     keys = [(variant_label(letter), letter) for letter in variants_of(records)]
-    keys += [(method_name(name), name) for name in methods_of(records) if name in FLOORS]
+    keys += [(method_name(name), name) for name in methods_of(records) if name in (*SOLVED, *FLOORS)]
     return ReportTable(
         "ablation",
         "Ablation of NodeJEPA: test accuracy (%) under both probes",
