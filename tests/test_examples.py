@@ -24,12 +24,12 @@ SAYS = {
     "02_compare_methods.py": [
         r"  linear-jepa +links \d\.\d\d, features",
         r"take linear-jepa - Take linear-jepa, by default",
-        r"  patchjepa +\d\d\.\d % right",
+        r"  linear-jepa +\d\d\.\d % right",
         r"take [a-z-]+ - Take [a-z-]+: with your labels",
-        r"  nodejepa +\d\d\.\d ± \d",
-        r"nodejepa - raw .* Holm p = \d\.\d{3}: better",
-        r"nodejepa - sgc .* Holm p = ",
-        r"nodejepa - random-gcn .* Holm p = ",
+        r"  linear-jepa +\d\d\.\d ± \d",
+        r"linear-jepa - raw .* Holm p = \d\.\d{3}: better",
+        r"linear-jepa - sgc .* Holm p = ",
+        r"linear-jepa - random-gcn .* Holm p = ",
     ],
     "03_add_a_method_in_one_file.py": [
         r"loss \d\.\d+ -> \d\.\d+, embeddings \(1797, 32\)",
