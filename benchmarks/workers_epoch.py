@@ -27,8 +27,8 @@ def epoch_seconds(workers: int, out: Path) -> tuple[float, bytes]:
     """The shortest epoch behind the first, which also warms up, and the bytes of the weights."""
     options = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={workers}"]
-    command = [sys.executable, *torchrun, "-m", "nodejepa.worker", GRAPH, "--method=nodejepa"]
-    command += ["--out", str(out), *options]
+    command = [sys.executable, *torchrun, "-m", "nodejepa.worker", GRAPH, "--out", str(out)]
+    command += ["--method=nodejepa", "--preset=paper", *options]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL)
     tensors, facts = load_tensors(out / "model.safetensors")

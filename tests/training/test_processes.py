@@ -180,6 +180,7 @@ def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_one_process(
         "--out",
         str(out),
         "--method=nodejepa",
+        "--preset=paper",
         "--checkpoint-steps=1",
         "--device=cpu",
         *options,

@@ -18,7 +18,7 @@ PREPARE_EXAMPLES = (
     "Examples:\n\n"
     "nodejepa prepare --edges edges.parquet --nodes nodes.parquet --out graph.store\n\n"
     "nodejepa pretrain graph.store --method linear-jepa --out run\n\n"
-    "nodejepa pretrain graph.store --method nodejepa --set parts=100 --set parts_per_step=5 "
+    "nodejepa pretrain graph.store --method nodejepa --preset paper --set parts=100 --set parts_per_step=5 "
     "--set descriptors=pagerank,degree,clustering --out trained\n\n"
     "nodejepa embed run graph.store --out z.parquet\n\n"
     "nodejepa prepare --verify graph.store"
