@@ -117,30 +117,13 @@ def test_what_came_during_the_work_is_not_replaced(files):
     def intrude(_):
         out.write_text("precious")
 
+    asked = {"method": "nodejepa", "preset": "paper", "settings": SMALL, "report": False}
     with pytest.raises(ConfigError, match="in the meantime"):
-        embed_graph(
-            files.edges,
-            files.nodes,
-            out=out,
-            method="nodejepa",
-            preset="paper",
-            settings=SMALL,
-            announce=intrude,
-            report=False,
-        )
+        embed_graph(files.edges, files.nodes, out=out, announce=intrude, **asked)
     assert out.read_text() == "precious"
     assert not out.with_suffix(".json").exists()
     out.unlink()
-    embed_graph(
-        files.edges,
-        files.nodes,
-        out=out,
-        method="nodejepa",
-        preset="paper",
-        settings=SMALL,
-        resume=True,
-        report=False,
-    )
+    embed_graph(files.edges, files.nodes, out=out, resume=True, **asked)
 
 
 def test_a_finished_output_is_seen_also_when_it_came_while_waiting_for_the_lock(files, monkeypatch):

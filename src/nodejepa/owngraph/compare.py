@@ -24,7 +24,7 @@ from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.owngraph.bench import VERSION, Bench
 from nodejepa.owngraph.compare_page import comparison_report
-from nodejepa.owngraph.recommend import DEFAULT, PRESETS, MethodRow, Recommendation, recommend
+from nodejepa.owngraph.recommend import COMPARED_PRESETS, DEFAULT, MethodRow, Recommendation, recommend
 from nodejepa.owngraph.scores import describe_split
 from nodejepa.owngraph.trainable import make_trainable
 from nodejepa.progress import progress_bar
@@ -98,7 +98,7 @@ def compare(
     estimators = [
         make_trainable(
             name,
-            preset=PRESETS.get(name, "default"),
+            preset=COMPARED_PRESETS.get(name, "default"),
             settings=_epochs(name, epochs),
             seed=seed,
             device=device,
