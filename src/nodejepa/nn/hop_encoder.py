@@ -90,10 +90,11 @@ class HopEncoder(nn.Module):
     def _mixed(self, hops: Iterator[Tensor], kept: Any) -> list[Tensor]:
         blocks: list[Tensor] = []
         for hop, weights in zip(hops, self.mix.T, strict=True):
-            heard = (weight * hop[kept] for weight in weights)  # one at a time: each is as long as the graph
-            if blocks:
-                for block, part in zip(blocks, heard, strict=True):
-                    block += part
-            else:
-                blocks = list(heard)
+            heard = hop[kept]
+            if not blocks:
+                blocks = [weight * heard for weight in weights]
+                continue
+            for block, weight in zip(blocks, weights, strict=True):
+                if weight:  # a block need not hear every hop
+                    block += weight * heard
         return blocks
