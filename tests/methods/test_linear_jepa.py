@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import torch
 
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
