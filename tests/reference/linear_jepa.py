@@ -36,7 +36,7 @@ def dense_linear_jepa(graph, *, shrinkage, dim=256, power=0.5, hops=10, restart=
     signed = generalised(c - np.outer(mean, mean), d - (between + between.T) / 2, eps, count)[0]
     agreement = max(0.0, 1 - 2 * np.abs(signed[signed < 0]).sum() / np.abs(signed).sum())
     weight = v * np.abs(rho) ** power
-    weight /= np.sqrt(np.trace(weight.T @ c @ weight))
+    weight *= np.sqrt(count / np.trace(weight.T @ c @ weight))
     x = graph.features.toarray() if sp.issparse(graph.features) else np.asarray(graph.features)
     s = graph.normalized_adjacency.toarray().astype(np.float64)
     own = x @ weight - (1 - agreement) * (mean @ weight)

@@ -145,7 +145,7 @@ class LinearJEPA(Estimator):
         kept = config.mean_kept if config.mean_kept is not None else agreement
         self.findings_ = Findings(tuple(rho.tolist()), shrinkage, agreement, kept, directions, blocks)
         weight = v * rho.abs() ** config.power
-        weight = weight / moments.loudness(weight)
+        weight = weight * (latents**0.5 / moments.loudness(weight))  # as loud as latents of unit variance
         encoder = self.make_encoder(inputs.num_features).to(inputs.device)
         encoder.weight.copy_(weight)
         if not apart:
