@@ -20,7 +20,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.methods.closed_form import Moments, Spectrum, moments_of
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.hop_encoder import HopEncoder
+from nodejepa.nn.hop_encoder import HopEncoder, walk_weights
 from nodejepa.nn.inputs import StoredInputs, WholeGraph
 from nodejepa.progress import progress_bar
 from nodejepa.training.journal import Logging, peak_memory_mb
@@ -159,12 +159,10 @@ class LinearJEPA(Estimator):
         The walk with restart shares weights between a node and its surroundings, which is right where they
         are alike; the latents themselves beside it let a reader tell them apart.
         """
-        restart, hops = self.config.restart, self.config.hops
-        mix = torch.zeros(blocks, hops + 1, dtype=torch.float64)
-        mix[0] = (1 - restart) ** torch.arange(hops + 1, dtype=torch.float64)
-        mix[0, :hops] *= restart
+        mix = torch.zeros(blocks, self.config.hops + 1, dtype=torch.float64)
+        mix[0] = walk_weights(self.config.hops, self.config.restart)
         if blocks == 2:
-            mix[1, 0] = restart * (1 - agreement)
+            mix[1, 0] = self.config.restart * (1 - agreement)
         return mix
 
     def width(self, graph: Graph) -> int:  # noqa: ARG002 - the same on all

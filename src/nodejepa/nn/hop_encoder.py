@@ -15,6 +15,13 @@ from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.restrict import Rows
 
 
+def walk_weights(hops: int, restart: float) -> Tensor:
+    """How loud hops 0, 1, ... are in a walk ``y = restart z + (1 - restart) S y`` of so many, begun at z."""
+    weights = (1 - restart) ** torch.arange(hops + 1, dtype=torch.float64)
+    weights[:hops] *= restart
+    return weights
+
+
 class HopEncoder(nn.Module):
     r"""Blocks :math:`\sum_k m_{bk}\, S^k (X W - c)` side by side; only W can be trained, if asked to.
 
