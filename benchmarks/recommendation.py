@@ -24,8 +24,7 @@ from nodejepa.files import write_text
 from nodejepa.methods import FLOORS
 from nodejepa.methods.estimator import versions
 from nodejepa.owngraph.recommend import DEFAULT, POINT, MethodRow, recommend
-from nodejepa.report.summary import moments
-from nodejepa.report.table import Column, ReportTable, number_cell, text_cell, text_column
+from nodejepa.report.table import Column, ReportTable, moments, number_cell, text_cell, text_column
 from nodejepa.report.table_formats import to_markdown
 
 STUDY = Path(__file__).parents[1] / "studies" / "compare"

@@ -20,12 +20,10 @@ from nodejepa.io import write_embeddings
 from nodejepa.methods import METHODS, make_method
 from nodejepa.progress import progress_bar
 from nodejepa.report import footer, write_report
-from nodejepa.report.charts import Dot, DotPlot
+from nodejepa.report.charts import Dot, DotPlot, training_curves, verdict
 from nodejepa.report.maps import embedding_map, predict_test_nodes
 from nodejepa.report.sections import Chapter, Report, Section, SortableTable, Text
-from nodejepa.report.summary import Summary
-from nodejepa.report.table import ReportTable, score_cell, score_column, text_cell, text_column
-from nodejepa.report.training import training_curves, verdict
+from nodejepa.report.table import ReportTable, Summary, score_cell, score_column, text_cell, text_column
 from nodejepa.training.run import History
 
 DEMO_METHODS = ("linear-jepa", "raw", "sgc", "random-gcn")
@@ -90,11 +88,9 @@ def write_as_csv(dataset: Dataset, folder: Path) -> tuple[Path, Path]:
 
 
 def compare_with_floors(results: Mapping[str, Mapping[int, ProbeResult]]) -> str:
-    """What the scores of each trained method mean beside the best method without training, in words.
+    """What the scores of each trained method (by labels per class) mean beside the best floor, in words.
 
-    Args:
-        results: method -> labels per class -> score. A difference counts once it exceeds the larger of the
-            two standard deviations over draws of the labels.
+    A difference counts once it exceeds the larger of the two standard deviations over draws of the labels.
     """
     floors = [name for name in results if not METHODS[name].trained]
     trained = [name for name in results if METHODS[name].trained]

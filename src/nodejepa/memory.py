@@ -19,11 +19,7 @@ def resident_bytes() -> int:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """What it may take beyond that; the smallest of all limits.
-
-    Args:
-        root: where ``proc`` and ``sys`` are mounted.
-    """
+    """What it may take beyond that, the smallest of all limits; below ``root`` are ``proc`` and ``sys``."""
     free = int(psutil.virtual_memory().available)
     return max(0, min([free, *_group_rooms(root), *_process_rooms()]))
 

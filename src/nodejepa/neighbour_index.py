@@ -35,11 +35,7 @@ def candidate_rows(
 ) -> npt.NDArray[np.int64]:
     """Rows that are probably the nearest to each query, itself among them; ``[queries, count]``.
 
-    Args:
-        vectors: some rows as vectors whose euclidean distance is the one that counts.
-        shape: rows and columns there are.
-        queries: row numbers.
-        count: candidates of each.
+    ``vectors`` gives some of the rows as vectors whose euclidean distance is the one that counts.
     """
     if not index_available():
         raise EvaluationError(

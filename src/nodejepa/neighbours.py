@@ -8,7 +8,6 @@ and such ties go to the row that comes first.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -122,8 +121,9 @@ class _Space:
         asked = self.prepared(self.z[queries])
         closeness = np.empty((queries.size, self.z.shape[0]))
         longest = 0.0
-        for start, part in self._parts():
-            block = self.prepared(part)
+        step = max(1, _ELEMENTS // self.z.shape[1])
+        for start in range(0, self.z.shape[0], step):
+            block = self.prepared(self.z[start : start + step])
             view = closeness[:, start : start + block.shape[0]]
             np.matmul(asked, block.T, out=view)
             if self.metric == "euclidean":  # -|q - z|^2 without the |q|^2 that all share
@@ -155,11 +155,6 @@ class _Space:
             else:
                 scores[start : start + step] = np.sqrt(np.sum((own - others) ** 2, axis=1))
         return scores
-
-    def _parts(self) -> Iterator[tuple[int, Any]]:
-        step = max(1, _ELEMENTS // self.z.shape[1])
-        for start in range(0, self.z.shape[0], step):
-            yield start, self.z[start : start + step]
 
     def prepared(self, part: Any) -> Floats:
         """Rows of length 1, or around 0: their euclidean distances order rows as the metric does."""

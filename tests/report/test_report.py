@@ -20,13 +20,10 @@ from nodejepa.errors import EvaluationError
 from nodejepa.graph import Graph
 from nodejepa.report import maps as maps_module
 from nodejepa.report import render
-from nodejepa.report.charts import ConfusionMatrix, Dot, DotPlot
-from nodejepa.report.html import embedded_json
-from nodejepa.report.maps import embedding_map, error_sections
-from nodejepa.report.projection import neighbour_plane, principal_plane
-from nodejepa.report.sections import Chapter, Facts, Report, SortableTable, Text
+from nodejepa.report.charts import ConfusionMatrix, Dot, DotPlot, training_curves
+from nodejepa.report.maps import embedding_map, error_sections, neighbour_plane, principal_plane
+from nodejepa.report.sections import Chapter, Facts, Report, SortableTable, Text, embedded_json
 from nodejepa.report.table import Column, ReportTable, number_cell, text_cell, text_column
-from nodejepa.report.training import training_curves
 
 HOSTILE = "</script><script>alert('x')</script><!--&\"\u2028"
 

@@ -14,8 +14,7 @@ from nodejepa.graph_checks import Features
 from nodejepa.io.convert import as_graph
 from nodejepa.io.feature_schema import FeatureSchema
 from nodejepa.io.join import Joined
-from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import STRUCTURAL, ReadingOptions, structural_width
+from nodejepa.io.reading_options import STRUCTURAL, ReadingOptions, ReadReport, structural_width
 from nodejepa.io.rows import Nodes
 from nodejepa.progress import progress_bar
 

@@ -18,18 +18,19 @@ from nodejepa.io.feature_columns import (
     ColumnGroup,
     FeatureColumn,
     count_missing,
+    looks_like_target,
     refuse_infinite,
+    warn_of_targets,
 )
 from nodejepa.io.fit_columns import ColumnFit, Useless
-from nodejepa.io.read_report import ReadReport
 from nodejepa.io.reading_options import (
     STRUCTURAL,
     InfinitePolicy,
     MissingPolicy,
     ReadingOptions,
+    ReadReport,
     structural_width,
 )
-from nodejepa.io.target_columns import looks_like_target, warn_of_targets
 from nodejepa.progress import progress_bar
 
 _FORMAT = "nodejepa feature schema"

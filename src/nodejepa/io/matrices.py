@@ -142,12 +142,9 @@ def open_matrix(path: Path, kind: str, compression: str | None, most: int | None
     if kind == "npy":
         with reading(where), path.open("rb") as file:
             return MatrixFile(where, {"array": np.load(file, allow_pickle=False)})
-    return MatrixFile(where, _assembled(_read_npz(path), where))
-
-
-def _read_npz(path: Path) -> dict[str, Any]:
-    with reading(str(path)), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
+    with reading(where), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        found = {name: arrays[name] for name in arrays.files}
+    return MatrixFile(where, _assembled(found, where))
 
 
 def _assembled(arrays: dict[str, Any], where: str) -> dict[str, Any]:

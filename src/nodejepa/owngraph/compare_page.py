@@ -14,10 +14,9 @@ from nodejepa.graph import Graph
 from nodejepa.methods import METHODS
 from nodejepa.owngraph.recommend import MethodRow
 from nodejepa.report import Report, footer
-from nodejepa.report.charts import EmbeddingMap
+from nodejepa.report.charts import EmbeddingMap, verdict
 from nodejepa.report.maps import embedding_map, names_of_classes
 from nodejepa.report.sections import Chapter, Section, SortableTable, Text
-from nodejepa.report.summary import summarise
 from nodejepa.report.table import (
     Column,
     ReportTable,
@@ -25,10 +24,10 @@ from nodejepa.report.table import (
     mean_cell,
     mean_column,
     number_cell,
+    summarise,
     text_cell,
     text_column,
 )
-from nodejepa.report.training import verdict
 
 if TYPE_CHECKING:
     from nodejepa.owngraph.compare import Comparison

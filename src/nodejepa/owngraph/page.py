@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from nodejepa.config import flatten
-from nodejepa.diagnostics import Diagnostics
 from nodejepa.evaluation.clusters import Clusters, agreement
-from nodejepa.io.read_report import first_names
+from nodejepa.io.reading_options import first_names
 from nodejepa.methods import FLOORS, METHODS
-from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.inspect import Inspection
-from nodejepa.owngraph.scores import Scores
+from nodejepa.owngraph.scores import Found, Scores
 from nodejepa.report import Report, footer
+from nodejepa.report.charts import training_curves, verdict, what_was_found
 from nodejepa.report.maps import embedding_map, error_sections
 from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
 from nodejepa.report.table import (
@@ -28,7 +26,6 @@ from nodejepa.report.table import (
     text_cell,
     text_column,
 )
-from nodejepa.report.training import training_curves, verdict, what_was_found
 
 # t-SNE can only show a few thousand nodes: in a graph much larger than that hardly any of them are neighbours
 # of each other, and the picture would take longer than everything else that is written
@@ -36,24 +33,14 @@ MAX_NODES_FOR_NEIGHBOURS = 50_000
 _MOSTLY_ONE_CLASS = 70.0  # percent of the test nodes
 
 
-def graph_report(
-    inspection: Inspection,
-    estimator: Estimator,
-    embeddings: npt.NDArray[np.float32],
-    diagnostics: Diagnostics,
-    scores: Scores | None,
-    clusters: Clusters | None = None,
-    *,
-    out: Path,
-    warnings: Sequence[str] = (),
-    umap: bool = False,
-) -> Report:
+def graph_report(found: Found, out: Path, *, umap: bool = False) -> Report:
     """Everything worth seeing about one graph and its embeddings."""
+    inspection, estimator, scores, clusters = found.inspection, found.estimator, found.scores, found.clusters
     loaded = inspection.loaded
     words = () if scores is None else (floor_words(scores, estimator.name), *largest_words(scores))
     doubtful = scores is not None and not beats_the_floors(scores, estimator.name)
-    sections: list[Section] = [verdict(diagnostics, *words, doubtful=doubtful)]
-    said = [*inspection.warnings(), *warnings]
+    sections: list[Section] = [verdict(found.diagnostics, *words, doubtful=doubtful)]
+    said = [*inspection.warnings(), *found.warnings]
     if said:
         sections.append(Text(tuple(said), tone="warning"))
     if scores is not None:
@@ -63,7 +50,7 @@ def graph_report(
     sections.append(
         embedding_map(
             loaded.graph,
-            embeddings,
+            found.embeddings,
             labels=loaded.labels,
             class_names=loaded.class_names,
             predicted=None if scores is None else scores.predicted,

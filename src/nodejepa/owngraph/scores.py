@@ -10,15 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.data.splits import SPLIT_SEEDS, TRAIN, VALIDATION, Split, default_splits
+from nodejepa.diagnostics import Diagnostics
 from nodejepa.evaluation import FinetuneResult, ProbeResult, SplitScore, finetune, linear_probe
+from nodejepa.evaluation.clusters import Clusters
 from nodejepa.evaluation.finetune import can_be_tuned
-from nodejepa.evaluation.metrics import measure_guesses
+from nodejepa.evaluation.probe_result import measure_guesses
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import FLOORS, make_method
 from nodejepa.methods.estimator import Estimator
+from nodejepa.owngraph.inspect import Inspection
 from nodejepa.progress import progress_bar
-from nodejepa.report.summary import Summary, summarise
+from nodejepa.report.table import Summary, summarise
 
 Labels = npt.NDArray[np.int64]
 
@@ -71,6 +74,19 @@ class Scores:
     def _means(self, result: ProbeResult) -> dict[str, float | None]:
         found = {measure: summary(result, measure) for measure in self.measures}
         return {measure: None if value is None else value.mean for measure, value in found.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A user's graph, the method that embedded it, and everything that was found out about the embeddings."""
+
+    inspection: Inspection
+    estimator: Estimator
+    embeddings: npt.NDArray[np.float32]
+    diagnostics: Diagnostics
+    scores: Scores | None
+    clusters: Clusters | None
+    warnings: Sequence[str]
 
 
 def summary(result: ProbeResult, measure: str) -> Summary | None:

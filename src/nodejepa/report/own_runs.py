@@ -17,13 +17,14 @@ from nodejepa.files import parse_json
 from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.report.charts import Dot, DotPlot
 from nodejepa.report.sections import Chapter, Section, SortableTable, Text
-from nodejepa.report.summary import Summary, summarise
 from nodejepa.report.table import (
     Column,
     ReportTable,
+    Summary,
     mean_cell,
     mean_column,
     number_cell,
+    summarise,
     text_cell,
     text_column,
 )

@@ -9,18 +9,27 @@ import random
 import pytest
 from made_up import made_up, record
 
-from nodejepa.report.summary import Summary
-from nodejepa.report.table import ReportTable, number_cell, p_cell, score_cell, text_cell, text_column
+from nodejepa.report.table import (
+    ReportTable,
+    Summary,
+    number_cell,
+    p_cell,
+    score_cell,
+    text_cell,
+    text_column,
+)
 from nodejepa.report.table_formats import escape_latex, to_csv, to_latex, to_markdown
 from nodejepa.study.render.contents import study_kind, tables_of
-from nodejepa.study.render.contrasts import contrasts, rank_methods
 from nodejepa.study.render.selection import borrow_floors, by_split, unfinished_notes, with_preset_names
+from nodejepa.study.render.statistics import contrasts, rank_methods
 from nodejepa.study.render.tables.ablation import ablation_table
-from nodejepa.study.render.tables.accuracy import main_table, paper_comparison_table
-from nodejepa.study.render.tables.fewshot import fewshot_table
-from nodejepa.study.render.tables.finetune import finetune_table
-from nodejepa.study.render.tables.ranks import ranks_table
-from nodejepa.study.render.tables.significance import significance_table, wins_table
+from nodejepa.study.render.tables.accuracy import (
+    fewshot_table,
+    finetune_table,
+    main_table,
+    paper_comparison_table,
+)
+from nodejepa.study.render.tables.significance import ranks_table, significance_table, wins_table
 
 HAND_MADE = [
     record("nodejepa", "photo", 42, 90.0, test_accuracy_paper_probe=88.0),

@@ -10,18 +10,18 @@ from typing import Any
 from nodejepa.errors import ConfigError
 from nodejepa.report.charts import Curves, Dot, DotPlot, Series
 from nodejepa.report.sections import Chapter, Figures, Section, SortableTable, Text
-from nodejepa.report.summary import summarise
-from nodejepa.report.table import Column, ReportTable, TableCell, number_cell, text_cell, text_column
-from nodejepa.study.render.contents import drawn_figures, main_records, study_kind, tables_of
-from nodejepa.study.render.names import FLOORS, dataset_name, look, method_name
-from nodejepa.study.render.selection import (
-    by_method_and_dataset,
-    datasets_of,
-    methods_of,
-    scores_by,
-    values_by,
-    with_variant_names,
+from nodejepa.report.table import (
+    Column,
+    ReportTable,
+    TableCell,
+    number_cell,
+    summarise,
+    text_cell,
+    text_column,
 )
+from nodejepa.study.render.contents import drawn_figures, main_records, study_kind, tables_of
+from nodejepa.study.render.paper import FLOORS, dataset_name, look, method_name
+from nodejepa.study.render.selection import datasets_of, methods_of, summaries, values_of, with_variant_names
 from nodejepa.study.render.standing import (
     DRAWN,
     comparable_parts,
@@ -29,6 +29,7 @@ from nodejepa.study.render.standing import (
     drawn_field,
     progress_words,
 )
+from nodejepa.study.render.tables.accuracy import fewshot_values
 from nodejepa.study.run.records import Record, read_records, require_names
 from nodejepa.study.run.spec import load_spec
 
@@ -136,7 +137,7 @@ def _dot_plot(records: Sequence[Record], field: str, title: str, unit: str) -> D
 
 
 def _dots(records: Sequence[Record], field: str) -> dict[str, list[Dot]]:
-    values = values_by(records, field, by_method_and_dataset)
+    values = values_of(records, field)
     panels = {}
     for dataset in datasets_of(records):
         dots = []
@@ -161,7 +162,7 @@ def _dots(records: Sequence[Record], field: str) -> dict[str, list[Dot]]:
 
 def _shot_curves(records: Sequence[Record], field: str, title: str, unit: str) -> Curves:
     few = [record for record in records if record.get("shots") is not None]
-    scores = scores_by(few, field, lambda r: (str(r["method"]), str(r["dataset"]), int(r["shots"])))
+    scores = summaries(fewshot_values(few, field))
     panels: dict[str, list[Series]] = {}
     for dataset in datasets_of(few):
         lines = []

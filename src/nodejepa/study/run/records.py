@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from nodejepa.errors import DataError, NodeJEPAError
-from nodejepa.files import parse_json
-from nodejepa.locks import hold
-from nodejepa.study.run.identity import coordinates, identified
+from nodejepa.files import hold, parse_json
+from nodejepa.study.run.cell import coordinates, identified
 
 Record = dict[str, Any]
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from nodejepa.report.summary import summarise
 from nodejepa.report.table import (
     Column,
     ReportTable,
@@ -16,12 +15,13 @@ from nodejepa.report.table import (
     number_cell,
     score_cell,
     score_column,
+    summarise,
     text_cell,
     text_column,
 )
-from nodejepa.study.render.names import FLOORS, dataset_name, method_name
+from nodejepa.study.render.paper import FLOORS, dataset_name, method_name
 from nodejepa.study.render.selection import Record, means_on_shared_seeds, unfinished_notes, values_by
-from nodejepa.study.render.tables.wording import FAIR_PROBE, SEEDS
+from nodejepa.study.render.tables.shared import FAIR_PROBE, SEEDS
 
 _DATASETS = ("photo", "computers")
 
@@ -44,17 +44,10 @@ def literature() -> tuple[Published, ...]:
     """All of ``literature.toml``."""
     text = files("nodejepa.study.render").joinpath("literature.toml").read_text(encoding="utf-8")
     return tuple(
-        Published(
-            row["method"],
-            dataset,
-            row["split"],
-            row["field"],
-            row[dataset][0],
-            row[dataset][1],
-            row["source"],
-        )
+        Published(row["method"], dataset, row["split"], row["field"], accuracy, tolerance, row["source"])
         for row in tomllib.loads(text)["published"]
         for dataset in _DATASETS
+        for accuracy, tolerance in [row[dataset]]
     )
 
 
@@ -108,12 +101,9 @@ def official_table(records: Sequence[Record]) -> ReportTable:
         "official",
         "Authors' settings against the literature: test accuracy (%)",
         (
-            text_column("Method"),
-            text_column("Dataset"),
-            text_column("Split"),
+            *map(text_column, ("Method", "Dataset", "Split")),
             score_column("Ours"),
-            Column("Published"),
-            Column("Difference"),
+            *map(Column, ("Published", "Difference")),
             text_column("Near enough (points)"),
             Column("Best floor"),
         ),

@@ -1,8 +1,8 @@
-"""Tests of both JEPA variants against every other method and the floors."""
+"""Tests of both JEPA variants against every other method and the floors, and average ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -18,12 +18,21 @@ from nodejepa.report.table import (
     text_cell,
     text_column,
 )
-from nodejepa.study.render.contrasts import Contrast, contrasts
-from nodejepa.study.render.names import FLOORS, JEPA, dataset_name, method_name
-from nodejepa.study.render.paper import PrintedTest, paper_tests
+from nodejepa.study.render.paper import (
+    FLOORS,
+    JEPA,
+    SELF_SUPERVISED,
+    PrintedTest,
+    dataset_name,
+    method_name,
+    paper_accuracy,
+    paper_average_rank,
+    paper_source,
+    paper_tests,
+)
 from nodejepa.study.render.selection import Record, methods_of, on_paper_splits
-from nodejepa.study.render.statistics import outcome
-from nodejepa.study.render.tables.wording import FAIR_PROBE, FLOORS_NOTE, PAPER_PROBE
+from nodejepa.study.render.statistics import Contrast, average_ranks, contrasts, outcome, rank_methods
+from nodejepa.study.render.tables.shared import FAIR_PROBE, FLOORS_NOTE, PAPER_PROBE, tested_cells
 
 
 def significance_table(records: Sequence[Record], variant: str) -> ReportTable:
@@ -40,18 +49,13 @@ def significance_table(records: Sequence[Record], variant: str) -> ReportTable:
         f"significance-{variant}",
         f"{name} against every other method (accuracy points, fair probe)",
         (
-            text_column("Dataset"),
-            text_column("Against"),
+            *map(text_column, ("Dataset", "Against")),
             Column("Difference"),
             Column("95 % interval", ("low", "high")),
-            Column("p"),
-            Column("Holm p"),
+            *map(Column, ("p", "Holm p")),
             text_column("Test"),
-            Column("Seeds"),
-            Column("Paper probe: difference"),
-            Column("Paper probe: p"),
-            Column("Paper: difference"),
-            Column("Paper: p"),
+            *map(Column, ("Seeds", "Paper probe: difference", "Paper probe: p")),
+            *map(Column, ("Paper: difference", "Paper: p")),
         ),
         tuple(groups),
         (
@@ -114,8 +118,7 @@ def _row(contrast: Contrast, like: Contrast, printed: PrintedTest | None) -> Row
     found = contrast.found
     names = (text_cell(dataset_name(contrast.dataset)), text_cell(method_name(contrast.opponent)))
     theirs = (
-        number_cell(None if like.found is None else like.found.difference, signed=True),
-        p_cell(None if like.found is None else like.found.p),
+        *tested_cells(like.found, None)[:2],
         number_cell(None if printed is None else printed.difference, signed=True),
         _printed_p(None if printed is None else printed.p),
     )
@@ -166,3 +169,70 @@ def _count(outcomes: Sequence[str | None]) -> TableCell:
         return TableCell(MISSING, ("", "", ""))
     counts = tuple(str(outcomes.count(kind)) for kind in ("win", "tie", "loss"))
     return TableCell(" / ".join(counts), counts)
+
+
+def paper_ranks(datasets: Sequence[str], methods: Collection[str] = SELF_SUPERVISED) -> dict[str, float]:
+    """Average ranks of ``methods`` in the paper's Table 1 over the graphs given."""
+    tables = []
+    for dataset in datasets:
+        printed = {name: paper_accuracy(name, dataset) for name in methods}
+        means = {name: score.mean for name, score in printed.items() if score is not None}
+        if len(means) == len(methods):
+            tables.append(means)
+    return average_ranks(tables)
+
+
+def ranks_table(records: Sequence[Record]) -> ReportTable:
+    """Rank among self-supervised methods; a second column lets the floors take part."""
+    ours = rank_methods(records)
+    ours_paper_probe = rank_methods(records, field="test_accuracy_paper_probe")
+    floors = [method for method in methods_of(records) if method in FLOORS]
+    with_floors = rank_methods(records, (*SELF_SUPERVISED, *floors))
+    printed = paper_ranks(ours.datasets, ours.average) if on_paper_splits(records) else {}
+    rows: list[Row] = []
+    for method in methods_of(records):
+        if method not in (*SELF_SUPERVISED, *floors):
+            continue
+        ranking = with_floors if method in floors else ours
+        seeds = [*ranking.seeds.values()] if method in ranking.average else []
+        rows.append(
+            (
+                text_cell(method_name(method)),
+                number_cell(paper_average_rank(method), decimals=1),
+                number_cell(printed.get(method)),
+                *(_rank(found.average, method) for found in (ours, ours_paper_probe, with_floors)),
+                text_cell(_span(seeds)),
+            )
+        )
+    split = next((i for i, row in enumerate(rows) if row[0].text == method_name(floors[0])), len(rows))
+    where = ", ".join(dataset_name(d) for d in ours.datasets) or "no graph yet"
+    return ReportTable(
+        "ranks",
+        "Average rank among self-supervised methods (1 is best)",
+        (
+            text_column("Method"),
+            *map(Column, ("Paper", "Paper, ranked as ours", "Ours, fair probe", "Ours, paper probe")),
+            *map(Column, ("Ours, floors included", "Seeds a graph")),
+        ),
+        (tuple(rows[:split]), tuple(rows[split:])),
+        (
+            f"Ours: {len(ours.average)} methods ranked by their means over the seeds that all of them "
+            f"have, on the graphs where there are such seeds ({where}). Ties share their places.",
+            f"Paper: {paper_source('main')}, six methods on five graphs; ranked as ours: its accuracies of "
+            "the methods and graphs that ours ranks.",
+            "Ours, floors included: fair probe, floors ranked with the methods. Last column: how many seeds.",
+            FAIR_PROBE,
+        ),
+    )
+
+
+def _rank(average: dict[str, float], method: str) -> TableCell:
+    rank = average.get(method)
+    return number_cell(rank, bold=rank is not None and rank == min(average.values()))
+
+
+def _span(counts: Sequence[int]) -> str:
+    if not counts:
+        return MISSING
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low}-{high}"
