@@ -83,14 +83,8 @@ def embed_graph(
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
     if epochs is not None:
         changes["training.epochs"] = epochs
-    trained: dict[str, Any] = {
-        "method": method,
-        "preset": preset,
-        "settings": changes,
-        "seed": seed,
-        "device": device,
-        "dim": dim,
-    }
+    trained: dict[str, Any] = {"method": method, "preset": preset, "settings": changes}
+    trained |= {"seed": seed, "device": device, "dim": dim}
     if check:
         estimator = owngraph.make_trainable(**trained)
         try:

@@ -145,16 +145,8 @@ def _dots(records: Sequence[Record], field: str) -> dict[str, list[Dot]]:
             found = tuple(values.get((method, dataset), {}).values())
             score = summarise(found)
             if score is not None:
-                dots.append(
-                    Dot(
-                        method_name(method),
-                        score.mean,
-                        score.std,
-                        found,
-                        look(method).colour,
-                        method not in FLOORS,
-                    )
-                )
+                drawn = (look(method).colour, method not in FLOORS)
+                dots.append(Dot(method_name(method), score.mean, score.std, found, *drawn))
         if dots:
             panels[dataset_name(dataset)] = dots
     return panels

@@ -20,17 +20,7 @@ SOLVED = tuple(entry.name for entry in METHODS.values() if entry.trained and not
 STANDING_FLOORS = ("raw", "sgc", "random-gcn")  # in every accuracy table, measured or not
 
 # The paper's order, then what it does not have.
-_ORDER = (
-    "dgi",
-    "graphmae",
-    "bgrl",
-    "cca-ssg",
-    "supervised-gcn",
-    "nodejepa",
-    "patchjepa",
-    "linear-jepa",
-    *FLOORS,
-)
+_ORDER = (*SELF_SUPERVISED[:4], "supervised-gcn", *JEPA, "linear-jepa", *FLOORS)
 _DATASETS = {"computers": "Computers", "photo": "Photo", "cs": "CS", "physics": "Physics", "arxiv": "arxiv"}
 
 

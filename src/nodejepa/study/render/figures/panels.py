@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -93,18 +94,10 @@ def bar_panels(
         lows = [score.mean - (score.std or 0) * (not log) for score in drawn_scores.values()]
         start = _start([*lows, *diamonds.values()], log) if log or not from_zero else 0.0
         span = max(highs) - start or 1.0  # all may be zero
+        draw = partial(draw_bar, panel, start=start, decimals=decimals)
         for row, method in enumerate(bars):
             if method in here:
-                drawn = look(method)
-                draw_bar(
-                    panel,
-                    row,
-                    here[method],
-                    start=start,
-                    decimals=decimals,
-                    colour=drawn.colour,
-                    hatch=drawn.hatch,
-                )
+                draw(row, here[method], colour=look(method).colour, hatch=look(method).hatch)
         draw_paper(panel, [*printed.values()], [bars.index(m) for m in printed])
         if floors is not None and dataset in floors:
             draw_floor(panel, floors[dataset])
