@@ -5,8 +5,6 @@ where only one setting is called so (``epochs`` for ``training.epochs``). Unknow
 nearest known one suggested; text is parsed by the type of the field, so ``2e-4`` is a number.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

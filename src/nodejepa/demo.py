@@ -1,7 +1,5 @@
 """The demo: embed the built-in digits, score them with few labels, write embeddings and a report about it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files: written so that nobody ever sees half of one, held by one process, and where the cache lives."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

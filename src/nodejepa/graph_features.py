@@ -1,7 +1,5 @@
 """What may become features and ids of a graph, and what is refused with advice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

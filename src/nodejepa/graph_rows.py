@@ -1,7 +1,5 @@
 """What every graph answers, in memory or on disk, and doors of ``Graph`` to what others hold graphs in."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 from collections.abc import Iterable, Iterator

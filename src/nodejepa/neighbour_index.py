@@ -4,8 +4,6 @@ The index is that of ``usearch``, an extra. It is built and asked by one thread:
 same candidates. What it finds is scored exactly afterwards: a neighbour may be missed, none is misjudged.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from importlib.util import find_spec

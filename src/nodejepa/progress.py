@@ -1,7 +1,5 @@
 """One progress bar for everything that takes longer than a moment, and how long that is, in words."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 Exit codes: 0 all went well, 1 a bug of ours, 2 bad usage or bad input, 130 stopped with Ctrl-C.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

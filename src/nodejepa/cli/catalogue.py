@@ -1,7 +1,5 @@
 """``nodejepa demo``, ``datasets`` and ``methods``: what there is to choose from; shared options."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

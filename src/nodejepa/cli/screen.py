@@ -1,7 +1,5 @@
 """Where commands write (results on stdout, all else on stderr), how failures look, and their exit codes."""
 
-from __future__ import annotations
-
 import os
 import traceback
 from collections.abc import Sequence

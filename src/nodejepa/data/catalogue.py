@@ -1,7 +1,5 @@
 """The named graphs, where they come from and what they must count to."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """``Dataset``: a graph together with the task that judges its embeddings; ``digits`` is embedded."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ checked too; for the four gnn-benchmark files it is not known to us (``sha256=No
 checked by its counts, and a file other than the ones we know is told of.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import shutil

@@ -9,8 +9,6 @@ The ten are ``development/NAME.npz`` below the data root: ``edge_index`` (2 x E)
 as CSR in ``x_*``, labels ``y``. They are not downloaded: the paper's graphs stay a test.
 """
 
-from __future__ import annotations
-
 import hashlib
 import warnings
 import zipfile

@@ -4,8 +4,6 @@ The ``ogb`` package keeps processed graphs as pickles; the raw files underneath 
 headers, and those are read here. Citations lose their direction.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 Unlabelled nodes carry the label -1 and are in no part of any split.
 """
 
-from __future__ import annotations
-
 import hashlib
 import operator
 import re

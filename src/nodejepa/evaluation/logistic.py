@@ -5,8 +5,6 @@ tolerance than scikit-learn's default. Small training sets are stacked and solve
 large one is solved alone, from small to large C, each start being the solution before it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -5,8 +5,6 @@
 * ``paper``: scikit-learn's logistic regression on the embeddings as they are, C = 1, as the paper does.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What goes into a probe, checked, and what comes out: one score a split, their mean and spread."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias

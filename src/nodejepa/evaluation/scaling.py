@@ -9,8 +9,6 @@ or of their covariance, the problem has at most min(n, d) coordinates and its He
 Centring acts on the small matrix, so sparse rows are never densified.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

@@ -1,7 +1,5 @@
 """Positions and rows of nodes -> the graph, its edges counted on the way."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names that say what a column is: the end of an edge, a weight, an id, or the index of a data frame."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 PAIRS = (

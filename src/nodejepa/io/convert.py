@@ -1,7 +1,5 @@
 """Graphs from and to what people have: PyG ``Data``, NetworkX, SciPy; embeddings as a pandas frame."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import warnings

@@ -4,8 +4,6 @@ Nothing is converted here: ``007`` stays ``007`` and a 64-bit id never passes th
 holds is decided later, from all of it.
 """
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

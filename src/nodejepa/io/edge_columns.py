@@ -1,7 +1,5 @@
 """Which columns of an edge list are its ends and its weight, as told or as their names suggest."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nodejepa.errors import Advice, GraphError, Setting

@@ -1,7 +1,5 @@
 """Embeddings back from disk: the ids and the matrix, or a clear word on why a file cannot be trusted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -10,8 +10,6 @@ npy        the array alone; ids in a file beside it
 Floats are written with the fewest digits that read back to the same float32.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

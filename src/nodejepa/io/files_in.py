@@ -1,7 +1,5 @@
 """Opening a user's file: what it is by its content, and any trouble as one kind of error."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ Ids are never array indices, so a billion-sized one costs no more than a small o
 64-bit ones stay exact. Ids that came as text become whole numbers only if every one of them is written so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Two kinds of nodes may be numbered each for itself: user 5 and item 5 are not one node.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from typing import Any

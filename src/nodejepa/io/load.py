@@ -1,7 +1,5 @@
 """A user's own files -> a graph, with an account of what was read, guessed and left out."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from dataclasses import dataclass, replace

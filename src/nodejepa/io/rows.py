@@ -1,7 +1,5 @@
 """The rows of edges and nodes that make a graph, read from a table or a matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """A user's table, whatever it is stored in: parquet, delimited text, or a data frame in memory."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence

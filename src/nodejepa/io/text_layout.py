@@ -1,7 +1,5 @@
 """How a delimited file is laid out, found by looking at its beginning: comments, delimiter, header."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """A trained encoder on a graph it has not seen: new nodes, changed edges, another graph, a graph on disk."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One method after another on the same graph: learned, with parts hidden, with another seed, scored."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """``compare``: several methods on one graph, a score each that needs no labels, and which one to take."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

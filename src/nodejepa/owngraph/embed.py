@@ -1,7 +1,5 @@
 """``embed_graph``: a user's files in, embeddings out, with an account of everything in between."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The method, and the data report before training: what was read, and what training on it will take."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

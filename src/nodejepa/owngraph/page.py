@@ -1,7 +1,5 @@
 """The HTML report on a user's own graph, composed of the report's sections."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

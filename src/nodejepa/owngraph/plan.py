@@ -1,7 +1,5 @@
 """Will it fit? Estimated peak against the memory there is, and settings that fit where it does not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What are the embeddings of a user's graph worth? Scores beside the floors, where there are labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -8,8 +8,6 @@ training     how a training went, and what came of it
 runs         the chapter about a run folder, with the graph it was trained on; own_runs: about own graphs
 """
 
-from __future__ import annotations
-
 from nodejepa.report.sections import Chapter, Report, footer, render, write_report
 
 __all__ = ["Chapter", "Report", "footer", "render", "write_report"]

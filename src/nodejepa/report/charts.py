@@ -1,7 +1,5 @@
 """The sections that the page draws: dots, curves, a confusion matrix, a map; how a training went."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """From a graph and its embeddings to the sections that show them: map, errors, confusion, scores by class."""
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The manifest says what was made and how it scored; the page beside it has map an
 as they are. Its digest is in the manifest: a page that was changed is not shown.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

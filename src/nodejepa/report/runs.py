@@ -1,7 +1,5 @@
 """The chapter about a run folder: how training went, what came out, where the nodes lie."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

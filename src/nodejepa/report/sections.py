@@ -8,8 +8,6 @@ page from the data with text nodes only. The content security policy names style
 whatever else were to slip into the page could not run.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -3,8 +3,6 @@
 Sums are exact (``math.fsum``), so that a table does not depend on the order of what stands behind it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The chapter about a study folder: what it says in words, pictures, its tables, and every cell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path

@@ -7,8 +7,6 @@ Between two comments of such a page stands what the records say, nothing else:
 <!-- end -->
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

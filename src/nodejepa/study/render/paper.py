@@ -1,7 +1,5 @@
 """The order and the names in which methods and graphs are shown, and the figures that the paper prints."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From the records of a study to the values of its tables: by method, graph and seed; notes on them."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

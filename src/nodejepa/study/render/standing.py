@@ -1,7 +1,5 @@
 """A study in words: how far it is, and where each method stands beside the others."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@ Sums are exact (``math.fsum``), so that a table does not depend on the order of 
 said (one seed, no spread) is ``None``, never NaN.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ are compared as today's config class reads them (:mod:`nodejepa.methods.migratio
 written: records outlive the settings that are added later.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

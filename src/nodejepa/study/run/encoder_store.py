@@ -1,7 +1,5 @@
 """Trained networks, kept by what made them: any study that asks for the same one gets it without training."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Measuring one cell: from a specification to the record that tables are made of."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """``records.jsonl``: one line a measured cell, appended safely by any number of processes."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence

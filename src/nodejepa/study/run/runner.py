@@ -1,7 +1,5 @@
 """Running a study: measure what has no record yet, some cells at a time, and lose nothing on the way."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """A method or a trained run on a data set, with labels where it is to see them -> an honest score."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

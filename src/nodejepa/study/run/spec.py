@@ -20,8 +20,6 @@ seeds = "42-43"
 settings = {"training.epochs" = 10}
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

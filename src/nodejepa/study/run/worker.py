@@ -5,8 +5,6 @@ memory, and if the system kills it the study goes on. It claims the cell and wri
 neither a second runner nor the death of the first one does harm.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

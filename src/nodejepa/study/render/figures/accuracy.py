@@ -1,7 +1,5 @@
 """Accuracy, ranks, few labels, the ablation, and how much of their space the embeddings use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which differences hold: wins, ties and losses, and the difference of every method to GraphMAE."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Layouts that several figures share: one panel a graph, methods as horizontal bars."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence

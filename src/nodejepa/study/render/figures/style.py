@@ -1,7 +1,5 @@
 """One look for all figures: colours for colour-blind people, markers and hatches for grey print."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

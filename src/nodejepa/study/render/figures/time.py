@@ -1,7 +1,5 @@
 """What training costs: total time, time an epoch, and accuracy against time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import median
 

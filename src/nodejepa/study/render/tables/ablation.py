@@ -1,7 +1,5 @@
 """The ablation of NodeJEPA: A-F beside the paper's, G, which it does not have, and prediction's share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from nodejepa.report.table import (

@@ -1,7 +1,5 @@
 """Accuracy of every method on every graph (the paper's Table 1), with few labels, and after fine-tuning."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

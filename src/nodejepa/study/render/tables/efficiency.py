@@ -1,7 +1,5 @@
 """Time and memory of training, and time against epoch: what NodeJEPA's farther masks cost."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

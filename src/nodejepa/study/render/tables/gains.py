@@ -1,7 +1,5 @@
 """What a method gains over the best of what needs no training, and a variant over the first variant."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean

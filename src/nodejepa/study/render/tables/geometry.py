@@ -1,7 +1,5 @@
 """How much of their space the embeddings use: the paper's two tables on collapse, ours beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nodejepa.diagnostics import MAX_DIMENSIONS

@@ -1,7 +1,5 @@
 """The baselines with their authors' settings against what was published for them."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass

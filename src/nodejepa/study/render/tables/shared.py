@@ -4,8 +4,6 @@ Which mean is higher must not depend on which seeds happen to be measured: split
 seed than methods differ from each other, so a mean of one seed says little beside a mean of five.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Tests of both JEPA variants against every other method and the floors, and average ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
