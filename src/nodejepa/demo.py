@@ -21,7 +21,7 @@ from nodejepa.report import footer, write_report
 from nodejepa.report.charts import Dot, DotPlot, training_curves, verdict
 from nodejepa.report.maps import embedding_map, predict_test_nodes
 from nodejepa.report.sections import Chapter, Report, Section, SortableTable, Text
-from nodejepa.report.table import ReportTable, Summary, score_cell, score_column, text_cell, text_column
+from nodejepa.report.table import Column, ReportTable, Summary, TableCell
 from nodejepa.training.run import History
 
 DEMO_METHODS = ("linear-jepa", "raw", "sgc", "random-gcn")
@@ -164,16 +164,16 @@ def _sections(dataset: Dataset, row: DemoRow, seed: int) -> tuple[Section, ...]:
 def _scores_table(rows: Sequence[DemoRow]) -> ReportTable:
     cells = tuple(
         (
-            text_cell(row.method),
-            text_cell(METHODS[row.method].summary),
-            *(score_cell(_summary(result), decimals=1) for result in row.few_shot.values()),
+            TableCell.name(row.method),
+            TableCell.name(METHODS[row.method].summary),
+            *(TableCell.score(_summary(result), decimals=1) for result in row.few_shot.values()),
         )
         for row in rows
     )
     columns = (
-        text_column("Method"),
-        text_column("What it is"),
-        *(score_column(f"{shots} labels per class") for shots in rows[0].few_shot),
+        Column.name("Method"),
+        Column.name("What it is"),
+        *(Column.score(f"{shots} labels per class") for shots in rows[0].few_shot),
     )
     note = "Mean ± standard deviation, in brackets the draws of the labels. Probe: fair."
     return ReportTable("demo", "Test accuracy (%)", columns, (cells,), (note,))

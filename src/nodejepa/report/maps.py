@@ -16,7 +16,7 @@ from nodejepa.graph import Graph
 from nodejepa.principal import PrincipalAxes
 from nodejepa.report.charts import ConfusionMatrix, EmbeddingMap
 from nodejepa.report.sections import Section, SortableTable
-from nodejepa.report.table import Column, ReportTable, number_cell, text_cell, text_column
+from nodejepa.report.table import Column, ReportTable, TableCell
 
 Plane = npt.NDArray[np.float64]
 
@@ -185,15 +185,15 @@ def error_sections(
     right, true, guessed = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
     rows = tuple(
         (
-            text_cell(name),
-            number_cell(float(true[i]), decimals=0),
-            number_cell(_percent(right[i], guessed[i]), decimals=1),
-            number_cell(_percent(right[i], true[i]), decimals=1),
-            number_cell(_percent(2 * right[i], true[i] + guessed[i]), decimals=1),
+            TableCell.name(name),
+            TableCell.number(float(true[i]), decimals=0),
+            TableCell.number(_percent(right[i], guessed[i]), decimals=1),
+            TableCell.number(_percent(right[i], true[i]), decimals=1),
+            TableCell.number(_percent(2 * right[i], true[i] + guessed[i]), decimals=1),
         )
         for i, name in enumerate(names)
     )
-    columns = (text_column("class"), *map(Column, ("test nodes", "precision %", "recall %", "F1 %")))
+    columns = (Column.name("class"), *map(Column, ("test nodes", "precision %", "recall %", "F1 %")))
     caption = "Rows: true classes, columns: predicted ones. The stronger, the larger the share of the row."
     return (
         ConfusionMatrix("Which classes are confused", names, counts, caption),

@@ -8,15 +8,7 @@ from typing import Any
 from nodejepa.errors import ConfigError
 from nodejepa.report.charts import Curves, Dot, DotPlot, Series
 from nodejepa.report.sections import Chapter, Figures, Section, SortableTable, Text
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    TableCell,
-    number_cell,
-    summarise,
-    text_cell,
-    text_column,
-)
+from nodejepa.report.table import Column, ReportTable, TableCell, summarise
 from nodejepa.study.render.contents import drawn_figures, main_records, study_kind, tables_of
 from nodejepa.study.render.paper import FLOORS, dataset_name, look, method_name
 from nodejepa.study.render.selection import datasets_of, methods_of, summaries, values_of, with_variant_names
@@ -169,12 +161,12 @@ def _shot_curves(records: Sequence[Record], field: str, title: str, unit: str) -
 def _cells_table(records: Sequence[Record]) -> ReportTable:
     measured = [field for field in _MEASURES if any(record.get(field) is not None for record in records)]
     columns = (
-        *(Column(name) if name == "seed" else text_column(name) for name in _NAMES),
+        *(Column(name) if name == "seed" else Column.name(name) for name in _NAMES),
         *(Column(_MEASURES[field][0]) for field in measured),
     )
     rows = tuple(
         (
-            *(text_cell(_plain(record.get(name))) for name in _NAMES),
+            *(TableCell.name(_plain(record.get(name))) for name in _NAMES),
             *(_measure_cell(record.get(field), _MEASURES[field][1]) for field in measured),
         )
         for record in records
@@ -188,4 +180,4 @@ def _plain(value: Any) -> str:
 
 def _measure_cell(value: Any, decimals: int) -> TableCell:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number_cell(float(value), decimals=decimals) if number else text_cell(_plain(value))
+    return TableCell.number(float(value), decimals=decimals) if number else TableCell.name(_plain(value))

@@ -2,17 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    Row,
-    mean_column,
-    number_cell,
-    score_cell,
-    score_column,
-    text_cell,
-    text_column,
-)
+from nodejepa.report.table import Column, ReportTable, Row, TableCell
 from nodejepa.study.render.paper import (
     FLOORS,
     SOLVED,
@@ -34,17 +24,7 @@ from nodejepa.study.render.selection import (
     values_of,
 )
 from nodejepa.study.render.statistics import compare, holm_of
-from nodejepa.study.render.tables.shared import (
-    DAGGER_NOTE,
-    FAIR_PROBE,
-    FLOORS_NOTE,
-    LIKE_WITH_LIKE,
-    MOST_SEEDS,
-    PAPER_PROBE,
-    SEEDS,
-    Scored,
-    tested_cells,
-)
+from nodejepa.study.render.tables.shared import Note, Scored, tested_cells
 
 _EPOCHS = ("1", "10", "100")  # the last of the run stands beside them
 
@@ -82,10 +62,10 @@ def ablation_table(records: Sequence[Record]) -> ReportTable:
         printed, full = paper_ablation(key, dataset), paper_ablation("A", dataset)
         theirs = None if key == "A" or printed is None or full is None else printed.mean - full.mean
         return (
-            text_cell(dataset_name(dataset)),
-            text_cell(label),
+            TableCell.name(dataset_name(dataset)),
+            TableCell.name(label),
             *like.beside_paper(key, dataset, printed),
-            number_cell(theirs, signed=True),
+            TableCell.number(theirs, signed=True),
             *like_change(key, dataset),
             fair.cell(key, dataset),
             *fair_change(key, dataset),
@@ -97,24 +77,24 @@ def ablation_table(records: Sequence[Record]) -> ReportTable:
         "ablation",
         "Ablation of NodeJEPA: test accuracy (%) under both probes",
         (
-            *map(text_column, ("Dataset", "Variant")),
-            mean_column("Paper"),
-            score_column("Ours, paper probe"),
+            *map(Column.name, ("Dataset", "Variant")),
+            Column.mean("Paper"),
+            Column.score("Ours, paper probe"),
             *map(Column, ("Difference", "Paper: against A", "Ours, paper probe: against A", "p", "Holm p")),
-            score_column("Ours, fair probe"),
+            Column.score("Ours, fair probe"),
             *map(Column, ("Ours, fair probe: against A", "p (fair)", "Holm p (fair)")),
         ),
         tuple(tuple(row(label, key, dataset) for label, key in keys) for dataset in datasets_of(records)),
         (
-            f"Paper: {paper_source('ablation')}, 3 seeds. {LIKE_WITH_LIKE}",
+            f"Paper: {paper_source('ablation')}, 3 seeds. {Note.LIKE_WITH_LIKE}",
             "Against A: minus the full model; t-test paired over seeds (Welch's where they differ), p as it "
             "is and after Holm's correction over all variants and graphs; bold: p < 0.05.",
-            PAPER_PROBE,
-            FAIR_PROBE,
-            SEEDS,
-            f"Bold accuracy: best of the graph under that probe, floors included; {MOST_SEEDS}",
-            DAGGER_NOTE,
-            FLOORS_NOTE,
+            Note.PAPER_PROBE,
+            Note.FAIR_PROBE,
+            Note.SEEDS,
+            f"Bold accuracy: best of the graph under that probe, floors included; {Note.MOST_SEEDS}",
+            Note.DAGGER,
+            Note.FLOORS,
             *unfinished_notes(records),
         ),
     )
@@ -150,16 +130,16 @@ def prediction_share_table(records: Sequence[Record]) -> ReportTable | None:
         "prediction-share",
         "Prediction's share of the encoder's gradient (%), no probe",
         (
-            *map(text_column, ("Dataset", "Variant")),
-            *(score_column(f"Epoch {name}") for name in _EPOCHS),
-            score_column("Last epoch"),
+            *map(Column.name, ("Dataset", "Variant")),
+            *(Column.score(f"Epoch {name}") for name in _EPOCHS),
+            Column.score("Last epoch"),
         ),
         tuple(
             tuple(
                 (
-                    text_cell(dataset_name(dataset)),
-                    text_cell(variant_label(letter)),
-                    *(score_cell(summaries(values).get((letter, dataset))) for values in found.values()),
+                    TableCell.name(dataset_name(dataset)),
+                    TableCell.name(variant_label(letter)),
+                    *(TableCell.score(summaries(values).get((letter, dataset))) for values in found.values()),
                 )
                 for letter in variants_of(records)
             )
@@ -170,7 +150,7 @@ def prediction_share_table(records: Sequence[Record]) -> ReportTable | None:
             "their weights, with respect to the weights of the context encoder.",
             "Near 0 the term is inert: nothing that changes it alone can change the embeddings by much. A "
             "dash: the record is older than this figure.",
-            SEEDS,
+            Note.SEEDS,
         ),
     )
 

@@ -3,17 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    Row,
-    difference_cell,
-    mean_column,
-    score_cell,
-    score_column,
-    text_cell,
-    text_column,
-)
+from nodejepa.report.table import Column, ReportTable, Row, TableCell
 from nodejepa.study.render.paper import (
     FLOORS,
     dataset_name,
@@ -33,16 +23,8 @@ from nodejepa.study.render.selection import (
 )
 from nodejepa.study.render.statistics import compare, holm_of
 from nodejepa.study.render.tables.shared import (
-    BOLD,
-    DAGGER_NOTE,
-    FAIR_PROBE,
-    FLOORS_NOTE,
-    LIKE_WITH_LIKE,
-    MOST_SEEDS,
     NAMES,
-    PAPER_PROBE,
-    PAPER_STD,
-    SEEDS,
+    Note,
     Scored,
     beside_paper,
     best_on,
@@ -72,8 +54,8 @@ def main_table(records: Sequence[Record]) -> ReportTable:
             best = best_on(dataset, fair.scores, heads.scores)
             mine, floors = found.values.get((method, dataset)), floors_to_beat(fair.values, method, dataset)
             mark = floor_mark(mine, floors)
-            cells.append(score_cell(found.scores.get((method, dataset)), best=best, mark=mark))
-        return (text_cell(label), *cells)
+            cells.append(TableCell.score(found.scores.get((method, dataset)), best=best, mark=mark))
+        return (TableCell.name(label), *cells)
 
     trained: list[Row] = []
     floors: list[Row] = []
@@ -81,13 +63,13 @@ def main_table(records: Sequence[Record]) -> ReportTable:
         (floors if method in FLOORS else trained).append(row(method_name(method), fair, method))
         if any(owner == method for owner, _ in heads.values):
             trained.append(row(f"{method_name(method)}, own head", heads, method))
-    notes = [FAIR_PROBE, SEEDS, BOLD, DAGGER_NOTE, FLOORS_NOTE]
+    notes = [Note.FAIR_PROBE, Note.SEEDS, Note.BOLD, Note.DAGGER, Note.FLOORS]
     if heads.values:
         notes.append("Own head: the classifier that was trained with the encoder, without a probe.")
     return ReportTable(
         "main",
         "Test accuracy (%) under the fair probe",
-        (text_column("Method"), *(score_column(dataset_name(d)) for d in datasets)),
+        (Column.name("Method"), *(Column.score(dataset_name(d)) for d in datasets)),
         (tuple(trained), tuple(floors)),
         (*notes, *unfinished_notes(records)),
     )
@@ -103,7 +85,7 @@ def paper_comparison_table(records: Sequence[Record]) -> ReportTable:
             *name_cells(dataset, method),
             *like.beside_paper(method, dataset, printed),
             fair.cell(method, dataset),
-            difference_cell(fair.scores.get((method, dataset)), printed),
+            TableCell.difference(fair.scores.get((method, dataset)), printed),
         )
 
     return ReportTable(
@@ -111,20 +93,20 @@ def paper_comparison_table(records: Sequence[Record]) -> ReportTable:
         "Test accuracy (%): paper, ours and the difference",
         (
             *NAMES,
-            mean_column("Paper"),
-            score_column("Ours, paper probe"),
+            Column.mean("Paper"),
+            Column.score("Ours, paper probe"),
             Column("Difference"),
-            score_column("Ours, fair probe"),
+            Column.score("Ours, fair probe"),
             Column("Difference (fair)"),
         ),
         by_graph(records, row),
         (
-            f"Paper: {paper_source('main')}, 5 seeds. {PAPER_STD}",
-            PAPER_PROBE,
-            FAIR_PROBE,
-            SEEDS,
-            f"Bold: our best on that graph, floors included; {MOST_SEEDS}",
-            DAGGER_NOTE,
+            f"Paper: {paper_source('main')}, 5 seeds. {Note.PAPER_STD}",
+            Note.PAPER_PROBE,
+            Note.FAIR_PROBE,
+            Note.SEEDS,
+            f"Bold: our best on that graph, floors included; {Note.MOST_SEEDS}",
+            Note.DAGGER,
             *unfinished_notes(records),
         ),
     )
@@ -155,7 +137,7 @@ def fewshot_table(records: Sequence[Record]) -> ReportTable:
     probes = "both probes" if comparable else "the fair probe"
     columns = [*NAMES]
     for title in (f"{shots} a class" for shots in budgets):
-        columns += under_both_probes(title) if comparable else [score_column(title)]
+        columns += under_both_probes(title) if comparable else [Column.score(title)]
 
     def row(method: str, dataset: str) -> Row:
         cells = [*name_cells(dataset, method)]
@@ -172,13 +154,17 @@ def fewshot_table(records: Sequence[Record]) -> ReportTable:
         tuple(columns),
         by_graph(records, row),
         (
-            *([f"Paper: {paper_source('fewshot')}. {LIKE_WITH_LIKE}", PAPER_PROBE] if comparable else []),
+            *(
+                [f"Paper: {paper_source('fewshot')}. {Note.LIKE_WITH_LIKE}", Note.PAPER_PROBE]
+                if comparable
+                else []
+            ),
             *([_SUPERVISED] if "supervised-gcn" in methods else []),
-            FAIR_PROBE,
-            SEEDS,
-            f"Bold: our best on that graph with that many labels, floors included; {MOST_SEEDS}",
-            DAGGER_NOTE,
-            FLOORS_NOTE,
+            Note.FAIR_PROBE,
+            Note.SEEDS,
+            f"Bold: our best on that graph with that many labels, floors included; {Note.MOST_SEEDS}",
+            Note.DAGGER,
+            Note.FLOORS,
             *unfinished_notes(records),
         ),
     )
@@ -188,7 +174,7 @@ def under_both_probes(title: str) -> tuple[Column, ...]:
     """Paper, ours under its probe, the difference of these two, and ours under the fair probe."""
     paper, ours, difference = beside_paper(title)
     like = replace(ours, title=f"{ours.title}, paper probe")
-    return paper, like, difference, score_column(f"{ours.title}, fair probe")
+    return paper, like, difference, Column.score(f"{ours.title}, fair probe")
 
 
 def finetune_table(records: Sequence[Record]) -> ReportTable:
@@ -203,7 +189,9 @@ def finetune_table(records: Sequence[Record]) -> ReportTable:
         place, floors = (method, dataset), floors_to_beat(probed, method, dataset)
         best = best_on(dataset, *(side.scores for side in sides))
         cells = (
-            score_cell(side.scores.get(place), best=best, mark=floor_mark(side.values.get(place), floors))
+            TableCell.score(
+                side.scores.get(place), best=best, mark=floor_mark(side.values.get(place), floors)
+            )
             for side in sides
         )
         return (*name_cells(dataset, method), *cells, *tested_cells(worth[place], corrected[place]))
@@ -213,7 +201,7 @@ def finetune_table(records: Sequence[Record]) -> ReportTable:
         "Fine-tuning: test accuracy (%)",
         (
             *NAMES,
-            *map(score_column, ("Probe", "Fine-tuned", "From random weights")),
+            *map(Column.score, ("Probe", "Fine-tuned", "From random weights")),
             *map(Column, ("Worth of pretraining", "p", "Holm p")),
         ),
         by_graph(records, row),
@@ -221,11 +209,11 @@ def finetune_table(records: Sequence[Record]) -> ReportTable:
             "Worth of pretraining: fine-tuned minus the same encoder from random weights, paired over seeds; "
             "Holm's correction over all tests of this table; bold: p < 0.05. The paper prints no fine-tuning "
             "results.",
-            f"Probe: frozen encoder. {FAIR_PROBE}",
-            SEEDS,
-            f"Bold accuracy: best on that graph, floors included; {MOST_SEEDS}",
-            DAGGER_NOTE,
-            FLOORS_NOTE,
+            f"Probe: frozen encoder. {Note.FAIR_PROBE}",
+            Note.SEEDS,
+            f"Bold accuracy: best on that graph, floors included; {Note.MOST_SEEDS}",
+            Note.DAGGER,
+            Note.FLOORS,
             *unfinished_notes(records),
         ),
     )

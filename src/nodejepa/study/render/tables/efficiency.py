@@ -6,19 +6,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from nodejepa.masking.curriculum import Curriculum
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    Row,
-    TableCell,
-    number_cell,
-    score_cell,
-    score_column,
-    summarise,
-)
+from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
 from nodejepa.study.render.paper import FLOORS, JEPA, paper, paper_source, paper_total_seconds
 from nodejepa.study.render.selection import Record, datasets_of, methods_of, scores_of, unfinished_notes
-from nodejepa.study.render.tables.shared import NAMES, SEEDS, by_graph, name_cells
+from nodejepa.study.render.tables.shared import NAMES, Note, by_graph, name_cells
 
 _NO_CURRICULUM = "NodeJEPA is timed at the final mask ratio and hops of its curriculum."
 
@@ -33,12 +24,12 @@ def efficiency_table(records: Sequence[Record]) -> ReportTable:
         printed = paper_total_seconds(method, dataset)
         return (
             *name_cells(dataset, method),
-            number_cell(printed, decimals=1),
-            score_cell(total, decimals=1),
-            number_cell(None if total is None or printed is None else total.mean / printed),
-            score_cell(epoch, decimals=3),
-            number_cell(None if epochs is None else epochs.mean, decimals=0),
-            score_cell(memory, decimals=0),
+            TableCell.number(printed, decimals=1),
+            TableCell.score(total, decimals=1),
+            TableCell.number(None if total is None or printed is None else total.mean / printed),
+            TableCell.score(epoch, decimals=3),
+            TableCell.number(None if epochs is None else epochs.mean, decimals=0),
+            TableCell.score(memory, decimals=0),
         )
 
     trained = [name for name in methods_of(records, floors=False) if name not in FLOORS]
@@ -51,11 +42,11 @@ def efficiency_table(records: Sequence[Record]) -> ReportTable:
         (
             *NAMES,
             Column("Paper: total (s)"),
-            score_column("Ours: total (s)"),
+            Column.score("Ours: total (s)"),
             Column("Ours / paper"),
-            score_column("Ours: epoch (s)"),
+            Column.score("Ours: epoch (s)"),
             Column("Epochs"),
-            score_column("Ours: peak memory (MB)"),
+            Column.score("Ours: peak memory (MB)"),
         ),
         by_graph(records, row, trained),
         (
@@ -67,7 +58,7 @@ def efficiency_table(records: Sequence[Record]) -> ReportTable:
             "short, feels it), and without early stopping, by which the supervised GCN may need fewer. Peak "
             "memory is that of the whole process, loading included. Floors train nothing and are left out.",
             *([_NO_CURRICULUM] if any(_without_curriculum(record) for record in records) else []),
-            SEEDS,
+            Note.SEEDS,
             *unfinished_notes(records),
         ),
     )
@@ -131,12 +122,12 @@ def epoch_time_table(records: Sequence[Record]) -> ReportTable | None:
         "Seconds of an epoch before and after NodeJEPA's masks reach farther (no probe)",
         (
             *NAMES,
-            score_column("First phase: epoch (s)"),
+            Column.score("First phase: epoch (s)"),
             Column("First phase: range (s)", ("low", "high")),
-            score_column("Second phase: epoch (s)"),
+            Column.score("Second phase: epoch (s)"),
             Column("Second phase: range (s)", ("low", "high")),
             Column("Second / first"),
-            *map(score_column, ("First phase: total (s)", "Second phase: total (s)", "Total (s)")),
+            *map(Column.score, ("First phase: total (s)", "Second phase: total (s)", "Total (s)")),
         ),
         groups,
         (
@@ -149,7 +140,7 @@ def epoch_time_table(records: Sequence[Record]) -> ReportTable | None:
             f"Paper, Section 6, on arxiv and {paper()['efficiency']['hardware']}: NodeJEPA {slow[0]:g} s in "
             f"the first 25 epochs and {slow[1]:g} s later, PatchJEPA {fast[0]:g} s. Its jump is the search "
             "for neighbourhoods.",
-            SEEDS,
+            Note.SEEDS,
         ),
     )
 
@@ -157,7 +148,7 @@ def epoch_time_table(records: Sequence[Record]) -> ReportTable | None:
 def _row(dataset: str, method: str, passes: Sequence[Curve]) -> Row:
     cells: list[TableCell] = []
     for sides in zip(*(curve.phases for curve in passes), strict=True):
-        cells.append(score_cell(summarise([median(side) for side in sides]), decimals=3))
+        cells.append(TableCell.score(summarise([median(side) for side in sides]), decimals=3))
         cells.append(_range([second for side in sides for second in side]))
     before, after = (summarise([median(curve.phases[i]) for curve in passes]) for i in (0, 1))
     totals = (
@@ -168,13 +159,13 @@ def _row(dataset: str, method: str, passes: Sequence[Curve]) -> Row:
     return (
         *name_cells(dataset, method),
         *cells,
-        number_cell(None if before is None or after is None else after.mean / before.mean),
-        *(score_cell(summarise(values), decimals=1) for values in totals),
+        TableCell.number(None if before is None or after is None else after.mean / before.mean),
+        *(TableCell.score(summarise(values), decimals=1) for values in totals),
     )
 
 
 def _range(seconds: Sequence[float]) -> TableCell:
-    low, high = (number_cell(value, decimals=3) for value in (min(seconds), max(seconds)))
+    low, high = (TableCell.number(value, decimals=3) for value in (min(seconds), max(seconds)))
     return TableCell(f"{low.text} to {high.text}", (*low.values, *high.values))
 
 

@@ -3,29 +3,10 @@
 from collections.abc import Sequence
 
 from nodejepa.diagnostics import MAX_DIMENSIONS
-from nodejepa.report.table import (
-    ReportTable,
-    Row,
-    difference_cell,
-    mean_cell,
-    mean_column,
-    score_cell,
-    score_column,
-    text_cell,
-    text_column,
-)
+from nodejepa.report.table import Column, ReportTable, Row, TableCell
 from nodejepa.study.render.paper import dataset_name, method_name, paper_geometry, paper_source
 from nodejepa.study.render.selection import Record, datasets_of, methods_of, scores_of, unfinished_notes
-from nodejepa.study.render.tables.shared import (
-    FLOORS_NOTE,
-    MOST_SEEDS,
-    NAMES,
-    SEEDS,
-    beside_paper,
-    best_on,
-    by_graph,
-    name_cells,
-)
+from nodejepa.study.render.tables.shared import NAMES, Note, beside_paper, best_on, by_graph, name_cells
 
 _NO_PROBE = "No probe: measured on the frozen embeddings of all nodes, without any label."
 _HIGH_IS_NOT_GOOD = "A high effective rank means less collapse, not more accuracy."
@@ -43,18 +24,21 @@ def effective_rank_table(records: Sequence[Record]) -> ReportTable:
     """Methods down, graphs across: paper, ours, difference."""
     scores = scores_of(records, "effective_rank")
     datasets = datasets_of(records)
-    columns = [text_column("Method"), *(c for name in datasets for c in beside_paper(dataset_name(name)))]
+    columns = [Column.name("Method"), *(c for name in datasets for c in beside_paper(dataset_name(name)))]
 
     def cells(method: str, dataset: str) -> Row:
         ours, printed = scores.get((method, dataset)), paper_geometry("effective_rank", method, dataset)
         return (
-            mean_cell(printed, decimals=1),
-            score_cell(ours, decimals=1, best=best_on(dataset, scores)),
-            difference_cell(ours, printed, decimals=1),
+            TableCell.mean(printed, decimals=1),
+            TableCell.score(ours, decimals=1, best=best_on(dataset, scores)),
+            TableCell.difference(ours, printed, decimals=1),
         )
 
     rows = tuple(
-        (text_cell(method_name(method)), *(cell for dataset in datasets for cell in cells(method, dataset)))
+        (
+            TableCell.name(method_name(method)),
+            *(cell for dataset in datasets for cell in cells(method, dataset)),
+        )
         for method in methods_of(records)
     )
     return ReportTable(
@@ -65,9 +49,9 @@ def effective_rank_table(records: Sequence[Record]) -> ReportTable:
         (
             f"Paper: {paper_source('collapse')}.",
             _NO_PROBE,
-            SEEDS,
-            f"Bold: our highest on that graph, floors included; {MOST_SEEDS} {_HIGH_IS_NOT_GOOD}",
-            FLOORS_NOTE,
+            Note.SEEDS,
+            f"Bold: our highest on that graph, floors included; {Note.MOST_SEEDS} {_HIGH_IS_NOT_GOOD}",
+            Note.FLOORS,
             *_wide_note(records),
             *unfinished_notes(records),
         ),
@@ -79,15 +63,17 @@ def geometry_table(records: Sequence[Record]) -> ReportTable:
     found = {field: scores_of(records, field) for field, *_ in _FIELDS}
     columns = [*NAMES]
     for _, title, printed_field, _ in _FIELDS:
-        columns += [mean_column(f"{title}: paper")] if printed_field else []
-        columns.append(score_column(f"{title}: ours" if printed_field else title))
+        columns += [Column.mean(f"{title}: paper")] if printed_field else []
+        columns.append(Column.score(f"{title}: ours" if printed_field else title))
 
     def row(method: str, dataset: str) -> Row:
         cells = [*name_cells(dataset, method)]
         for field, _, printed_field, decimals in _FIELDS:
             if printed_field:
-                cells.append(mean_cell(paper_geometry(printed_field, method, dataset), decimals=decimals))
-            cells.append(score_cell(found[field].get((method, dataset)), decimals=decimals))
+                cells.append(
+                    TableCell.mean(paper_geometry(printed_field, method, dataset), decimals=decimals)
+                )
+            cells.append(TableCell.score(found[field].get((method, dataset)), decimals=decimals))
         return tuple(cells)
 
     return ReportTable(
@@ -100,9 +86,9 @@ def geometry_table(records: Sequence[Record]) -> ReportTable:
             f"{paper_source('collapse')}.",
             "The paper's participation ratios fit second moments that are not centred; ours stand both ways.",
             _NO_PROBE,
-            SEEDS,
+            Note.SEEDS,
             _HIGH_IS_NOT_GOOD,
-            FLOORS_NOTE,
+            Note.FLOORS,
             *_wide_note(records),
             *unfinished_notes(records),
         ),

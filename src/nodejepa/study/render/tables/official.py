@@ -6,20 +6,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    Row,
-    number_cell,
-    score_cell,
-    score_column,
-    summarise,
-    text_cell,
-    text_column,
-)
+from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
 from nodejepa.study.render.paper import FLOORS, dataset_name, method_name
 from nodejepa.study.render.selection import Record, means_on_shared_seeds, unfinished_notes, values_by
-from nodejepa.study.render.tables.shared import FAIR_PROBE, SEEDS
+from nodejepa.study.render.tables.shared import Note
 
 _DATASETS = ("photo", "computers")
 
@@ -78,14 +68,14 @@ def official_table(records: Sequence[Record]) -> ReportTable:
             best = max((means["floor"] for means in shared if means), default=None)
             rows.append(
                 (
-                    text_cell(method_name(method)),
-                    text_cell(dataset_name(figure.dataset)),
-                    text_cell(figure.split),
-                    score_cell(ours),
-                    number_cell(figure.accuracy, decimals=1),
-                    number_cell(difference, signed=True),
-                    text_cell(f"{near} ({figure.tolerance:g})"),
-                    number_cell(best),
+                    TableCell.name(method_name(method)),
+                    TableCell.name(dataset_name(figure.dataset)),
+                    TableCell.name(figure.split),
+                    TableCell.score(ours),
+                    TableCell.number(figure.accuracy, decimals=1),
+                    TableCell.number(difference, signed=True),
+                    TableCell.name(f"{near} ({figure.tolerance:g})"),
+                    TableCell.number(best),
                 )
             )
         groups.append(tuple(rows))
@@ -99,19 +89,19 @@ def official_table(records: Sequence[Record]) -> ReportTable:
         "official",
         "Authors' settings against the literature: test accuracy (%)",
         (
-            *map(text_column, ("Method", "Dataset", "Split")),
-            score_column("Ours"),
+            *map(Column.name, ("Method", "Dataset", "Split")),
+            Column.score("Ours"),
             *map(Column, ("Published", "Difference")),
-            text_column("Near enough (points)"),
+            Column.name("Near enough (points)"),
             Column("Best floor"),
         ),
         tuple(groups),
         (
             f"Published figures: {'; '.join(sorted(sources))}.",
             f"Ours: {'; '.join(sorted(epochs))}.",
-            f"The supervised GCN is judged by its own classifier, the others by the probe. {FAIR_PROBE}",
+            f"The supervised GCN is judged by its own classifier, the others by the probe. {Note.FAIR_PROBE}",
             "Best floor: on the split and the seeds that stand under ours; dash: not measured on them.",
-            SEEDS,
+            Note.SEEDS,
             *unfinished_notes(records),
         ),
     )

@@ -9,22 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from nodejepa.report.table import (
-    DAGGER,
-    Column,
-    Row,
-    Summary,
-    TableCell,
-    difference_cell,
-    mean_cell,
-    mean_column,
-    number_cell,
-    p_cell,
-    score_cell,
-    score_column,
-    text_cell,
-    text_column,
-)
+from nodejepa.report.table import DAGGER, Column, Row, Summary, TableCell
 from nodejepa.study.render.paper import FLOORS, dataset_name, method_name
 from nodejepa.study.render.selection import (
     Place,
@@ -37,36 +22,43 @@ from nodejepa.study.render.selection import (
 from nodejepa.study.render.statistics import Comparison
 from nodejepa.study.run.records import Record
 
-FAIR_PROBE = (
-    "Fair probe: logistic regression on frozen embeddings, row scaling and C chosen on validation labels; "
-    "test labels are read once."
-)
-PAPER_PROBE = "Paper probe: logistic regression on the embeddings as they are, C = 1."
-LIKE_WITH_LIKE = (
-    "Differences to it are those under its probe, as far as it is known; the fair probe stands beside."
-)
-SEEDS = "Mean ± standard deviation (n - 1) over seeds, their number in brackets."
-MOST_SEEDS = "a mean over fewer seeds than another's does not compete."
-BOLD = f"Bold: best of the column, floors included; {MOST_SEEDS}"
-DAGGER_NOTE = "† not above the best floor, which needs no training, on the seeds that both have."
-FLOORS_NOTE = (
-    "Floors, which need no training: raw features, propagated features (S X, S^2 X, S^3 X; X, S X and S^2 X "
-    "equally loud) and a randomly initialised GCN. LinearJEPA is learned, but not by gradient descent."
-)
-PAPER_STD = (
-    "The paper's standard deviations fit its own t-tests only when divided by n; ours are divided by n - 1."
-)
-NAMES = (text_column("Dataset"), text_column("Method"))
+NAMES = (Column.name("Dataset"), Column.name("Method"))
+
+
+class Note:
+    """Sentences under several tables."""
+
+    FAIR_PROBE = (
+        "Fair probe: logistic regression on frozen embeddings, row scaling and C chosen on validation "
+        "labels; test labels are read once."
+    )
+    PAPER_PROBE = "Paper probe: logistic regression on the embeddings as they are, C = 1."
+    LIKE_WITH_LIKE = (
+        "Differences to it are those under its probe, as far as it is known; the fair probe stands beside."
+    )
+    SEEDS = "Mean ± standard deviation (n - 1) over seeds, their number in brackets."
+    MOST_SEEDS = "a mean over fewer seeds than another's does not compete."
+    BOLD = f"Bold: best of the column, floors included; {MOST_SEEDS}"
+    DAGGER = "† not above the best floor, which needs no training, on the seeds that both have."
+    FLOORS = (
+        "Floors, which need no training: raw features, propagated features (S X, S^2 X, S^3 X; X, S X and "
+        "S^2 X equally loud) and a randomly initialised GCN. LinearJEPA is learned, but not by gradient "
+        "descent."
+    )
+    PAPER_STD = (
+        "The paper's standard deviations fit its own t-tests only when divided by n; ours are divided by "
+        "n - 1."
+    )
 
 
 def name_cells(dataset: str, method: str) -> Row:
     """Under :data:`NAMES`."""
-    return text_cell(dataset_name(dataset)), text_cell(method_name(method))
+    return TableCell.name(dataset_name(dataset)), TableCell.name(method_name(method))
 
 
 def beside_paper(title: str) -> tuple[Column, ...]:
     """Paper, ours and the difference."""
-    return mean_column(f"{title}: paper"), score_column(f"{title}: ours"), Column(f"{title}: diff.")
+    return Column.mean(f"{title}: paper"), Column.score(f"{title}: ours"), Column(f"{title}: diff.")
 
 
 def by_graph(
@@ -91,12 +83,14 @@ class Scored:
     def cell(self, method: str, dataset: str) -> TableCell:
         """Bold if it is the best of the graph, with a dagger if it is not above the floors."""
         mark = floor_mark(self.values.get((method, dataset)), floors_to_beat(self.values, method, dataset))
-        return score_cell(self.scores.get((method, dataset)), best=best_on(dataset, self.scores), mark=mark)
+        return TableCell.score(
+            self.scores.get((method, dataset)), best=best_on(dataset, self.scores), mark=mark
+        )
 
     def beside_paper(self, method: str, dataset: str, printed: Summary | None) -> Row:
         """Under :func:`beside_paper`."""
-        difference = difference_cell(self.scores.get((method, dataset)), printed)
-        return mean_cell(printed), self.cell(method, dataset), difference
+        difference = TableCell.difference(self.scores.get((method, dataset)), printed)
+        return TableCell.mean(printed), self.cell(method, dataset), difference
 
 
 def best_on(dataset: str, *sides: Mapping[Place, Summary]) -> Summary | None:
@@ -107,7 +101,7 @@ def best_on(dataset: str, *sides: Mapping[Place, Summary]) -> Summary | None:
 def tested_cells(found: Comparison | None, holm_p: float | None) -> Row:
     """A difference, its p and Holm's."""
     difference, p = (None, None) if found is None else (found.difference, found.p)
-    return number_cell(difference, signed=True), p_cell(p), p_cell(holm_p)
+    return TableCell.number(difference, signed=True), TableCell.p(p), TableCell.p(holm_p)
 
 
 def best_of(scores: Iterable[Summary | None]) -> Summary | None:

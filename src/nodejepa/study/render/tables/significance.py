@@ -4,18 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from nodejepa.report.table import (
-    MISSING,
-    Column,
-    ReportTable,
-    Row,
-    TableCell,
-    interval_cell,
-    number_cell,
-    p_cell,
-    text_cell,
-    text_column,
-)
+from nodejepa.report.table import MISSING, Column, ReportTable, Row, TableCell
 from nodejepa.study.render.paper import (
     FLOORS,
     JEPA,
@@ -30,7 +19,7 @@ from nodejepa.study.render.paper import (
 )
 from nodejepa.study.render.selection import Record, methods_of, on_paper_splits
 from nodejepa.study.render.statistics import Contrast, average_ranks, contrasts, outcome, rank_methods
-from nodejepa.study.render.tables.shared import FAIR_PROBE, FLOORS_NOTE, PAPER_PROBE, tested_cells
+from nodejepa.study.render.tables.shared import Note, tested_cells
 
 
 def significance_table(records: Sequence[Record], variant: str) -> ReportTable:
@@ -47,11 +36,11 @@ def significance_table(records: Sequence[Record], variant: str) -> ReportTable:
         f"significance-{variant}",
         f"{name} against every other method (accuracy points, fair probe)",
         (
-            *map(text_column, ("Dataset", "Against")),
+            *map(Column.name, ("Dataset", "Against")),
             Column("Difference"),
             Column("95 % interval", ("low", "high")),
             *map(Column, ("p", "Holm p")),
-            text_column("Test"),
+            Column.name("Test"),
             *map(Column, ("Seeds", "Paper probe: difference", "Paper probe: p")),
             *map(Column, ("Paper: difference", "Paper: p")),
         ),
@@ -61,9 +50,9 @@ def significance_table(records: Sequence[Record], variant: str) -> ReportTable:
             "Holm's correction over all tests of this table. Bold: p < 0.05.",
             "Paper: its p is not corrected for the number of tests. Beside it ours under its probe, not "
             "corrected either; all other columns are under the fair probe.",
-            PAPER_PROBE,
-            FAIR_PROBE,
-            FLOORS_NOTE,
+            Note.PAPER_PROBE,
+            Note.FAIR_PROBE,
+            Note.FLOORS,
         ),
     )
 
@@ -86,8 +75,8 @@ def wins_table(records: Sequence[Record]) -> ReportTable:
         "wins",
         "Wins / ties / losses over graphs at p < 0.05",
         (
-            text_column("Method"),
-            text_column("Against"),
+            Column.name("Method"),
+            Column.name("Against"),
             *(
                 Column(title, ("wins", "ties", "losses"))
                 for title in (
@@ -106,39 +95,39 @@ def wins_table(records: Sequence[Record]) -> ReportTable:
             "Graphs without a test (fewer than two seeds) do not count; the paper has five graphs.",
             "Corrected over all tests of one method, floors included; the significance tables give them one "
             "by one with their seeds.",
-            PAPER_PROBE,
-            FAIR_PROBE,
+            Note.PAPER_PROBE,
+            Note.FAIR_PROBE,
         ),
     )
 
 
 def _row(contrast: Contrast, like: Contrast, printed: PrintedTest | None) -> Row:
     found = contrast.found
-    names = (text_cell(dataset_name(contrast.dataset)), text_cell(method_name(contrast.opponent)))
+    names = (TableCell.name(dataset_name(contrast.dataset)), TableCell.name(method_name(contrast.opponent)))
     theirs = (
         *tested_cells(like.found, None)[:2],
-        number_cell(None if printed is None else printed.difference, signed=True),
+        TableCell.number(None if printed is None else printed.difference, signed=True),
         _printed_p(None if printed is None else printed.p),
     )
     if found is None:
-        empty = number_cell(None)
+        empty = TableCell.number(None)
         return (*names, empty, TableCell(MISSING, ("", "")), empty, empty, empty, empty, *theirs)
     seeds = str(found.n[0]) if found.test == "paired" else f"{found.n[0]}, {found.n[1]}"
     return (
         *names,
-        number_cell(found.difference, signed=True),
-        interval_cell(found.low, found.high),
-        p_cell(found.p),
-        p_cell(contrast.holm_p),
-        text_cell(found.test if found.p is not None else MISSING),
-        text_cell(seeds),
+        TableCell.number(found.difference, signed=True),
+        TableCell.interval(found.low, found.high),
+        TableCell.p(found.p),
+        TableCell.p(contrast.holm_p),
+        TableCell.name(found.test if found.p is not None else MISSING),
+        TableCell.name(seeds),
         *theirs,
     )
 
 
 def _printed_p(p: float | None) -> TableCell:
     """With the digits that the paper gives."""
-    cell = p_cell(p)
+    cell = TableCell.p(p)
     return cell if p is None else replace(cell, text=f"{p:.{3 if p >= 0.001 else 4}f}")
 
 
@@ -153,8 +142,8 @@ def _wins_row(
     ours, as_paper = ([c for c in side if c.opponent in opponents] for side in (found, like))
     theirs = [outcome(row.difference, row.p) for row in printed if row.baseline in opponents]
     return (
-        text_cell(method_name(variant)),
-        text_cell(label),
+        TableCell.name(method_name(variant)),
+        TableCell.name(label),
         _count([contrast.outcome() for contrast in ours]),
         _count([contrast.outcome(corrected=False) for contrast in ours]),
         _count([contrast.outcome(corrected=False) for contrast in as_paper]),
@@ -195,11 +184,11 @@ def ranks_table(records: Sequence[Record]) -> ReportTable:
         seeds = [*ranking.seeds.values()] if method in ranking.average else []
         rows.append(
             (
-                text_cell(method_name(method)),
-                number_cell(paper_average_rank(method), decimals=1),
-                number_cell(printed.get(method)),
+                TableCell.name(method_name(method)),
+                TableCell.number(paper_average_rank(method), decimals=1),
+                TableCell.number(printed.get(method)),
                 *(_rank(found.average, method) for found in (ours, ours_paper_probe, with_floors)),
-                text_cell(_span(seeds)),
+                TableCell.name(_span(seeds)),
             )
         )
     split = next((i for i, row in enumerate(rows) if row[0].text == method_name(floors[0])), len(rows))
@@ -208,7 +197,7 @@ def ranks_table(records: Sequence[Record]) -> ReportTable:
         "ranks",
         "Average rank among self-supervised methods (1 is best)",
         (
-            text_column("Method"),
+            Column.name("Method"),
             *map(Column, ("Paper", "Paper, ranked as ours", "Ours, fair probe", "Ours, paper probe")),
             *map(Column, ("Ours, floors included", "Seeds a graph")),
         ),
@@ -219,14 +208,14 @@ def ranks_table(records: Sequence[Record]) -> ReportTable:
             f"Paper: {paper_source('main')}, six methods on five graphs; ranked as ours: its accuracies of "
             "the methods and graphs that ours ranks.",
             "Ours, floors included: fair probe, floors ranked with the methods. Last column: how many seeds.",
-            FAIR_PROBE,
+            Note.FAIR_PROBE,
         ),
     )
 
 
 def _rank(average: dict[str, float], method: str) -> TableCell:
     rank = average.get(method)
-    return number_cell(rank, bold=rank is not None and rank == min(average.values()))
+    return TableCell.number(rank, bold=rank is not None and rank == min(average.values()))
 
 
 def _span(counts: Sequence[int]) -> str:
