@@ -5,8 +5,6 @@ computed pair by pair in float64. So two rows with the same numbers have the sam
 and such ties go to the row that comes first.
 """
 
-from __future__ import annotations
-
 import operator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -97,17 +95,6 @@ def nearest_neighbours(
     return Neighbours(found, scores, metric)
 
 
-def _through_the_index(space: _Space, queries: Rows, width: int) -> Neighbours:
-    """More candidates than asked for, scored exactly; the best of them count."""
-    count = min(2 * width + 16, space.z.shape[0])
-    candidates = candidate_rows(lambda rows: space.prepared(space.z[rows]), space.z.shape, queries, count)
-    found = np.empty((queries.size, width), dtype=np.int64)
-    scores = np.empty((queries.size, width))
-    for i, (query, near) in enumerate(zip(queries.tolist(), candidates, strict=True)):
-        found[i], scores[i] = space.nearest(query, near[near != query], width)
-    return Neighbours(found, scores, space.metric, exact=False)
-
-
 class _Space:
     """Closeness of rows under a metric: fast with a known error, or exact for chosen pairs."""
 
@@ -160,6 +147,17 @@ class _Space:
         """Rows of length 1, or around 0: their euclidean distances order rows as the metric does."""
         dense = _dense(part)
         return _unit(dense) if self.metric == "cosine" else dense - self.centre
+
+
+def _through_the_index(space: _Space, queries: Rows, width: int) -> Neighbours:
+    """More candidates than asked for, scored exactly; the best of them count."""
+    count = min(2 * width + 16, space.z.shape[0])
+    candidates = candidate_rows(lambda rows: space.prepared(space.z[rows]), space.z.shape, queries, count)
+    found = np.empty((queries.size, width), dtype=np.int64)
+    scores = np.empty((queries.size, width))
+    for i, (query, near) in enumerate(zip(queries.tolist(), candidates, strict=True)):
+        found[i], scores[i] = space.nearest(query, near[near != query], width)
+    return Neighbours(found, scores, space.metric, exact=False)
 
 
 def _dense(part: Any) -> Floats:

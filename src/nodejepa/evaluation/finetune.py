@@ -1,7 +1,5 @@
 """Fine-tuning: a pretrained encoder trained on with labels, beside the same network from random weights."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -120,34 +118,6 @@ def can_be_tuned(estimator: Estimator) -> bool:
     return isinstance(estimator, TrainedEstimator) and not isinstance(encoder, HopEncoder | None)
 
 
-def tuning(
-    estimator: Estimator,
-    graph: Any,
-    labels: npt.ArrayLike,
-    split: Split,
-    config: FinetuneConfig | None = None,
-    seed: int = 0,
-) -> Tuning:
-    """The arguments of :func:`finetune`, checked."""
-    if not can_be_tuned(estimator):
-        raise ConfigError(
-            "only a fitted method whose encoder is trained can be fine-tuned",
-            where="finetune",
-            fix="Fit it first; floors such as sgc and closed forms have nothing to train on.",
-        )
-    graph = as_graph(graph)
-    check_columns(graph, estimator.in_dim_)
-    seed, supervision = check_seed(seed), supervise(labels, split, graph.num_nodes, "finetune")
-    if split.test.size == 0 or split.test.max() >= graph.num_nodes:
-        raise EvaluationError(
-            "there are no test nodes" if split.test.size == 0 else f"node {split.test.max()} does not exist",
-            where=f"test part of split {split.name}",
-            fix="Make the split from the labels of the same graph, and leave some nodes for testing.",
-        )
-    inputs = WholeGraph(graph, pick_device(estimator.device))
-    return Tuning(inputs, supervision, np.asarray(labels), split, config or FinetuneConfig(), seed)
-
-
 @dataclass(frozen=True, eq=False)
 class Tuning:
     """Everything but where training begins."""
@@ -181,6 +151,34 @@ class Tuning:
     def from_scratch(self, estimator: Estimator) -> Tuned:
         """The baseline, the same for every method that has the same network."""
         return self.train(fresh_encoder(estimator, self.seed), f"{estimator.name}'s network from scratch")
+
+
+def tuning(
+    estimator: Estimator,
+    graph: Any,
+    labels: npt.ArrayLike,
+    split: Split,
+    config: FinetuneConfig | None = None,
+    seed: int = 0,
+) -> Tuning:
+    """The arguments of :func:`finetune`, checked."""
+    if not can_be_tuned(estimator):
+        raise ConfigError(
+            "only a fitted method whose encoder is trained can be fine-tuned",
+            where="finetune",
+            fix="Fit it first; floors such as sgc and closed forms have nothing to train on.",
+        )
+    graph = as_graph(graph)
+    check_columns(graph, estimator.in_dim_)
+    seed, supervision = check_seed(seed), supervise(labels, split, graph.num_nodes, "finetune")
+    if split.test.size == 0 or split.test.max() >= graph.num_nodes:
+        raise EvaluationError(
+            "there are no test nodes" if split.test.size == 0 else f"node {split.test.max()} does not exist",
+            where=f"test part of split {split.name}",
+            fix="Make the split from the labels of the same graph, and leave some nodes for testing.",
+        )
+    inputs = WholeGraph(graph, pick_device(estimator.device))
+    return Tuning(inputs, supervision, np.asarray(labels), split, config or FinetuneConfig(), seed)
 
 
 def _encoder(module: nn.Module) -> nn.Module:

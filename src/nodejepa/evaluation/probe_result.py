@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import f1_score, roc_auc_score
 
-from nodejepa.data.splits import Split
+from nodejepa.data.splits import Split, label_array
 from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import EvaluationError
 
@@ -133,7 +133,7 @@ def check_probe_input(
     needs_validation: bool,
 ) -> ProbeInput:
     """The input of a probe, or an :class:`EvaluationError` about the first thing wrong with it."""
-    classes, codes = _check_labels(labels)
+    classes, codes = class_codes(labels)
     splits = [splits] if isinstance(splits, Split) else list(splits)
     if not splits:
         raise EvaluationError("no split was given", where="probe", fix="Give at least one split.")
@@ -143,14 +143,9 @@ def check_probe_input(
     return ProbeInput(matrices, splits, classes, codes)
 
 
-def _check_labels(labels: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    array = np.asarray(labels)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise EvaluationError(
-            f"labels are {array.dtype} with shape {array.shape}",
-            where="labels",
-            fix="Give one whole number a node, -1 where the label is unknown.",
-        )
+def class_codes(labels: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The classes there are, and the position of each node's among them; -1 if it is unknown."""
+    array = label_array(labels)
     known = array >= 0
     classes, codes = np.unique(array[known], return_inverse=True)
     if len(classes) < 2:
@@ -159,7 +154,7 @@ def _check_labels(labels: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDA
         )
     everywhere = np.full(array.shape, -1, dtype=np.int64)
     everywhere[known] = codes
-    return classes.astype(np.int64), everywhere
+    return classes, everywhere
 
 
 def _check_matrices(

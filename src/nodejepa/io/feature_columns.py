@@ -1,10 +1,8 @@
 """One column of a node table -> columns of the feature matrix, in a way that can be repeated."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 
@@ -95,7 +93,7 @@ class FeatureColumn:
         return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items() if v}
 
     @classmethod
-    def from_dict(cls, content: Any) -> FeatureColumn:
+    def from_dict(cls, content: Any) -> Self:
         """The column that :meth:`to_dict` wrote."""
         try:
             column = cls(

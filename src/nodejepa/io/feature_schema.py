@@ -1,11 +1,9 @@
 """``FeatureSchema``: how a node table became features, fitted once and applied to every table after it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import pyarrow as pa
 
@@ -73,7 +71,7 @@ class FeatureSchema:
         where: str,
         report: ReadReport,
         reading: ReadingOptions,
-    ) -> tuple[FeatureSchema, Features]:
+    ) -> tuple[Self, Features]:
         """How to encode the columns of a table, and the table encoded so."""
         columns: list[FeatureColumn] = []
         blocks, targets = [], []
@@ -179,7 +177,7 @@ class FeatureSchema:
         }
 
     @classmethod
-    def from_dict(cls, content: Any) -> FeatureSchema:
+    def from_dict(cls, content: Any) -> Self:
         """The schema that :meth:`to_dict` wrote."""
         where = "feature schema"
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
@@ -212,7 +210,7 @@ class FeatureSchema:
         write_json(path, self.to_dict())
 
     @classmethod
-    def load(cls, path: str | Path) -> FeatureSchema:
+    def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote."""
         try:
             content = parse_json(Path(path).read_bytes())

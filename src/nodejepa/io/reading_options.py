@@ -1,10 +1,8 @@
 """Everything a caller may say about how files are read, and what became of every row and column."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 from nodejepa.config import right_name
 from nodejepa.errors import Advice, ConfigError, Setting, did_you_mean
@@ -87,7 +85,7 @@ class ReadingOptions:
             object.__setattr__(self, name, _names(getattr(self, name), name))
         object.__setattr__(self, "structural", _descriptors(self.structural))
 
-    def changed(self, changes: Mapping[str, Any]) -> ReadingOptions:
+    def changed(self, changes: Mapping[str, Any]) -> Self:
         """The same but for the options named, as keyword arguments give them."""
         known = [field.name for field in fields(self)]
         asked = {"drop" if name == "ignore" else name: value for name, value in changes.items()}

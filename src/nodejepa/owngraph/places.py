@@ -1,7 +1,5 @@
 """Where embeddings and what goes with them are written, and what may not be overwritten."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
@@ -10,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from nodejepa.errors import Advice, ConfigError, NodeJEPAError, Setting
 from nodejepa.files import output_owned, parse_json, remove_leftovers
@@ -36,7 +34,7 @@ class Places:
     run: Path
 
     @classmethod
-    def beside(cls, out: str | os.PathLike[str], run: str | os.PathLike[str] | None = None) -> Places:
+    def beside(cls, out: str | os.PathLike[str], run: str | os.PathLike[str] | None = None) -> Self:
         """The places that go with the embeddings' path; the ending is checked."""
         check_ending(Path(out))
         if run is not None and not os.fspath(run):

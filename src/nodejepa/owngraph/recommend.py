@@ -4,11 +4,9 @@ Scores that need no labels are shown and not followed: on graphs with labels the
 taking LinearJEPA (``studies/compare``). The figures below are those of its table; a test compares them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.methods import METHODS
@@ -47,7 +45,7 @@ class MethodRow:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> MethodRow:
+    def from_dict(cls, values: dict[str, Any]) -> Self:
         """What :meth:`to_dict` gave."""
         lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         return cls(**values | lists | {"plane": tuple((x, y) for x, y in values["plane"])})

@@ -1,13 +1,11 @@
 """How the graph of a run was read, and the manifest: what was chosen and measured on the way."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
 
@@ -43,7 +41,7 @@ class RunSchema:
     id_column: str | None = None
 
     @classmethod
-    def of(cls, loaded: LoadedGraph, reading: ReadingOptions) -> RunSchema:
+    def of(cls, loaded: LoadedGraph, reading: ReadingOptions) -> Self:
         """How this graph was read."""
         graph, asked = loaded.graph, (getattr(reading, name) for name in _ASKED)
         return cls(loaded.schema, graph.directed, graph.is_weighted, *asked)
@@ -71,7 +69,7 @@ class RunSchema:
             )
 
     @classmethod
-    def load(cls, run: Path) -> RunSchema:
+    def load(cls, run: Path) -> Self:
         """Read it back; a changed or damaged one is refused."""
         path = run / FILE
         if not run.is_dir():

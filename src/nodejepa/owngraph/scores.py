@@ -12,7 +12,7 @@ from nodejepa.diagnostics import Diagnostics
 from nodejepa.evaluation import FinetuneResult, ProbeResult, SplitScore, finetune, linear_probe
 from nodejepa.evaluation.clusters import Clusters
 from nodejepa.evaluation.finetune import can_be_tuned
-from nodejepa.evaluation.probe_result import measure_guesses
+from nodejepa.evaluation.probe_result import class_codes, measure_guesses
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import FLOORS, make_method
@@ -134,13 +134,12 @@ def score_embeddings(
 
 def always_largest(labels: Labels, splits: Sequence[Split]) -> ProbeResult:
     """What guessing the largest class for every node scores: so much accuracy needs no embeddings."""
-    classes, codes = np.unique(labels[labels >= 0], return_inverse=True)
-    everywhere = np.full(labels.shape, -1, dtype=np.int64)
-    everywhere[labels >= 0] = codes
+    classes, codes = class_codes(labels)
+    largest = np.bincount(codes[codes >= 0]).argmax()
     scores = []
     for split in splits:
-        truth = everywhere[split.test]
-        guesses = np.full(truth.shape, np.bincount(codes).argmax())
+        truth = codes[split.test]
+        guesses = np.full(truth.shape, largest)
         known: dict[str, Any] = {
             "split": split.name,
             "seed": split.seed,
