@@ -21,11 +21,11 @@ import torch
 from nodejepa.diagnostics import Embeddings, centred_second_moment, column_statistics
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
+Scaling: TypeAlias = Literal["standardise", "l2", "none"]
+Positions: TypeAlias = npt.NDArray[np.int64]
 
 _MAX_ROTATED = 2048  # the eigendecomposition of a larger matrix costs more than it saves
 _MAX_ROTATED_SPARSE = 1024  # products with the sparse rows themselves are cheap, so give up earlier
-Scaling: TypeAlias = Literal["standardise", "l2", "none"]
-Positions: TypeAlias = npt.NDArray[np.int64]
 _CONSTANT = 1e-9  # spread of a column over its size that is rounding noise, not information
 
 

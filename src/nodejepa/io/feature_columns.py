@@ -1,6 +1,5 @@
 """One column of a node table -> columns of the feature matrix, in a way that can be repeated."""
 
-import re
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from nodejepa.errors import Advice, DataError, GraphError, Setting
 from nodejepa.io.column_content import ColumnContent, Kind
+from nodejepa.io.column_names import words_of
 from nodejepa.io.reading_options import ReadReport, first_names
 
 ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "text"]
@@ -28,7 +28,6 @@ _NAMES = {
     "outcome",
 }
 _WHOLE_NAMES = {"y", "groundtruth"}
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,7 @@ def count_missing(content: ColumnContent, rows: int) -> int:
 
 def looks_like_target(column: FeatureColumn, content: ColumnContent) -> bool:
     """Whether a column is named like a target and has few values, much fewer than there are rows."""
-    words = {word.lower() for word in _WORD.findall(column.name)}
+    words = words_of(column.name)
     if not (words & _NAMES or "".join(sorted(words)) in _WHOLE_NAMES):
         return False
     if content.words is not None:

@@ -3,7 +3,6 @@
 Two kinds of nodes may be numbered each for itself: user 5 and item 5 are not one node.
 """
 
-import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,13 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nodejepa.errors import Advice, GraphError, Setting
-from nodejepa.io.column_names import PARTNER, plain
+from nodejepa.io.column_names import PARTNER, plain, words_of
 from nodejepa.io.identifiers import IdColumn, number_ids
 from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.rows import Edges, Nodes, Positions
 from nodejepa.progress import progress_bar
 
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _ID_WORDS = {"id", "ids", "key", "no", "nr", "num", "number", "idx", "index", "code", "node"}
 # the ends of an edge between two nodes of one kind are often called by their roles
 _ROLES = """
@@ -91,7 +89,7 @@ def sides_of(ids: npt.NDArray[Any], report: ReadReport) -> dict[str, list[Any]]:
 
 
 def _nouns(name: str) -> set[str]:
-    words = {word.lower() for word in _WORD.findall(name)} - _ID_WORDS
+    words = words_of(name) - _ID_WORDS
     return {word[:-2] if word.endswith("id") and len(word) > 4 else word for word in words}
 
 

@@ -19,7 +19,6 @@ from nodejepa.training.run import Run
 
 _OUT, _FORCE = Setting("out"), Setting("force", True)
 _HASHED_AT_ONCE = 1 << 24
-_OUT, _FORCE = Setting("out"), Setting("force", True)
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,10 @@ from nodejepa.report.sections import Section, SortableTable
 from nodejepa.report.table import Column, ReportTable, TableCell
 
 Plane = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
 
 _TSNE_COLUMNS = 50  # leading components that t-SNE measures distances in
 _TSNE_STEPS = 500
-Labels = npt.NDArray[np.int64]
-
 MAX_POINTS = 5000
 MAX_NEIGHBOUR_POINTS = 3000  # t-SNE beyond this takes longer than a reader waits
 _PCA, _TSNE, _UMAP = "principal components", "neighbours (t-SNE)", "neighbours (UMAP)"
