@@ -16,12 +16,12 @@ import pytest
 
 import nodejepa
 from nodejepa.cli import main
+from nodejepa.config import parse_seeds
 from nodejepa.data import load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.errors import ConfigError
 from nodejepa.methods import METHODS, make_method
 from nodejepa.study.run import scoring
-from nodejepa.study.run.seeds import parse_seeds
 
 QUICK = ("probe", "digits", "--method", "raw", "--seeds", "1-2", "--probe", "paper")
 

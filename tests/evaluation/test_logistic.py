@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nodejepa.evaluation import basis, logistic
+from nodejepa.evaluation import logistic, scaling
 from nodejepa.evaluation.logistic import TrainingSet, fit_logistic
 from reference.evaluation import exact_logistic
 
@@ -97,8 +97,8 @@ def test_duplicate_and_constant_columns():
 
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_rows_too_many_and_too_wide_for_a_basis_are_iterated_on_directly(monkeypatch, as_sparse):
-    monkeypatch.setattr(basis, "_MAX_ROTATED", 10)
-    monkeypatch.setattr(basis, "_MAX_ROTATED_SPARSE", 10)
+    monkeypatch.setattr(scaling, "_MAX_ROTATED", 10)
+    monkeypatch.setattr(scaling, "_MAX_ROTATED_SPARSE", 10)
     monkeypatch.setattr(logistic, "_LARGE", 10)
     rows, labels = sample(70, 40, 4)
     rows[np.abs(rows) < 0.5] = 0
@@ -106,7 +106,7 @@ def test_rows_too_many_and_too_wide_for_a_basis_are_iterated_on_directly(monkeyp
 
 
 def test_a_small_unturned_sparse_set_is_never_stacked_with_another(monkeypatch):
-    monkeypatch.setattr(basis, "_MAX_ROTATED_SPARSE", 10)
+    monkeypatch.setattr(scaling, "_MAX_ROTATED_SPARSE", 10)
     sets = [
         TrainingSet(sp.csr_array(sample(70, 40, 4, s)[0]), sample(70, 40, 4, s)[1], STRENGTHS) for s in (1, 2)
     ]

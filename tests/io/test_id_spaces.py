@@ -8,7 +8,7 @@ import pytest
 
 from nodejepa import read_graph
 from nodejepa.errors import GraphError
-from nodejepa.io.id_spaces import two_kinds
+from nodejepa.io.join import two_kinds
 
 BOUGHT = pa.table({"user_id": [0, 0, 1, 2, 3], "item_id": [0, 1, 1, 2, 0]})
 

@@ -10,7 +10,7 @@ import pytest
 from owngraph_files import QUICK
 
 from nodejepa.errors import ConfigError
-from nodejepa.locks import output_owned
+from nodejepa.files import output_owned
 from nodejepa.owngraph import embed_graph
 
 SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "training.epochs": 1}
@@ -88,7 +88,7 @@ def test_embeddings_replace_embeddings_only(tmp_path, run):
 
 def test_a_second_process_with_the_same_out_is_refused_whatever_its_run(files):
     holder = (
-        "import sys; from pathlib import Path; from nodejepa.locks import output_owned\n"
+        "import sys; from pathlib import Path; from nodejepa.files import output_owned\n"
         "with output_owned(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     out = files.folder / "z.parquet"

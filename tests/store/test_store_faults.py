@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nodejepa.errors import ConfigError, DataError, NodeJEPAError
-from nodejepa.locks import output_owned
+from nodejepa.files import output_owned
 from nodejepa.store import StoredGraph, layout
 from nodejepa.store import prepare as preparing
 from nodejepa.store.prepare import prepare_store

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from nodejepa.cli.catalogue import MethodName, Settings, folder_path
 from nodejepa.cli.reading_options import EdgeFile, MemoryLimit, NodeFile, reads_files
-from nodejepa.cli.screen import in_options, stderr, stdout
+from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.config import DEFAULT_METHOD
 
 if TYPE_CHECKING:
@@ -83,14 +83,8 @@ def embed_graph(
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
     if epochs is not None:
         changes["training.epochs"] = epochs
-    trained: dict[str, Any] = {
-        "method": method,
-        "preset": preset,
-        "settings": changes,
-        "seed": seed,
-        "device": device,
-        "dim": dim,
-    }
+    trained: dict[str, Any] = {"method": method, "preset": preset, "settings": changes}
+    trained |= {"seed": seed, "device": device, "dim": dim}
     if check:
         estimator = owngraph.make_trainable(**trained)
         try:
@@ -105,7 +99,7 @@ def embed_graph(
                 typer.echo(json.dumps(answer, indent=2))
             else:
                 said = f"{error.what}. {in_options(error.fix)}"
-                stdout.print(Text.assemble(("Does not fit. ", "red"), said), soft_wrap=True)
+                say(("Does not fit. ", "red"), said)
             return
         if as_json:
             typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
@@ -148,18 +142,18 @@ def show_inspection(console: Console, found: Inspection) -> None:
         table.add_row(name, Text(value))
     console.print(table)
     for note in found.loaded.report.notes:
-        console.print(Text(f"- {in_options(note)}"), soft_wrap=True)
+        say(f"- {in_options(note)}", to=console)
     for warning in found.warnings():
-        console.print(Text.assemble(("Note: ", "yellow"), in_options(warning)), soft_wrap=True)
+        say(("Note: ", "yellow"), in_options(warning), to=console)
     if not found.plan.fits:
         fitting = in_options(found.plan.proposed) or "nothing smaller fits either"
-        console.print(Text.assemble(("Does not fit. ", "red"), f"What does: {fitting}."), soft_wrap=True)
+        say(("Does not fit. ", "red"), f"What does: {fitting}.", to=console)
 
 
 def _show_result(made: EmbeddedGraph) -> None:
     for warning in made.manifest["warnings"]:
         if warning.startswith("No scores"):
-            stderr.print(Text.assemble(("Warning: ", "yellow"), warning), soft_wrap=True)
+            say(("Warning: ", "yellow"), warning, to=stderr)
     if made.scores is not None:
         from nodejepa.owngraph.page import beats_the_floors, floor_words, largest_words
 
@@ -176,24 +170,24 @@ def _show_result(made: EmbeddedGraph) -> None:
             table.add_row(f"{name}, fine-tuned (one split)", f"{tuned.test_accuracy:.1f}")
             table.add_row("the same network from random weights", f"{tuned.scratch_test_accuracy:.1f}")
         stdout.print(table)
-        stdout.print(Text(f"Fair linear probe; {made.scores.split}."), soft_wrap=True)
+        say(f"Fair linear probe; {made.scores.split}.")
         style = "" if beats_the_floors(made.scores, name) else "yellow"
-        stdout.print(Text(floor_words(made.scores, name), style=style), soft_wrap=True)
+        say((floor_words(made.scores, name), style))
         for words in largest_words(made.scores):
-            stdout.print(Text(words), soft_wrap=True)
+            say(words)
     if made.clusters is not None:
         from nodejepa.owngraph.page import cluster_words
 
         words = cluster_words(made.clusters, made.inspection.loaded.labels)
-        stdout.print(Text(words), soft_wrap=True)
+        say(words)
     if made.manifest["found"]:
-        stdout.print(Text(made.manifest["found"]), soft_wrap=True)
+        say(made.manifest["found"])
     rows, columns = made.embeddings.shape
-    stdout.print(Text(f"{rows:,} nodes x {columns} -> {made.places.embeddings}"), soft_wrap=True)
-    stdout.print(Text(f"Embeddings: {made.manifest['diagnostics']['verdict']}"), soft_wrap=True)
+    say(f"{rows:,} nodes x {columns} -> {made.places.embeddings}")
+    say(f"Embeddings: {made.manifest['diagnostics']['verdict']}")
     for name, path in (
         ("manifest", made.places.manifest),
         *((("report", made.places.page),) if made.manifest["report"] else ()),
         ("model", made.places.run),
     ):
-        stdout.print(Text(f"{name:9}{path}"), soft_wrap=True)
+        say(f"{name:9}{path}")

@@ -1,10 +1,6 @@
 """A column of labels -> class numbers and the names of the classes. Labels never enter the features."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +40,9 @@ def read_labels(
         names[present] = _number_names(values, present, content.kind == "boolean")
     if not present.any():
         raise GraphError("no node has a label", where=where, fix="Name another column.")
-    classes = sorted(set(names[present].tolist()), key=_order(names[present]))
+    distinct: set[str] = set(names[present].tolist())
+    whole = all(name.removeprefix("-").isdecimal() and len(name) < 20 for name in distinct)
+    classes = sorted(distinct, key=int if whole else str)
     if len(classes) > min(_MOST_CLASSES, max(50, present.sum() // 2)):
         raise GraphError(
             f"{len(classes)} different values for {present.sum()} nodes are no classes",
@@ -91,10 +89,3 @@ def _number_names(values: pa.ChunkedArray, present: npt.NDArray[np.bool_], boole
     if boolean:
         return [str(bool(value)).lower() for value in rows]
     return [f"{int(v)}" if float(v).is_integer() else f"{v}" for v in rows]
-
-
-def _order(names: npt.NDArray[np.object_]) -> Callable[[str], Any]:
-    def whole(name: str) -> bool:
-        return name.removeprefix("-").isdecimal() and len(name) < 20
-
-    return int if all(map(whole, set(names.tolist()))) else str

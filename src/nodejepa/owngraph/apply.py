@@ -1,6 +1,4 @@
-"""A trained encoder on a graph it has not seen: new nodes, changed edges, another graph altogether."""
-
-from __future__ import annotations
+"""A trained encoder on a graph it has not seen: new nodes, changed edges, another graph, a graph on disk."""
 
 import os
 from dataclasses import dataclass
@@ -12,15 +10,20 @@ import numpy.typing as npt
 
 from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.errors import Advice, ConfigError, GraphError
-from nodejepa.io import LoadedGraph, ReadingOptions, read_graph, write_embeddings
-from nodejepa.io.embeddings import check_ending
+from nodejepa.files import output_owned, refusals
+from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions, read_graph, write_embeddings
+from nodejepa.io.embeddings import check_ending, stream_embeddings
 from nodejepa.io.files_in import refuse_replacing
-from nodejepa.locks import output_owned
 from nodejepa.methods import load_method
-from nodejepa.owngraph.outputs import drop_manifest, refuse_losing
-from nodejepa.owngraph.places import input_files
+from nodejepa.methods.estimator import Estimator
+from nodejepa.nn.stored import Tall
+from nodejepa.owngraph.places import drop_manifest, input_files, refuse_losing
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.progress import progress_bar
+from nodejepa.store import StoredGraph
+
+_SAMPLE, _STRETCHES = 16_384, 64  # rows that the diagnosis looks at, and from how many places
+_ROWS = 1 << 16  # of a group of rows in a parquet file
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,3 +104,38 @@ def _expected(schema: RunSchema) -> str:
         return ""
     more = ", ..." if len(columns) > 20 else ""
     return f"The run was trained on {', '.join(columns[:20])}{more}."
+
+
+def embed_store(
+    estimator: Estimator, graph: StoredGraph, out: Path, *, force: bool = False
+) -> tuple[tuple[int, int], Diagnostics]:
+    """Write the embeddings of a stored graph; their shape and how sound a sample of them is.
+
+    Large layers are put into files beside ``out`` while they are needed.
+    """
+    check_ending(out)  # before the work
+    refuse_losing(out, force=force)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with output_owned(out), refusals(out):
+        refuse_losing(out, force=force)
+        z = estimator.transform_stored(graph, out.parent)
+        drop_manifest(out)
+        nodes = graph.num_nodes
+        spans = [(low, min(low + _ROWS, nodes)) for low in range(0, nodes, _ROWS)]
+        stream_embeddings(out, z.shape, ((graph.ids(*span), z.rows(*span)) for span in spans))
+    return z.shape, diagnose(_sample(z))
+
+
+def save_schema(graph: StoredGraph, run: Path) -> None:
+    """How the store was read, beside a model that learned from it: the model may see other files later."""
+    features = FeatureSchema.from_dict(dict(graph.manifest.schema))
+    asked: Any = graph.manifest.reading
+    RunSchema(features, graph.directed, graph.is_weighted, **asked).save(run)
+
+
+def _sample(z: Tall) -> npt.NDArray[np.float32]:
+    rows, size = z.shape[0], _SAMPLE // _STRETCHES
+    if rows <= _SAMPLE:
+        return z.rows(0, rows)
+    starts = np.linspace(0, rows - size, _STRETCHES).astype(int)
+    return np.concatenate([z.rows(start, start + size) for start in starts.tolist()])

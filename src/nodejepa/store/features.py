@@ -14,12 +14,16 @@ import pyarrow as pa
 from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.io.column_content import ColumnContent, expect, interpret
 from nodejepa.io.encode_columns import encode_column, join_blocks
-from nodejepa.io.feature_columns import FeatureColumn, count_missing, refuse_infinite
+from nodejepa.io.feature_columns import (
+    FeatureColumn,
+    count_missing,
+    looks_like_target,
+    refuse_infinite,
+    warn_of_targets,
+)
 from nodejepa.io.feature_schema import FeatureSchema, say_missing
 from nodejepa.io.fit_columns import ColumnFit, Useless
-from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import ReadingOptions
-from nodejepa.io.target_columns import looks_like_target, warn_of_targets
+from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.store.layout import put
 from nodejepa.store.positions import Tables
 

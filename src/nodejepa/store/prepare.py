@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.errors import Advice, ConfigError, GraphError, NodeJEPAError, Setting
-from nodejepa.files import refusals
+from nodejepa.files import output_owned, refusals
 from nodejepa.graph_rows import digest
 from nodejepa.io.assemble import say_edges
 from nodejepa.io.delimited import TextTable
@@ -21,11 +21,9 @@ from nodejepa.io.edge_columns import edge_columns
 from nodejepa.io.files_in import existing_file, file_format
 from nodejepa.io.load import LoadedGraph, read_graph
 from nodejepa.io.matrices import MATRIX_FORMATS
-from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import ReadingOptions
+from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.rows import node_columns
 from nodejepa.io.tables import open_file_table
-from nodejepa.locks import output_owned
 from nodejepa.progress import progress_bar
 from nodejepa.store.edges import EdgeFiles, sort_edges
 from nodejepa.store.features import refuse_structural, write_features

@@ -19,7 +19,7 @@ from nodejepa.errors import DataError, NodeJEPAError
 from nodejepa.study.render.contents import figures_of, render_study
 from nodejepa.study.render.figures.differences import OUTCOMES
 from nodejepa.study.render.figures.style import house_style
-from nodejepa.study.render.names import FLOORS, SELF_SUPERVISED, look
+from nodejepa.study.render.paper import FLOORS, SELF_SUPERVISED, look
 
 pytestmark = pytest.mark.slow
 

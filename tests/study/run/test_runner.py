@@ -20,17 +20,15 @@ from nodejepa.cli import main
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError, DataError, NodeJEPAError
 from nodejepa.provenance import source_hash
-from nodejepa.study.run.cell import Cell, Kind
+from nodejepa.study.run.cell import Cell, Kind, identified
 from nodejepa.study.run.encoder_store import encoder_folder
 from nodejepa.study.run.estimate import Remaining
-from nodejepa.study.run.identity import identified
 from nodejepa.study.run.measure import TIMED_EPOCHS, timed_epochs
-from nodejepa.study.run.processes import Folders, Workers
 from nodejepa.study.run.records import append_record, read_records
 from nodejepa.study.run.runner import NO_DATA, Worklist, apart, make_worklist, run_study
 from nodejepa.study.run.scoring import score_method, score_run
 from nodejepa.study.run.spec import StudySpec, load_spec
-from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, cell_record, claim_path, work
+from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, Folders, Workers, cell_record, claim_path, work
 
 pytestmark = pytest.mark.slow
 
@@ -162,7 +160,7 @@ def test_what_failed_for_the_machines_sake_is_tried_again_by_itself(folders, mon
 def test_a_killed_worker_is_tried_again_and_a_crashed_one_is_not(folders, monkeypatch) -> None:
     for ending, again in ((signal.SIGKILL, True), (signal.SIGSEGV, False)):
         cell = replace(RAW, seed=int(ending))
-        monkeypatch.setattr("nodejepa.study.run.processes.Workers.measure", lambda *_, e=ending: (-e, ""))
+        monkeypatch.setattr("nodejepa.study.run.worker.Workers.measure", lambda *_, e=ending: (-e, ""))
         assert run_study(make_worklist(study(cell), folders), folders).failed == 1
         assert make_worklist(study(cell), folders).cells == ((cell,) if again else ())
 

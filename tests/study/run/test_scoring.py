@@ -9,8 +9,7 @@ from nodejepa.data import Dataset, Split
 from nodejepa.errors import EvaluationError
 from nodejepa.graph import Graph
 from nodejepa.methods import SupervisedGCN
-from nodejepa.study.run.heads import HeadResult, HeadScore, score_head
-from nodejepa.study.run.scoring import score_method, score_run
+from nodejepa.study.run.scoring import HeadResult, HeadScore, score_head, score_method, score_run
 
 SMALL = {"encoder.hidden": 8, "training.epochs": 3}
 

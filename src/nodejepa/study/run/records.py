@@ -1,7 +1,5 @@
 """``records.jsonl``: one line a measured cell, appended safely by any number of processes."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from nodejepa.errors import DataError, NodeJEPAError
-from nodejepa.files import parse_json
-from nodejepa.locks import hold
-from nodejepa.study.run.identity import coordinates, identified
+from nodejepa.files import hold, parse_json
+from nodejepa.study.run.cell import coordinates, identified
 
 Record = dict[str, Any]
 
