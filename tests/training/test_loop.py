@@ -3,13 +3,12 @@
 import json
 import math
 import signal
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
 import torch
+from tests.forked import Forked
 
 from nodejepa.errors import CheckpointError, TrainingError
 from nodejepa.graph import Graph
@@ -203,8 +202,7 @@ np.save(os.path.join(sys.argv[1], "z.npy"), NodeJEPA.load(sys.argv[1]).transform
 @pytest.mark.slow
 def test_a_process_killed_several_times_ends_in_the_bits_of_an_undisturbed_one(tmp_path):
     def run(folder, checkpoints):
-        command = [sys.executable, "-c", KILLED, str(tmp_path / folder), str(checkpoints)]
-        return subprocess.run(command, check=False).returncode
+        return Forked(KILLED, tmp_path / folder, checkpoints).wait()[0]
 
     assert run("whole", 0) == 0
     assert [run("killed", checkpoints) for checkpoints in (3, 5)] == [-signal.SIGKILL] * 2
