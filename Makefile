@@ -20,7 +20,8 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 PINS := pyproject.toml constraints.txt
 # One thread each: processes that share the cores would only wait for each other's threads.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+# Whole files stay together, so what a file shares is made once; who is done takes from who is not.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast bench docs dist lint clean

@@ -85,6 +85,7 @@ def test_fewer_nodes_than_asked_for():
     assert nearest_neighbours(np.eye(3), [], k=2).rows.shape == (0, 2)
 
 
+@pytest.mark.slow
 def test_memory_stays_small_beside_the_embeddings():
     z = np.random.default_rng(0).normal(size=(20_000, 512)).astype(np.float32)
     tracemalloc.start()
@@ -121,6 +122,7 @@ def test_bad_questions_are_refused(arguments, match):
 needs_index = pytest.mark.skipif(not index_available(), reason="needs usearch: pip install 'nodejepa[index]'")
 
 
+@pytest.mark.slow
 @needs_index
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("sparse", [False, True])

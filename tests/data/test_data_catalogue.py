@@ -116,6 +116,7 @@ print(peak_memory_mb() - before)
     assert 0 < float(done.stdout) < 500
 
 
+@pytest.mark.slow
 def test_data_never_imports_torch():
     package = Path(__file__).parents[2] / "src" / "nodejepa"
     # an empty root module: nodejepa/__init__.py may import whatever it offers
@@ -154,6 +155,7 @@ def test_only_synthetic_graphs_take_settings():
         load_dataset("synthetic:node=300")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["nodes", "edges", "features", "classes"])
 def test_wrong_counts_are_refused(what):
     dataset, entry = load_dataset("digits"), CATALOGUE["digits"]

@@ -147,6 +147,7 @@ def test_one_step_lowers_the_loss(toy_graph):
     assert task.losses(task.inputs, moment)["loss"] < before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["paper", "official"])
 def test_it_learns_the_communities(toy_graph, preset):
     model = SupervisedGCN(preset=preset, epochs=150, lr=0.01).fit(toy_graph, labels=LABELS, split=SPLIT)
@@ -154,6 +155,7 @@ def test_it_learns_the_communities(toy_graph, preset):
     assert right[SPLIT.test].mean() > 0.85
 
 
+@pytest.mark.slow
 def test_labels_may_have_gaps(toy_graph):
     model = fitted(toy_graph, labels=np.where(LABELS == 1, 7, 3), epochs=60)
     assert model.classes_.tolist() == [3, 7]
@@ -228,6 +230,7 @@ def test_fit_without_labels_says_how(toy_graph):
 # ------------------------------------------------------------------ stopping, resuming, saving
 
 
+@pytest.mark.slow
 def test_the_weights_with_the_lowest_validation_loss_are_kept(toy_graph):
     model = fitted(toy_graph, epochs=100, lr=0.05, patience=10)
     losses = [record["val_loss"] for record in model.history_]
@@ -241,6 +244,7 @@ def test_the_weights_with_the_lowest_validation_loss_are_kept(toy_graph):
     assert found < losses[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["layer", "batch"])
 @pytest.mark.parametrize("stop", [1, 5, 9])
 def test_resume_ends_in_the_same_bits(toy_graph, tmp_path, norm, stop):

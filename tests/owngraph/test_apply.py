@@ -60,6 +60,7 @@ def changed(name, values):
     return nodes.set_column(nodes.column_names.index(name), name, pa.array(values))
 
 
+@pytest.mark.slow
 def test_the_graph_of_training_gives_the_embeddings_of_training(embed, trained):
     code, table, err = embed(people()[1])
     assert code == 0, err
@@ -130,6 +131,7 @@ def test_weights_that_training_did_not_have_are_told(embed):
     assert "trained on unweighted edges" in err
 
 
+@pytest.mark.slow
 def test_a_named_graph_or_files_and_not_both(run, trained, tmp_path):
     out = tmp_path / "z.parquet"
     edges = trained / "edges.parquet"
@@ -193,6 +195,7 @@ def test_a_run_of_a_named_graph_has_no_schema(run, trained, tmp_path):
     assert "no such run folder" in err
 
 
+@pytest.mark.slow
 def test_columns_asked_for_by_name_are_remembered(tmp_path):
     edges, nodes = people()
     edges = edges.rename_columns(["b", "a"]).select(["a", "b"])

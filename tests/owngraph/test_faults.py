@@ -292,6 +292,7 @@ def test_damaged_settings_of_a_run_are_refused(run, folder, monkeypatch):
     assert "config.json is damaged" in err
 
 
+@pytest.mark.slow
 def test_damaged_inputs_are_refused_or_read_right(run, folder):
     good = (folder / "edges.parquet").read_bytes()
     rng = np.random.default_rng(0)

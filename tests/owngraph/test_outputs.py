@@ -74,6 +74,7 @@ def test_an_export_replaces_exports_only(made, run, to, victim):
     assert run("export", source, "--to", to, "--out", made / victim, "--force")[0] == 0
 
 
+@pytest.mark.slow
 def test_embeddings_replace_embeddings_only(tmp_path, run):
     assert run("pretrain", "digits", "--out", tmp_path / "run", "--method", "patchjepa", *QUICK[:2],
                "--set", "epochs=1")[0] == 0  # fmt: skip

@@ -212,6 +212,7 @@ def test_without_control_groups_the_machine_decides(tmp_path):
     assert memory.resident_bytes() > 10**6
 
 
+@pytest.mark.slow
 def test_what_is_too_large_for_memory_is_shown_the_road_on_disk(run, tmp_path, monkeypatch):
     monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
     edges, nodes = tmp_path / "edges.csv", tmp_path / "nodes.csv"

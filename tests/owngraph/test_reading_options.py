@@ -107,6 +107,7 @@ def test_an_error_reads_in_python_and_is_shown_in_options(run, tmp_path):
     assert (code, "e.csv, --source" in "".join(err.split("\n"))) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_library_message_names_no_option():
     """Messages name settings (``Setting``); only the command line knows what its options are called."""
     found = []

@@ -15,6 +15,7 @@ from nodejepa.nn.stored import embed_stored
 from nodejepa.store.prepare import prepare_store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("columns", [20, 70])
 def test_linear_jepa_of_one_block_has_the_bits_of_the_graph_in_memory(make_graph, directed, columns):

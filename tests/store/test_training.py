@@ -29,6 +29,7 @@ def bits(estimator):
     return {name: value.numpy().tobytes() for name, value in estimator.encoder_.state_dict().items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("directed", "weighted", "more"),
     [
@@ -56,6 +57,7 @@ def test_other_methods_on_disk_have_the_bits_of_those_in_memory(make_graph, meth
     assert bits(ours) == bits(theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.usefixtures("small_blocks")
 def test_structure_by_rows_is_that_of_the_graph_in_memory(make_graph, monkeypatch, directed):

@@ -151,6 +151,7 @@ def test_gradients_may_go_unclipped():
     assert not torch.equal(one.z, three.z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [NodeJEPA, PatchJEPA])
 def test_resume_after_any_epoch_ends_in_the_same_bits(tmp_path, toy_graph, method):
     settings = TINY | ({"patches.count": 6} if method is PatchJEPA else {})
@@ -244,6 +245,7 @@ def begun(folder, graph, seed):
     return lambda: NodeJEPA(preset="paper", seed=seed, **settings).fit(graph, out=folder, resume=True)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, toy_graph):
     resume = begun(tmp_path / "one", toy_graph, seed=1)
     begun(tmp_path / "two", toy_graph, seed=2)

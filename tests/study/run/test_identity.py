@@ -59,6 +59,7 @@ def tomorrow(monkeypatch: pytest.MonkeyPatch):
     return arrive
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_new_setting_orphans_no_record(name: str, tomorrow: Any) -> None:
     def measured() -> set[tuple[str, ...]]:

@@ -35,7 +35,8 @@ from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, cell_record, clai
 pytestmark = pytest.mark.slow
 
 RAW = Cell("mine", "probe", "raw", "default", "digits", "20-30", 1)
-TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, settings={"training.epochs": 2})
+SMALL = {"training.epochs": 2, "encoder.hidden": 16}
+TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, settings=SMALL)
 
 
 @pytest.fixture
@@ -56,9 +57,7 @@ def test_a_record_has_the_scores_of_a_direct_call(folders: Folders) -> None:
     (record,) = read_records(folders.out)
     digits = load_dataset("digits")
     for probe, field in (("fair", "test_accuracy"), ("paper", "test_accuracy_paper_probe")):
-        direct = score_method(
-            digits, "patchjepa", [1], preset="paper", settings={"training.epochs": 2}, probe=probe
-        )
+        direct = score_method(digits, "patchjepa", [1], preset="paper", settings=SMALL, probe=probe)
         assert record[field] == direct.result.scores[0].test_accuracy
     assert record["effective_rank"] == direct.diagnostics.effective_rank
     assert record["split_sizes"] == [200, 300, 1297]
