@@ -1,6 +1,6 @@
 # make demo    embed the built-in graph `digits` and score it (no download)
 # make test    lint, type check and every test, in JOBS=2 processes
-# make test-fast  the tests that are over in a minute, for the working loop
+# make test-fast  the quick tests, for the working loop
 # make bench   speed ratios -> benchmarks/results.json
 # make docs    the website -> build/site/index.html
 # make dist    wheel and sdist of the committed files -> dist/, the same bytes every time

