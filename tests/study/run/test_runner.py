@@ -9,6 +9,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +43,18 @@ TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, sett
 @pytest.fixture
 def folders(tmp_path: Path) -> Folders:
     return Folders(tmp_path / "out", tmp_path / "runs")
+
+
+@pytest.fixture
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells are measured here, one at a time: for tests that are not about the workers' processes."""
+    guard = threading.Lock()
+
+    def measure_here(workers: Workers, cell: Cell) -> tuple[int, str]:
+        with guard:
+            return measure(cell, workers.folders, retry_failed=workers.retry_failed), ""
+
+    monkeypatch.setattr(Workers, "measure", measure_here)
 
 
 def study(*cells: Cell) -> StudySpec:
@@ -82,6 +95,7 @@ def test_a_change_of_code_shows_in_the_source_hash(tmp_path: Path) -> None:
     assert len({before, changed, of(tmp_path)}) == 3
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_only_what_is_missing_is_measured_again(folders: Folders) -> None:
     spec = study(*(replace(RAW, seed=seed) for seed in range(3)))
     assert [measure(cell, folders) for cell in spec.cells] == [MEASURED] * 3
@@ -479,6 +493,7 @@ def test_cells_that_share_an_encoder_do_not_wait_for_each_other(folders: Folders
     ]
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_what_a_study_beside_has_measured_is_taken_over_and_says_so(tmp_path: Path) -> None:
     first, second = (Folders(tmp_path / name, tmp_path / "runs") for name in ("one", "two"))
     assert measure(RAW, first) == MEASURED
