@@ -298,6 +298,7 @@ def test_a_real_interrupt_ends_in_130():
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_module_and_script_are_the_same_command():
     done = subprocess.run(
         [sys.executable, "-m", "nodejepa", "--version"], capture_output=True, text=True, check=True

@@ -103,6 +103,7 @@ def test_only_methods_with_a_seed_are_embedded_again(method, fits, toy_graph, mo
     assert len(seen) == fits
 
 
+@pytest.mark.slow
 def test_a_score_is_reproducible(toy_graph):
     dataset = Dataset("toy", toy_graph, np.repeat([0, 1], 30))
     one, other = (score_method(dataset, "random-gcn", [3, 4], split="5-5").to_dict() for _ in range(2))

@@ -37,6 +37,7 @@ def test_equals_the_naive_search(metric, dtype, shape):
     check(sp.csr_array(z), 5, metric, rows=[1, 0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 @given(
     rows=st.lists(

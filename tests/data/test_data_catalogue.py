@@ -175,6 +175,7 @@ def test_root_is_argument_then_environment_then_cache(monkeypatch, tmp_path):
     assert not CATALOGUE["photo"].is_present(tmp_path)
 
 
+@pytest.mark.slow
 def test_dataset_splits_by_its_default():
     digits = load_dataset("digits")
     assert digits.split(seed=42).name == "20-30"

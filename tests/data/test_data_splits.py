@@ -73,6 +73,7 @@ def test_same_seed_same_split_and_other_seed_other_split(seed, name):
     assert not np.array_equal(one.train, other.train)
 
 
+@pytest.mark.slow
 def test_every_node_is_equally_likely_to_train():
     labels = labels_of([40, 20])
     counts = np.zeros(60)

@@ -58,6 +58,7 @@ def test_every_method_can_be_tuned_and_stays_as_it_was(toy_graph, name, preset):
     np.testing.assert_array_equal(method.transform(toy_graph), z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gat", "sage", "gin", "mlp"])
 def test_every_encoder_can_be_tuned(toy_graph, kind):
     method = fitted("dgi", toy_graph, **{"encoder.kind": kind})

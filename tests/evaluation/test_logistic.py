@@ -100,6 +100,7 @@ def test_duplicate_and_constant_columns():
     check(TrainingSet(rows, labels, STRENGTHS), classes=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_rows_too_many_and_too_wide_for_a_basis_are_iterated_on_directly(monkeypatch, as_sparse):
     monkeypatch.setattr(basis, "_MAX_ROTATED", 10)
@@ -119,6 +120,7 @@ def test_a_small_unturned_sparse_set_is_never_stacked_with_another(monkeypatch):
     check(*sets, classes=4)
 
 
+@pytest.mark.slow
 def test_many_rows_in_float32_with_warm_starts(monkeypatch):
     monkeypatch.setattr(logistic, "_LARGE", 100)
     monkeypatch.setattr(logistic, "_MANY_ROWS", 1000)

@@ -147,6 +147,7 @@ def test_one_matrix_a_split(task):
     assert mixed.scores[1].test_accuracy < 40
 
 
+@pytest.mark.slow
 def test_labels_need_not_be_contiguous_and_may_be_unknown_outside_splits(task):
     z, labels, splits = task
     odd = labels * 10 + 3

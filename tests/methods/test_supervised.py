@@ -171,6 +171,7 @@ def test_labels_of_test_nodes_change_no_weight(toy_graph):
     assert same(weights(fitted(toy_graph)), weights(fitted(toy_graph, secret)))
 
 
+@pytest.mark.slow
 def test_labels_of_training_and_validation_nodes_do(toy_graph):
     """The test above would pass for a method that reads no labels at all."""
     base = fitted(toy_graph)
@@ -262,6 +263,7 @@ def test_resume_ends_in_the_same_bits(toy_graph, tmp_path, norm, stop):
         assert [r[name] for r in again.history_] == [r[name] for r in whole.history_]
 
 
+@pytest.mark.slow
 def test_batch_norm_of_other_methods_resumes_too(toy_graph, tmp_path):
     settings = {
         "preset": "official",

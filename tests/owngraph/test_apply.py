@@ -237,6 +237,7 @@ def test_every_flipped_digit_of_the_schema_is_found(trained, tmp_path):
             RunSchema.load(tmp_path)
 
 
+@pytest.mark.slow
 def test_two_kinds_of_nodes_are_kept_apart_in_a_run_and_whatever_it_is_applied_to(run, tmp_path):
     edges = write(pa.table({"user_id": [0, 0, 1, 2], "item_id": [0, 1, 1, 2]}), tmp_path / "e.csv")
     quick = (

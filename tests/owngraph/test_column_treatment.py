@@ -161,6 +161,7 @@ def test_other_columns_are_not_warned_of(column):
     assert read_graph(EDGES, table(**column)).report.warnings == []
 
 
+@pytest.mark.slow
 def test_terminal_report_and_manifest_say_what_was_done(run, tmp_path):
     edges, nodes = tmp_path / "e.csv", tmp_path / "n.csv"
     pacsv.write_csv(EDGES, edges)

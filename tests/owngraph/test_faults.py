@@ -171,6 +171,7 @@ def no_space(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place",
     [
@@ -218,6 +219,7 @@ def test_where_nothing_can_be_written_nothing_is_begun(run, folder):
     assert "is a folder" in err
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused(run, folder):
     with Run(folder / "z.run").owned(".embed-graph.lock"):
         code, _, err = run(*command(folder))

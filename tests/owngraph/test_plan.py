@@ -95,6 +95,7 @@ def test_more_of_anything_costs_more():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [name for name, entry in METHODS.items() if entry.trained])
 def test_every_method_and_preset_can_be_estimated(method):
     work = Workload.of(load_dataset("digits").graph)

@@ -58,6 +58,7 @@ def test_weights_can_be_left_out(check):
     assert "not both" in check(text, "--no-weight", "--weight", "weight")
 
 
+@pytest.mark.slow
 def test_unknown_ids_missing_and_infinite_numbers(check):
     text = "source,target\na,b\nb,c\nc,stranger\n"
     nodes = pa.table({"id": ["a", "b", "c"], "x": [1.0, None, 3.0]})

@@ -47,6 +47,7 @@ def test_nodejepa_on_disk_has_the_bits_of_nodejepa_in_memory(make_graph, directe
     assert [record["loss"] for record in ours.history_] == [record["loss"] for record in theirs.history_]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["patchjepa", "bgrl", "dgi", "graphmae", "cca-ssg"])
 @pytest.mark.usefixtures("small_blocks")
 def test_other_methods_on_disk_have_the_bits_of_those_in_memory(make_graph, method):

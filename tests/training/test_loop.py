@@ -350,6 +350,7 @@ def test_tensors_survive_the_round_trip(tmp_path):
     assert all(torch.equal(tensors[name], back[name]) for name in tensors)
 
 
+@pytest.mark.slow
 def test_tensorboard_and_tables_are_written(tmp_path, toy_graph):
     pytest.importorskip("tensorboard")
     NodeJEPA(preset="paper", seed=0, **TINY).fit(toy_graph, out=tmp_path, logging=Logging(tensorboard=True))

@@ -100,6 +100,7 @@ def test_a_refused_resume_names_the_setting(
         )
 
 
+@pytest.mark.slow
 def test_an_encoder_of_an_older_version_is_found_in_its_folder(tomorrow: Any, tmp_path: Path) -> None:
     digits = load_dataset("digits")
 
@@ -117,6 +118,7 @@ def test_an_encoder_of_an_older_version_is_found_in_its_folder(tomorrow: Any, tm
     assert (folder / "model.safetensors").stat().st_mtime_ns == written
 
 
+@pytest.mark.slow
 def test_a_setting_that_records_lack_says_what_its_absence_means() -> None:
     """Else a later change of its default would silently change what old records were made with."""
     silent = set()

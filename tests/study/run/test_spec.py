@@ -109,6 +109,7 @@ def test_a_missing_file_and_a_missing_quick_size(tmp_path: Path) -> None:
         load_spec(write(tmp_path, GRID.split("[quick]")[0]), quick=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)
 def test_committed_specifications_are_valid_in_both_sizes(path: Path) -> None:
     whole, quick = load_spec(path), load_spec(path, quick=True)
