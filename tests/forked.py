@@ -18,26 +18,27 @@ _FROM.set_forkserver_preload(
 
 
 class Forked:
-    """Runs ``code`` with these ``arguments`` from here on; ``wait`` gives its exit code and its stderr."""
+    """Runs ``code`` with these ``arguments`` from here on; ``wait`` gives its exit code and what it said."""
 
     def __init__(self, code: str, *arguments: object, env: dict[str, str] | None = None) -> None:
         words = ["-c", *map(str, arguments)]
-        descriptor, self._stderr = tempfile.mkstemp()
+        descriptor, self._said = tempfile.mkstemp()
         os.close(descriptor)
-        given = (code, words, env or dict(os.environ), os.getcwd(), self._stderr)
+        given = (code, words, env or dict(os.environ), os.getcwd(), self._said)
         self._process = _FROM.Process(target=_run, args=given)
         self._process.start()
 
     def wait(self) -> tuple[int, str]:
         self._process.join()
-        said = Path(self._stderr).read_text()
-        Path(self._stderr).unlink()
+        said = Path(self._said).read_text()
+        Path(self._said).unlink()
         assert self._process.exitcode is not None
         return self._process.exitcode, said
 
 
-def _run(code: str, words: list[str], env: dict[str, str], folder: str, stderr: str) -> None:
-    with open(stderr, "w") as file:
+def _run(code: str, words: list[str], env: dict[str, str], folder: str, said: str) -> None:
+    with open(said, "w") as file:
+        os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     os.environ.clear()
     os.environ.update(env)

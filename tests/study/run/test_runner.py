@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.forked import Forked
 
 from nodejepa.cli import main
 from nodejepa.data import load_dataset
@@ -227,9 +228,9 @@ def test_two_runners_at_once_measure_every_cell_once(folders: Folders, tmp_path:
         'summary = "floors"\nkind = "probe"\n[[grid]]\nmethods = ["raw"]\npreset = "default"\n'
         'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1-2"\n'
     )
-    command = [sys.executable, "-m", "nodejepa", "study", "run", str(spec), "--out", str(folders.out)]
-    runners = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(2)]
-    assert [runner.wait() for runner in runners] == [0, 0]
+    command = ("from nodejepa.__main__ import main; main()", "study", "run", spec, "--out", folders.out)
+    runners = [Forked(*command) for _ in range(2)]
+    assert [runner.wait()[0] for runner in runners] == [0, 0]
     lines = [json.loads(line) for line in (folders.out / "records.jsonl").read_text().splitlines()]
     assert sorted((line["method"], line["seed"]) for line in lines) == [("raw", 1), ("raw", 2)]
 
