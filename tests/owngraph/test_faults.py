@@ -328,6 +328,7 @@ def renamed(folder):
     pq.write_table(table.rename_columns(names), folder / "nodes.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["checkpoint.safetensors", "model.safetensors"])
 def test_a_killed_run_gone_on_with_another_table_never_keeps_the_old_schema(run, folder, stage):
     """Before the first checkpoint it is simply another run; with one it is refused."""

@@ -90,6 +90,7 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
         append_record(tmp_path / "file", record("raw", 1))
 
 
+@pytest.mark.slow
 def test_many_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     code = (
         "import sys; from nodejepa.study.run.records import append_record\n"
