@@ -1,6 +1,6 @@
 # make demo    embed the built-in graph `digits` and score it (no download)
 # make test    lint, type check and every test, in JOBS=2 processes
-# make test-fast  the quick tests, for the working loop
+# make test-fast  the quick tests, for the working loop, without the examples in docstrings
 # make bench   speed ratios -> benchmarks/results.json
 # make docs    the website -> build/site/index.html
 # make dist    wheel and sdist of the committed files -> dist/, the same bytes every time
@@ -41,7 +41,7 @@ test: lint
 	@$(PYTEST)
 
 test-fast: $(DEV)
-	@$(PYTEST) -q -m 'not slow'
+	@$(PYTEST) -q -m 'not slow' tests
 
 bench: $(DEV)
 	@$(BIN)/python -m benchmarks

@@ -61,6 +61,7 @@ def test_a_development_graph_that_is_missing_or_broken_is_explained(tmp_path):
         load_dataset("acm", tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "isolated", "largest_degree", "words"),
     [("photo", 115, 1434, 1_979_909), ("computers", 281, 2992, 3_675_081)],

@@ -165,6 +165,7 @@ def test_labels_may_have_gaps(toy_graph):
 # ------------------------------------------------------------------ what it may see
 
 
+@pytest.mark.slow
 def test_labels_of_test_nodes_change_no_weight(toy_graph):
     secret = LABELS.copy()
     secret[SPLIT.test] = np.random.default_rng(0).integers(-1, 9, SPLIT.test.size)
@@ -186,6 +187,7 @@ def test_labels_of_training_and_validation_nodes_do(toy_graph):
     assert losses[0] != losses[1]
 
 
+@pytest.mark.slow
 def test_few_shot_training_sees_k_labels_only(toy_graph):
     few = per_class_split(LABELS, train=2, val=5, seed=1)
     task_labels = supervise(LABELS, few, 60, "test")

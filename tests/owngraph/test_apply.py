@@ -174,6 +174,7 @@ def test_embeddings_are_replaced_only_by_force_and_their_manifest_goes_with_them
     assert not out.with_suffix(".html").exists()
 
 
+@pytest.mark.slow
 def test_files_that_are_no_manifest_are_left_alone(run, trained, tmp_path):
     files = ("--edges", trained / "edges.parquet", "--nodes", trained / "nodes.parquet")
     for text in ("{", "[]", '{"format": "mine"}', (trained / "z.json").read_text()):  # of z.parquet

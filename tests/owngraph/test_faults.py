@@ -286,6 +286,7 @@ def test_a_damaged_checkpoint_or_model_is_refused_and_never_executed(run, folder
     assert is_finished(folder), "the embeddings that were there are still there"
 
 
+@pytest.mark.slow
 def test_damaged_settings_of_a_run_are_refused(run, folder, monkeypatch):
     interrupted(folder, monkeypatch)
     (folder / "z.run" / "config.json").write_text('{"method": "nodejepa", "confi')

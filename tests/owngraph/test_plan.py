@@ -163,6 +163,7 @@ def test_the_command_stops_before_it_trains(run, files, monkeypatch):
     assert "Does not fit" in out
 
 
+@pytest.mark.slow
 def test_a_file_too_large_to_be_read_is_refused_before_reading(run, tmp_path, monkeypatch):
     monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
     edges = tmp_path / "edges.csv"

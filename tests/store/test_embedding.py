@@ -43,6 +43,7 @@ def test_sums_over_blocks_are_those_over_all_rows(make_graph, directed):
         assert torch.allclose(mine.float(), wanted, rtol=1e-5, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 def test_linear_jepa_by_blocks_and_groups_of_columns(make_graph):
     graph, store = make_graph()

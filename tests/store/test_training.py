@@ -159,6 +159,7 @@ def test_the_default_of_nodejepa_is_solved_on_disk_as_linear_jepa_is(make_graph)
     assert bits(NodeJEPA().fit(store)) == bits(make_method("linear-jepa").fit(store))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_on_disk_says_what_can(make_graph):
     _, store = make_graph(20)
     with pytest.raises(ConfigError, match=r"in parts only.*Set training.parts, e\.g\. to 2"):

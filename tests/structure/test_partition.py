@@ -24,6 +24,7 @@ def check_parts(part: np.ndarray, graph: Graph, parts: int) -> None:
     assert np.unique(part).tolist() == list(range(parts))
 
 
+@pytest.mark.slow
 @given(
     num_nodes=st.integers(1, 60),
     parts=st.integers(1, 40),

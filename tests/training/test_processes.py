@@ -224,10 +224,9 @@ def test_the_command_starts_workers_and_ends_in_the_bits_of_one(tmp_path, monkey
     monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     options = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
-    graph = "synthetic:nodes=300,edges=1200,features=16,classes=3"
     common = [
         "pretrain",
-        graph,
+        "digits",
         *("--method", "nodejepa", "--preset", "paper"),
         *options,
         "--device",
@@ -239,7 +238,7 @@ def test_the_command_starts_workers_and_ends_in_the_bits_of_one(tmp_path, monkey
         (["--workers", "5"], "5 workers are to share training.units=4"),
         (["--workers", "2", "--method", "linear-jepa"], "not trained in steps"),
     ):
-        chosen = ["pretrain", graph] if "linear-jepa" in arguments else common
+        chosen = ["pretrain", "digits"] if "linear-jepa" in arguments else common
         done = CliRunner().invoke(app, [*chosen, *arguments, "--out", str(tmp_path / "no")])
         assert isinstance(done.exception, ConfigError)
         assert message in str(done.exception)
@@ -258,7 +257,7 @@ def test_the_command_starts_workers_and_ends_in_the_bits_of_one(tmp_path, monkey
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        estimator.fit(load_dataset(graph).graph)
+        estimator.fit(load_dataset("digits").graph)
     finally:
         torch.set_num_threads(threads)
     found = load_tensors(tmp_path / "two" / "model.safetensors")[0]
