@@ -79,6 +79,7 @@ def test_round_trip(tmp_path, to, ids):
     np.testing.assert_array_equal(z, Z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", FILES)
 @given(
     z=hnp.arrays(

@@ -62,6 +62,7 @@ def test_near_misses_get_advice(ids, text, advice):
     assert advice in caught.value.fix
 
 
+@pytest.mark.slow
 def test_a_near_miss_among_many_is_found():
     ids = np.array([f"{i * 2654435761 % 2**32:08x}" for i in range(60_000)])
     wanted = str(ids[31415])

@@ -117,6 +117,7 @@ def test_a_first_row_of_ids_is_data(tmp_path):
     assert told.graph.num_edges == 6
 
 
+@pytest.mark.slow
 def test_ids_far_below_the_first_row_count_too(tmp_path):
     edges = tmp_path / "e.csv"
     edges.write_text("ann,bob\n" + _pairs(20_000) + "bob,ann\n")

@@ -65,6 +65,7 @@ def test_what_was_saved_is_what_is_loaded(graph, tmp_path, changes):
     assert (again.describe(), again.spectrum()) == (method.describe(), method.spectrum())
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_the_start_and_is_the_same_for_the_same_seed(graph):
     start = NodeJEPA(**SMALL).fit_transform(graph)
     trained = NodeJEPA(seed=1, **TRAINED).fit(graph)
@@ -181,6 +182,7 @@ def test_the_default_costs_what_linear_jepa_costs():
     assert budget(epochs=10).peak_bytes >= linear.peak_bytes
 
 
+@pytest.mark.slow
 def test_it_is_trained_in_parts(graph):
     z = NodeJEPA(**TRAINED, parts=4, parts_per_step=2, units=2).fit_transform(graph)
     assert np.isfinite(z).all()

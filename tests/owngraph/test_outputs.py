@@ -35,6 +35,7 @@ def test_a_report_replaces_pages_only(made, run, victim):
     assert (made / victim).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_report_replaces_a_report_and_with_force_anything(made, run):
     (made / "notes.txt").write_text("mine")
     for out, options, code in (
@@ -47,6 +48,7 @@ def test_a_report_replaces_a_report_and_with_force_anything(made, run):
     assert (made / "notes.txt").read_text().lower().startswith("<!doctype html")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("to", "victim"),
     [
@@ -74,6 +76,7 @@ def test_an_export_replaces_exports_only(made, run, to, victim):
     assert run("export", source, "--to", to, "--out", made / victim, "--force")[0] == 0
 
 
+@pytest.mark.slow
 def test_embeddings_replace_embeddings_only(tmp_path, run):
     assert run("pretrain", "digits", "--out", tmp_path / "run", "--method", "patchjepa", *QUICK[:2],
                "--set", "epochs=1")[0] == 0  # fmt: skip

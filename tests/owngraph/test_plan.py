@@ -95,6 +95,7 @@ def test_more_of_anything_costs_more():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [name for name, entry in METHODS.items() if entry.trained])
 def test_every_method_and_preset_can_be_estimated(method):
     work = Workload.of(load_dataset("digits").graph)
@@ -162,6 +163,7 @@ def test_the_command_stops_before_it_trains(run, files, monkeypatch):
     assert "Does not fit" in out
 
 
+@pytest.mark.slow
 def test_a_file_too_large_to_be_read_is_refused_before_reading(run, tmp_path, monkeypatch):
     monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
     edges = tmp_path / "edges.csv"
@@ -212,6 +214,7 @@ def test_without_control_groups_the_machine_decides(tmp_path):
     assert memory.resident_bytes() > 10**6
 
 
+@pytest.mark.slow
 def test_what_is_too_large_for_memory_is_shown_the_road_on_disk(run, tmp_path, monkeypatch):
     monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
     edges, nodes = tmp_path / "edges.csv", tmp_path / "nodes.csv"

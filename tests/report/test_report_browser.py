@@ -16,9 +16,12 @@ from nodejepa.report.maps import embedding_map, error_sections
 from nodejepa.report.sections import Chapter, Facts, Figures, Report, SortableTable, Text
 from nodejepa.report.table import Column, ReportTable, TableCell
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs a browser: apt-get install chromium (.ci/run tries to)"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="needs a browser: apt-get install chromium (.ci/run tries to)"
+    ),
+]
 
 HOSTILE = "<script>alert(1)</script>"
 ENDING = "</script><img src=x onerror=alert(2)>\"'&\u2028"

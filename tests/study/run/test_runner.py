@@ -9,12 +9,14 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.forked import Forked
 
 from nodejepa.cli import main
 from nodejepa.data import load_dataset
@@ -33,12 +35,25 @@ from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, Folders, Workers,
 pytestmark = pytest.mark.slow
 
 RAW = Cell("mine", "probe", "raw", "default", "digits", "20-30", 1)
-TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, settings={"training.epochs": 2})
+SMALL = {"training.epochs": 2, "encoder.hidden": 16}
+TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, settings=SMALL)
 
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Folders:
     return Folders(tmp_path / "out", tmp_path / "runs")
+
+
+@pytest.fixture
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells are measured here, one at a time: for tests that are not about the workers' processes."""
+    guard = threading.Lock()
+
+    def measure_here(workers: Workers, cell: Cell) -> tuple[int, str]:
+        with guard:
+            return measure(cell, workers.folders, retry_failed=workers.retry_failed), ""
+
+    monkeypatch.setattr(Workers, "measure", measure_here)
 
 
 def study(*cells: Cell) -> StudySpec:
@@ -54,9 +69,7 @@ def test_a_record_has_the_scores_of_a_direct_call(folders: Folders) -> None:
     (record,) = read_records(folders.out)
     digits = load_dataset("digits")
     for probe, field in (("fair", "test_accuracy"), ("paper", "test_accuracy_paper_probe")):
-        direct = score_method(
-            digits, "patchjepa", [1], preset="paper", settings={"training.epochs": 2}, probe=probe
-        )
+        direct = score_method(digits, "patchjepa", [1], preset="paper", settings=SMALL, probe=probe)
         assert record[field] == direct.result.scores[0].test_accuracy
     assert record["effective_rank"] == direct.diagnostics.effective_rank
     assert record["split_sizes"] == [200, 300, 1297]
@@ -81,6 +94,7 @@ def test_a_change_of_code_shows_in_the_source_hash(tmp_path: Path) -> None:
     assert len({before, changed, of(tmp_path)}) == 3
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_only_what_is_missing_is_measured_again(folders: Folders) -> None:
     spec = study(*(replace(RAW, seed=seed) for seed in range(3)))
     assert [measure(cell, folders) for cell in spec.cells] == [MEASURED] * 3
@@ -212,9 +226,9 @@ def test_two_runners_at_once_measure_every_cell_once(folders: Folders, tmp_path:
         'summary = "floors"\nkind = "probe"\n[[grid]]\nmethods = ["raw"]\npreset = "default"\n'
         'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1-2"\n'
     )
-    command = [sys.executable, "-m", "nodejepa", "study", "run", str(spec), "--out", str(folders.out)]
-    runners = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(2)]
-    assert [runner.wait() for runner in runners] == [0, 0]
+    command = ("from nodejepa.__main__ import main; main()", "study", "run", spec, "--out", folders.out)
+    runners = [Forked(*command) for _ in range(2)]
+    assert [runner.wait()[0] for runner in runners] == [0, 0]
     lines = [json.loads(line) for line in (folders.out / "records.jsonl").read_text().splitlines()]
     assert sorted((line["method"], line["seed"]) for line in lines) == [("raw", 1), ("raw", 2)]
 
@@ -478,6 +492,7 @@ def test_cells_that_share_an_encoder_do_not_wait_for_each_other(folders: Folders
     ]
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_what_a_study_beside_has_measured_is_taken_over_and_says_so(tmp_path: Path) -> None:
     first, second = (Folders(tmp_path / name, tmp_path / "runs") for name in ("one", "two"))
     assert measure(RAW, first) == MEASURED

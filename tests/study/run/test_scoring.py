@@ -19,6 +19,7 @@ def dataset(toy_graph):
     return Dataset("toy", toy_graph, np.repeat([0, 1], 30))
 
 
+@pytest.mark.slow
 def test_every_seed_trains_on_its_own_split(dataset):
     score = score_method(dataset, "supervised-gcn", [3, 4], settings=SMALL, split="5-5")
     written = json.loads(json.dumps(score.to_dict()))

@@ -22,6 +22,7 @@ def fitted(method: str, **settings: object):
     return make_estimator(method, preset="paper", settings=overrides, seed=42).fit(DATASET.graph)
 
 
+@pytest.mark.slow
 def test_the_score_is_that_of_finetune_and_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder_store, "FinetuneConfig", lambda: SHORT)
     dgi, patchjepa = fitted("dgi"), fitted("patchjepa")
@@ -42,6 +43,7 @@ def test_the_score_is_that_of_finetune_and_is_shared(tmp_path: Path, monkeypatch
         scratch_score(patchjepa, DATASET, SPLIT, 43, tmp_path)
 
 
+@pytest.mark.slow
 def test_every_setting_of_a_network_tells() -> None:
     def of(**settings: object) -> str:
         return network_hash(encoder_store.fresh_encoder(fitted("dgi", **settings), 42))
