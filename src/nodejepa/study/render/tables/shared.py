@@ -43,8 +43,7 @@ class Note:
     FLOORS = (
         "Floors, which need no training: raw features, propagated features (S X, S^2 X, S^3 X; X, S X and "
         "S^2 X equally loud; X after LinearJEPA's walk) and a randomly initialised GCN. LinearJEPA is "
-        "learned, but not by gradient "
-        "descent."
+        "learned, but not by gradient descent."
     )
     PAPER_STD = (
         "The paper's standard deviations fit its own t-tests only when divided by n; ours are divided by "
