@@ -182,7 +182,10 @@ class Encoder(nn.Module, ABC):
 
 def pick_rows(h: Tensor, rows: Rows) -> Tensor:
     """The rows asked for; all of them if none were named."""
-    return h if rows is None else h[torch.from_numpy(rows).to(h.device)]
+    if rows is None:
+        return h
+    # by position: by a mask, torch would look for them again in the backward pass
+    return h.index_select(0, torch.from_numpy(np.flatnonzero(rows)).to(h.device))
 
 
 def operator_to(operator: SparseOperator, rows: Rows) -> SparseOperator:

@@ -406,6 +406,25 @@ def test_a_busy_machine_is_no_place_to_measure_time(
     assert "done: " in said[-1]
 
 
+@pytest.mark.parametrize(("kind", "kept"), [("probe", str(2**30)), ("efficiency", None)])
+def test_workers_keep_their_memory_unless_it_is_measured(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, kind: Kind, kept: str | None
+) -> None:
+    name = "MALLOC_MMAP_THRESHOLD_"
+    seen: list[str | None] = []
+
+    def refuse(*_: object, env: dict[str, str], **__: object) -> None:
+        seen.append(env.get(name))
+        raise InterruptedError
+
+    monkeypatch.setattr("nodejepa.study.run.processes.subprocess.Popen", refuse)
+    for mine in (None, "5"):  # who has said so decides
+        monkeypatch.delenv(name, raising=False) if mine is None else monkeypatch.setenv(name, mine)
+        with pytest.raises(InterruptedError):
+            Workers(folders, 1, False).measure(replace(TRAINED, kind=kind))
+    assert seen == [kept, "5"]
+
+
 def test_jobs_out_of_range(folders: Folders) -> None:
     with pytest.raises(ConfigError, match="jobs is 0"):
         run_study(Worklist((), (), 0), folders, jobs=0)
