@@ -417,7 +417,7 @@ def test_workers_keep_their_memory_unless_it_is_measured(
         seen.append(env.get(name))
         raise InterruptedError
 
-    monkeypatch.setattr("nodejepa.study.run.processes.subprocess.Popen", refuse)
+    monkeypatch.setattr("nodejepa.study.run.worker.subprocess.Popen", refuse)
     for mine in (None, "5"):  # who has said so decides
         monkeypatch.delenv(name, raising=False) if mine is None else monkeypatch.setenv(name, mine)
         with pytest.raises(InterruptedError):
