@@ -63,8 +63,8 @@ def test_main_table_word_for_word():
         "compete.\n"
         "- † not above the best floor, which needs no training, on the seeds that both have.\n"
         "- Floors, which need no training: raw features, propagated features (S X, S^2 X, S^3 X; X, S X and "
-        "S^2 X equally loud) and a randomly initialised GCN. LinearJEPA is learned, but not by gradient "
-        "descent.\n"
+        "S^2 X equally loud; X after LinearJEPA's walk) and a randomly initialised GCN. LinearJEPA is "
+        "learned, but not by gradient descent.\n"
         "- CS, 1 cell failed (DGI): loss is not finite.\n"
         "- arxiv, 3 cells not run (every method): data not available offline.\n"
     )
