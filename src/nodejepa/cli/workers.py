@@ -77,9 +77,7 @@ def start_workers(
         for one in value if isinstance(value, list) else [value]:
             if one is not None and one is not False:
                 arguments += [f"--{name}"] if one is True else [f"--{name}", str(one)]
-    if ray:
-        _launch_with_ray(arguments, workers)
-    elif _launch(arguments, workers):
+    if (_launch_with_ray(arguments, workers, out.resolve()) if ray else _launch(arguments, workers)) != 0:
         raise TrainingError(
             f"one of {workers} workers failed, and starting it again did not help",
             where=str(out),
@@ -95,12 +93,15 @@ def _launch(arguments: Sequence[str], workers: int, *, restarts: int = 3) -> int
     return subprocess.run(command, env=environment, check=False).returncode
 
 
-def _launch_with_ray(arguments: Sequence[str], workers: int) -> None:
-    """Let Ray Train call :func:`nodejepa.worker.work` in several processes of its cluster."""
+def _launch_with_ray(arguments: Sequence[str], workers: int, out: Path, *, restarts: int = 3) -> int:
+    """Let Ray Train call :func:`nodejepa.worker.work` in several processes of its cluster; 0 if all is well.
+
+    Ray notes what it did in a folder that all its machines must see, and so must they ``out``.
+    """
     import torch
 
     try:
-        from ray.train import FailureConfig, RunConfig, ScalingConfig
+        from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
         from ray.train.torch import TorchConfig, TorchTrainer
     except ImportError:
         raise TrainingError("Ray Train is not installed", fix="pip install 'nodejepa[ray]'.") from None
@@ -113,12 +114,19 @@ def _launch_with_ray(arguments: Sequence[str], workers: int) -> None:
             if ended.code:
                 raise RuntimeError(f"the worker left with exit code {ended.code}") from None
 
-    TorchTrainer(
+    trainer = TorchTrainer(
         loop,
         torch_config=TorchConfig(backend="nccl" if torch.cuda.is_available() else "gloo"),
         scaling_config=ScalingConfig(num_workers=workers, use_gpu=torch.cuda.is_available()),
-        run_config=RunConfig(failure_config=FailureConfig(max_failures=3)),
-    ).fit()
+        run_config=RunConfig(
+            storage_path=str(out / "ray"), failure_config=FailureConfig(max_failures=restarts)
+        ),
+    )
+    try:
+        trainer.fit()
+    except TrainingFailedError:  # Ray has shown what the workers said
+        return 1
+    return 0
 
 
 def _require_units(estimator: Estimator) -> int:
