@@ -57,6 +57,7 @@ def start_workers(
 ) -> None:
     """Run the command in ``workers`` processes; what is wrong with it is said before, and once."""
     from nodejepa.data import load_dataset
+    from nodejepa.owngraph.stored_plan import require_room
     from nodejepa.store import StoredGraph
     from nodejepa.training.run import Run
 
@@ -69,9 +70,11 @@ def start_workers(
             f"--set parts_per_step={2 * workers} --set units={workers}.",
         )
     Run(out).refuse_begun(resume=resume)
-    stored = StoredGraph.is_at(dataset)
-    # once: the workers find it on disk
-    estimator.prepare(StoredGraph(dataset) if stored else load_dataset(dataset, data_root).graph)
+    graph = StoredGraph(dataset) if StoredGraph.is_at(dataset) else load_dataset(dataset, data_root).graph
+    if isinstance(graph, StoredGraph):
+        limit = options["memory-limit"]
+        require_room(estimator, graph, limit, processes=workers, started=0 if ray else workers)
+    estimator.prepare(graph)  # once: the workers find it on disk
     arguments = [dataset, "--out", str(out.resolve())]
     for name, value in options.items():
         for one in value if isinstance(value, list) else [value]:

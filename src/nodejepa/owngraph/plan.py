@@ -20,9 +20,9 @@ _LIGHTER_METHOD = "patchjepa"
 _PARTS = (8, 64)
 _WIDTHS = (128, 64, 32)
 _MOST_PROPOSALS = 3
-_BY_ROWS = "linear-jepa"
+BY_ROWS = "linear-jepa"
 _ON_DISK = (
-    f"keep the graph on disk: `nodejepa prepare`, `pretrain` ({_BY_ROWS}), `embed`, as docs/scale.md shows "
+    f"keep the graph on disk: `nodejepa prepare`, `pretrain` ({BY_ROWS}), `embed`, as docs/scale.md shows "
 )
 _IN_PARTS = "keep it on disk and train in parts: `nodejepa prepare`, then `pretrain` with "
 
@@ -159,16 +159,15 @@ def _parts_road(estimator: Estimator, work: Workload, room: Room, speed: float |
     if not work.columns or not found.by_gradient or found.supervised or not estimator.config.training.epochs:
         return None
     parts = max(work.nodes // NODES_OF_A_PART, 2)
-    alone = {"training.parts": 1, "training.parts_per_step": 1, "training.units": 1}
     changes: dict[str, Any] = {"training.parts": parts}
     if estimator.config.training.parts_per_step > 1:
-        changes = alone | changes
+        changes |= {"training.parts_per_step": 1, "training.units": 1}
     asked = flatten(estimator.config).get("predictor.descriptors", ())
     if "spectral" in asked:  # which needs the graph in memory
         changes["predictor.descriptors"] = ",".join(name for name in asked if name != "spectral")
     memory = max(room.limit - room.held, 0) // 2
-    cost = StoredPartsCost(found.cost, parts, min(StoredCost().memory, memory))
-    config = override(estimator.config, alone)
+    cost = StoredPartsCost(found.cost, min(StoredCost().memory, memory))
+    config = override(estimator.config, changes)
     budget = cost.budget(config, work, operations_per_second=speed or measured_speed())
     peak = room.held + budget.peak_bytes
     paper = [Setting("preset", "paper")] if flatten(estimator.config).get("start") == "random" else []
@@ -182,7 +181,7 @@ def stored_road(work: Workload, room: Room, speed: float | None = None) -> Propo
         return None
     memory = max(room.limit - room.held, 0) // 2
     cost = StoredCost(min(StoredCost().memory, memory))
-    config = make_estimator(_BY_ROWS).config
+    config = make_estimator(BY_ROWS).config
     budget = cost.budget(config, work, operations_per_second=speed or measured_speed())
     peak = room.held + budget.peak_bytes
     return Proposal((), peak, budget.seconds, _ON_DISK) if peak <= room.limit else None
