@@ -22,6 +22,7 @@ from nodejepa.errors import ConfigError, TrainingError
 from nodejepa.methods import make_estimator
 from nodejepa.training.checkpoint import load_tensors
 from nodejepa.training.processes import agree
+from nodejepa.training.run import Run
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
@@ -105,6 +106,14 @@ def test_a_process_that_never_comes_is_missed(tmp_path):
     assert "1/2 clients joined" in lonely[0]["error"]
     for rank in follower:
         assert any(words in rank["error"] for words in ("do not find each other", "did not come"))
+
+
+def test_a_second_group_leaves_the_folder_of_the_first_alone(tmp_path):
+    with Run(tmp_path / "run").owned():
+        ((leader, follower),) = sail(tmp_path, order(size=2, ordered=True, out="run"))
+    assert "another process is using the run folder" in leader["error"]
+    assert "another process is gone" in follower["error"]
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
 
 
 def test_an_attempt_is_agreed_on_beside_the_keys_of_an_earlier_one():
