@@ -1,10 +1,10 @@
-"""Kills with resume, mutated inputs, mutated files of ours, races: counts by outcome.
+"""Kills with resume, of one process and of a group's, mutated inputs and files, races: counts by outcome.
 
     OMP_NUM_THREADS=1 python -m tests.attack [--out tests/attack/record.json] [--seed 0] [--only STAGE]
 
 Everything runs in processes forked from this one, which has the libraries loaded and has used none of them.
-Good ends are ``accepted``, ``refused`` (exit code 2 and a clear error), ``same bits`` and ``one won``; the
-exit code is 1 if there is any other.
+Good ends are ``accepted``, ``refused`` (exit code 2 and a clear error), ``same bits`` and ``one won``, with
+whatever a comma adds; the exit code is 1 if there is any other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import hashlib
 import io
 import json
 import os
-import platform
 import random
 import shutil
 import signal
@@ -29,6 +28,7 @@ from pathlib import Path
 
 import torch
 from tests.attack import mutations
+from tests.attack.ranks import kills_of_ranks
 
 import nodejepa
 import nodejepa.methods
@@ -291,11 +291,11 @@ def attack() -> int:
     parser.add_argument("--only", help="one of the stages; the others are kept as they are in the record")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    stages = {"kills": (kills, 50), "races": (races, 20), "mutated_inputs": (mutated_inputs, 1500)}
-    stages["mutated_own_files"] = (mutated_own, 300)
+    stages = {"kills": (kills, 50), "kills_of_ranks": (kills_of_ranks, 20), "races": (races, 20)}
+    stages |= {"mutated_inputs": (mutated_inputs, 1500), "mutated_own_files": (mutated_own, 300)}
     kept = json.loads(options.out.read_text()) if options.only else {}
-    record: dict[str, object] = kept | {"seed": options.seed, "nodejepa": nodejepa.__version__}
-    record |= {"python": platform.python_version(), "torch": torch.__version__}
+    record: dict[str, object] = kept
+    versions = {"nodejepa": nodejepa.__version__, "torch": torch.__version__, "seed": options.seed}
     bad = False
     with tempfile.TemporaryDirectory() as folder:
         os.environ["NODEJEPA_CACHE"] = f"{folder}/cache"
@@ -307,9 +307,9 @@ def attack() -> int:
             number = max(1, round(number * options.scale))
             chance = random.Random(f"{name} {options.seed}")
             work = lambda stage=stage, here=here, number=number, chance=chance: stage(here, number, chance)  # noqa: E731
-            counts = in_child(here, work) if name.startswith("mutated") else work()
-            record[name] = {end.replace(folder, "FOLDER"): counts[end] for end in sorted(counts)}
-            bad |= bool(set(counts) - GOOD)
+            counts = work() if name in ("kills", "races") else in_child(here, work)
+            record[name] = versions | {end.replace(folder, "FOLDER"): counts[end] for end in sorted(counts)}
+            bad |= bool({end.split(",")[0] for end in counts} - GOOD)
             print(f"{name}: {json.dumps(record[name], indent=1)}", flush=True)
     options.out.write_text(json.dumps(record, indent=2) + "\n")
     return int(bad)

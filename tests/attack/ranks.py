@@ -1,20 +1,12 @@
-"""SIGKILL of any process of a group at random moments; the group starts again, in another number, to the end.
-
-    OMP_NUM_THREADS=1 python -m tests.attack.ranks [--kills 20] [--seed 0]
-
-The exit code is 1 unless every run ended in the bits of one undisturbed process.
-"""
+"""SIGKILL of any process of a group at a random moment; a group of any number goes on to the same bits."""
 
 from __future__ import annotations
 
-import argparse
 import collections
 import json
 import os
 import random
 import signal
-import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -29,68 +21,76 @@ SETTINGS = {
     "parts_per_step": 4,
     "units": 4,
 }
+SIZES = (2, 3, 4)
+LONGEST_SECONDS = 120.0  # for survivors to miss the dead one, and for a group to end
 
 
-def attempt(order: dict, folder: Path, seconds: float, chance: random.Random) -> tuple[bool, list[dict]]:
-    """Start a group, kill one of it after some seconds; whether that came in time, and what was told."""
-    children = fleet.start(order, folder)
-    until, victim, open_ = time.monotonic() + seconds, chance.choice(children), set(children)
-    killed = False
-    while open_:
-        for process in sorted(open_):
-            if os.waitpid(process, os.WNOHANG)[0]:
-                open_.discard(process)
-        if not killed and time.monotonic() > until:
-            killed = victim in open_
-            if not killed:
-                until = float("inf")
-            else:
-                os.kill(victim, signal.SIGKILL)
+def order(size: int, out: Path) -> dict:
+    return {"settings": SETTINGS, "size": size, "ordered": True, "wait": 30, "out": str(out)}
+
+
+def group(asked: dict, folder: Path, victim: int | None = None, seconds: float = 0.0) -> list[str]:
+    """How each process ends: ``killed``, with the digest of its weights, with a clear error, or badly.
+
+    Args:
+        asked: as :mod:`tests.training.fleet` takes it.
+        folder: where the processes tell how they end.
+        victim: the rank to kill, if any.
+        seconds: after which it is killed.
+    """
+    children = fleet.start(asked, folder)
+    kill_at, hang_at = time.monotonic() + seconds, time.monotonic() + seconds + LONGEST_SECONDS
+    codes: dict[int, int] = {}
+    while len(codes) < len(children):
+        for rank, process in enumerate(children):
+            if rank not in codes and (found := os.waitpid(process, os.WNOHANG))[0]:
+                codes[rank] = os.waitstatus_to_exitcode(found[1])
+        if victim is not None and victim not in codes and time.monotonic() > kill_at:
+            os.kill(children[victim], signal.SIGKILL)
+            victim = None
+        if time.monotonic() > hang_at:
+            for rank in set(range(len(children))) - codes.keys():
+                os.kill(children[rank], signal.SIGKILL)
+                os.waitpid(children[rank], 0)
+                codes[rank] = 124
         time.sleep(0.002)
-    told = sorted(folder.glob("rank-*.json"))
-    results = [json.loads(path.read_text()) for path in told]
-    for path in told:
-        path.unlink()
-    return killed, results
+    ends = []
+    for rank, code in sorted(codes.items()):
+        told = folder / f"rank-{rank}.json"
+        found = json.loads(told.read_text()) if code == 0 else {}
+        told.unlink(missing_ok=True)
+        words = {-signal.SIGKILL: "killed", 124: "hang"}.get(code, f"exit code {code}")
+        ends.append(found.get("sha") or ("refused" if "error" in found else words))
+    return ends
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+def kills_of_ranks(folder: Path, number: int, chance: random.Random) -> collections.Counter[str]:
+    """One kill a run, from the first to the last moment of it; what is left behind is gone on with.
+
+    The others of the group must say that one is gone. Who goes on, in any number, must end with the weights
+    of one process that nobody disturbed.
+    """
     torch.set_num_threads(1)
-    chance, counts = random.Random(asked.seed), collections.Counter()
-    wanted = fleet.train({"settings": SETTINGS}, None)["sha"]  # also loads what is loaded when first used
-    started = time.monotonic()
-    fleet.train({"settings": SETTINGS}, None)
-    whole = 3 * (time.monotonic() - started)
-    kills, number = 0, 0
-    with tempfile.TemporaryDirectory() as place:
-        while kills < asked.kills:
-            number += 1
-            ended: list[dict] = []
-            for _ in range(50):
-                size = chance.choice((2, 3, 4))
-                order = {
-                    "settings": SETTINGS,
-                    "size": size,
-                    "ordered": True,
-                    "wait": 30,
-                    "out": f"run-{number}",
-                }
-                seconds = chance.random() * whole if kills < asked.kills else float("inf")
-                killed, ended = attempt(order, Path(place), seconds, chance)
-                kills += killed
-                print(f"{order['out']}: {size} processes, {'killed' if killed else 'ended'}", file=sys.stderr)
-                if not killed:
-                    break
-            told = {result.get("sha", "nothing") for result in ended}
-            # who finds a finished run has trained nothing; the leader has loaded it
-            counts["same bits" if told <= {wanted, "nothing"} and wanted in told else "other bits"] += 1
-    print(json.dumps({"kills": kills, "runs": number, **counts}))
-    return 0 if set(counts) == {"same bits"} else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    fleet.train({"settings": SETTINGS}, None)  # loads what is loaded when first used, once for all
+    counts: collections.Counter[str] = collections.Counter()
+    (wanted,) = group(order(1, folder / "whole"), folder)
+    began = time.monotonic()
+    assert set(group(order(2, folder / "pair"), folder)) == {wanted}
+    duration = time.monotonic() - began
+    while counts.total() - counts["killed too late"] < number:
+        out, size = folder / f"run{counts.total()}", chance.choice(SIZES)
+        victim = chance.randrange(size)
+        ends = group(order(size, out), folder, victim, chance.uniform(0, duration))
+        if ends[victim] != "killed":
+            counts["killed too late"] += 1
+            continue
+        begun = "in training" if (out / "checkpoint.safetensors").exists() else "before a checkpoint"
+        others = {end for rank, end in enumerate(ends) if rank != victim}
+        again = set(group(order(chance.choice((1, *SIZES)), out), folder)) - {"nothing to do"}
+        if not others <= {"refused", wanted}:  # a follower may die when all is done
+            counts[f"others ended with {sorted(others)}"] += 1
+        elif again != {wanted}:
+            counts["differs"] += 1
+        else:
+            counts[f"same bits, {'leader' if victim == 0 else 'follower'} killed {begun}"] += 1
+    return counts

@@ -160,7 +160,7 @@ def test_ties_of_clusters_are_counted_in_any_blocks_and_the_strongest_are_kept(
         monkeypatch.setattr(coarse, "_BLOCK_ENTRIES", entries)
         ties = coarse._quotient(neighbours(graph), cluster, 40)
         np.testing.assert_array_equal(ties.toarray(), wanted)
-    monkeypatch.setattr(coarse, "_QUOTIENT_ENTRIES", 300)
+    monkeypatch.setattr(coarse, "QUOTIENT_ENTRIES", 300)
     kept = coarse._strongest(ties).toarray()
     least = kept[kept > 0].min()
     np.testing.assert_array_equal(kept, np.where(wanted >= least, wanted, 0))

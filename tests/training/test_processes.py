@@ -23,6 +23,7 @@ from nodejepa.errors import ConfigError, TrainingError
 from nodejepa.methods import make_estimator
 from nodejepa.training.checkpoint import load_tensors
 from nodejepa.training.processes import agree
+from nodejepa.training.run import Run
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
@@ -63,6 +64,7 @@ ORDERS = {
         order(size=2, started=1, ordered=True, wait=2),
         order(size=3, started=2, ordered=True, wait=2),
     ],
+    "taken": [order(size=2, ordered=True, out="taken")],
 }
 
 
@@ -72,14 +74,15 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fleet")
     (folder / "orders.json").write_text(json.dumps([*chain(*ORDERS.values())]))
     env = {**os.environ, "OMP_NUM_THREADS": "1", "NODEJEPA_CACHE": str(folder / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.training.fleet", str(folder)],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with Run(folder / "taken").owned():
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.training.fleet", str(folder)],
+            cwd=ROOT,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 0, done.stderr[-3000:]
     found = iter(json.loads((folder / "results.json").read_text()))
     return {name: [next(found) for _ in orders] for name, orders in ORDERS.items()}
@@ -117,6 +120,13 @@ def test_a_process_that_never_comes_is_missed(results):
     assert "1/2 clients joined" in lonely[0]["error"]
     for rank in follower:
         assert any(words in rank["error"] for words in ("do not find each other", "did not come"))
+
+
+def test_a_second_group_leaves_the_folder_of_the_first_alone(results):
+    ((leader, follower),) = results["taken"]
+    assert "another process is using the run folder" in leader["error"]
+    assert "another process is gone" in follower["error"]
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
 
 
 def test_an_attempt_is_agreed_on_beside_the_keys_of_an_earlier_one():

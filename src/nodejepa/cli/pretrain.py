@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -110,6 +111,7 @@ def pretrain(
     from nodejepa.methods import find_method, make_estimator
     from nodejepa.owngraph.apply import save_schema
     from nodejepa.owngraph.plan import make_plan
+    from nodejepa.owngraph.stored_plan import require_room
     from nodejepa.store import StoredGraph
     from nodejepa.training.journal import Logging
 
@@ -139,6 +141,9 @@ def pretrain(
     graph = StoredGraph(dataset) if stored else load_dataset(dataset, data_root).graph
     if isinstance(graph, Graph):
         make_plan(estimator, graph, memory_limit).require_fit()
+    else:
+        processes = int(os.environ.get("WORLD_SIZE", "1")) if as_worker else 1
+        require_room(estimator, graph, memory_limit, processes=processes)
     logging = Logging(
         checkpoint_epochs,
         checkpoint_minutes,

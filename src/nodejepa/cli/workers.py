@@ -57,6 +57,7 @@ def start_workers(
 ) -> None:
     """Run the command in ``workers`` processes; what is wrong with it is said before, and once."""
     from nodejepa.data import load_dataset
+    from nodejepa.owngraph.stored_plan import require_room
     from nodejepa.store import StoredGraph
     from nodejepa.training.run import Run
 
@@ -69,17 +70,17 @@ def start_workers(
             f"--set parts_per_step={2 * workers} --set units={workers}.",
         )
     Run(out).refuse_begun(resume=resume)
-    stored = StoredGraph.is_at(dataset)
-    # once: the workers find it on disk
-    estimator.prepare(StoredGraph(dataset) if stored else load_dataset(dataset, data_root).graph)
+    graph = StoredGraph(dataset) if StoredGraph.is_at(dataset) else load_dataset(dataset, data_root).graph
+    if isinstance(graph, StoredGraph):
+        limit = options["memory-limit"]
+        require_room(estimator, graph, limit, processes=workers, started=0 if ray else workers)
+    estimator.prepare(graph)  # once: the workers find it on disk
     arguments = [dataset, "--out", str(out.resolve())]
     for name, value in options.items():
         for one in value if isinstance(value, list) else [value]:
             if one is not None and one is not False:
                 arguments += [f"--{name}"] if one is True else [f"--{name}", str(one)]
-    if ray:
-        _launch_with_ray(arguments, workers)
-    elif _launch(arguments, workers):
+    if (_launch_with_ray(arguments, workers, out.resolve()) if ray else _launch(arguments, workers)) != 0:
         raise TrainingError(
             f"one of {workers} workers failed, and starting it again did not help",
             where=str(out),
@@ -95,12 +96,15 @@ def _launch(arguments: Sequence[str], workers: int, *, restarts: int = 3) -> int
     return subprocess.run(command, env=environment, check=False).returncode
 
 
-def _launch_with_ray(arguments: Sequence[str], workers: int) -> None:
-    """Let Ray Train call :func:`nodejepa.worker.work` in several processes of its cluster."""
+def _launch_with_ray(arguments: Sequence[str], workers: int, out: Path, *, restarts: int = 3) -> int:
+    """Let Ray Train call :func:`nodejepa.worker.work` in several processes of its cluster; 0 if all is well.
+
+    Ray notes what it did in a folder that all its machines must see, and so must they ``out``.
+    """
     import torch
 
     try:
-        from ray.train import FailureConfig, RunConfig, ScalingConfig
+        from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
         from ray.train.torch import TorchConfig, TorchTrainer
     except ImportError:
         raise TrainingError("Ray Train is not installed", fix="pip install 'nodejepa[ray]'.") from None
@@ -113,12 +117,19 @@ def _launch_with_ray(arguments: Sequence[str], workers: int) -> None:
             if ended.code:
                 raise RuntimeError(f"the worker left with exit code {ended.code}") from None
 
-    TorchTrainer(
+    trainer = TorchTrainer(
         loop,
         torch_config=TorchConfig(backend="nccl" if torch.cuda.is_available() else "gloo"),
         scaling_config=ScalingConfig(num_workers=workers, use_gpu=torch.cuda.is_available()),
-        run_config=RunConfig(failure_config=FailureConfig(max_failures=3)),
-    ).fit()
+        run_config=RunConfig(
+            storage_path=str(out / "ray"), failure_config=FailureConfig(max_failures=restarts)
+        ),
+    )
+    try:
+        trainer.fit()
+    except TrainingFailedError:  # Ray has shown what the workers said
+        return 1
+    return 0
 
 
 def _require_units(estimator: Estimator) -> int:

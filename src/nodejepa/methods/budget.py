@@ -15,12 +15,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from nodejepa.config import flatten
+from nodejepa.config import flatten, override
 from nodejepa.graph import Graph
+from nodejepa.structure.coarse import QUOTIENT_ENTRIES
 from nodejepa.structure.partition import METIS_ENTRIES, recommended_parts
 
 _FLOAT = 4
 _FIXED_BYTES = 200_000_000  # compiled code, work space of the libraries
+_LIBRARY_BYTES = 300_000_000  # of a process that has loaded them
 _SPARSE_COST = 12.0  # an operation of a sparse product takes as long as so many of a dense one
 _ELEMENTWISE_COST = 200.0  # operations' worth of norms and activations, for each value of a layer
 
@@ -152,25 +154,39 @@ class StoredCost:
 
 @dataclass(frozen=True)
 class StoredPartsCost:
-    """Of training a part at a time on a graph on disk, with preparing it and embedding all of it."""
+    """Of training in parts on a graph on disk, with preparing it and embedding all of it.
 
-    part: Cost  # of the method, on a graph as large as a part
-    parts: int
+    Checked against ``benchmarks/scale_train.jsonl``.
+    """
+
+    step: Cost  # of the method, on a graph as large as what a process has of a step
     memory: int = 4_000_000_000  # as in StoredCost
+    processes: int = 1  # that share a step
+    started: int = 0  # of them on this machine, beside this process; 0: it is the one that is counted
+    split: bool = True  # whether parts must still be found
 
     def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
         """As :meth:`Cost.budget`."""
+        asked = config.training
+        units = -(-asked.units // self.processes)
+        held = units * asked.parts_per_step // asked.units  # parts that a process has in memory at a time
         nodes, entries, filled = (
-            size // self.parts for size in (work.nodes, work.entries, work.feature_entries)
+            size * held // asked.parts for size in (work.nodes, work.entries, work.feature_entries)
         )
         seen = Workload(nodes, entries, work.columns, filled, work.dense)
-        step = self.part.budget(config, seen, operations_per_second=operations_per_second)
-        splitting = _FIXED_BYTES + 100 * min(work.entries, METIS_ENTRIES)
-        training = max(step.training_bytes, splitting) + 100 * work.nodes
-        arrays = min(self.memory, _FLOAT * 5 * int(flatten(config).get("encoder.hidden", 256)) * work.nodes)
+        alone = {"training.parts": 1, "training.parts_per_step": 1, "training.units": 1}
+        step = self.step.budget(override(config, alone), seen, operations_per_second=operations_per_second)
+        of_nodes = 100 * work.nodes
+        stepping = max(self.started, 1) * (step.training_bytes + of_nodes) + self.started * _LIBRARY_BYTES
+        splitting = 0
+        if self.split and asked.partition == "metis":
+            seen_by_metis = work.entries if work.entries <= METIS_ENTRIES else QUOTIENT_ENTRIES
+            splitting = _FIXED_BYTES + 100 * seen_by_metis + of_nodes
+        width = int(flatten(config).get("encoder.hidden", 256))
+        arrays = min(self.memory, _FLOAT * 5 * width * work.nodes)
         moved = 2 * _FLOAT * work.nodes * work.columns + 16 * work.entries
-        seconds = self.parts * step.seconds + moved / StoredCost.bytes_a_second
-        return Budget(training, 2 * _FIXED_BYTES + arrays + 60 * work.nodes, seconds)
+        seconds = asked.parts / held * step.seconds / self.processes + moved / StoredCost.bytes_a_second
+        return Budget(max(stepping, splitting), 2 * _FIXED_BYTES + arrays + 60 * work.nodes, seconds)
 
 
 def _share_seen(settings: Mapping[str, Any], work: Workload) -> float:

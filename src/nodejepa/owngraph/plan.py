@@ -22,9 +22,9 @@ _LIGHTER_METHOD = "patchjepa"
 _PARTS = (8, 64)
 _WIDTHS = (128, 64, 32)
 _MOST_PROPOSALS = 3
-_BY_ROWS = "linear-jepa"
+BY_ROWS = "linear-jepa"
 _ON_DISK = (
-    f"keep the graph on disk: `nodejepa prepare`, `pretrain` ({_BY_ROWS}), `embed`, as docs/scale.md shows "
+    f"keep the graph on disk: `nodejepa prepare`, `pretrain` ({BY_ROWS}), `embed`, as docs/scale.md shows "
 )
 _IN_PARTS = "keep it on disk and train in parts: `nodejepa prepare`, then `pretrain` with "
 _LOOKED_AT = 1 << 16  # bytes of a text file
@@ -153,7 +153,7 @@ def stored_roads(
     if not work.columns:
         return []
     memory = min(StoredCost().memory, room.free // 2)
-    solved = ((), _ON_DISK, StoredCost(memory), make_estimator(_BY_ROWS).config)
+    solved = ((), _ON_DISK, StoredCost(memory), make_estimator(BY_ROWS).config)
     roads = []
     for options, words, cost, config in (solved, *_in_parts(estimator, work, memory)):
         budget = cost.budget(config, work, operations_per_second=speed or measured_speed())
@@ -168,17 +168,15 @@ def _in_parts(estimator: Estimator, work: Workload, memory: int) -> list[tuple[A
     if not found.by_gradient or found.supervised or not estimator.config.training.epochs:
         return []
     parts = max(work.nodes // NODES_OF_A_PART, 2)
-    alone = {"training.parts": 1, "training.parts_per_step": 1, "training.units": 1}
     changes: dict[str, Any] = {"training.parts": parts}
     if estimator.config.training.parts_per_step > 1:
-        changes = alone | changes
+        changes |= {"training.parts_per_step": 1, "training.units": 1}
     asked = flatten(estimator.config).get("predictor.descriptors", ())
     if "spectral" in asked:  # which needs the graph in memory
         changes["predictor.descriptors"] = ",".join(name for name in asked if name != "spectral")
     paper = [Setting("preset", "paper")] if flatten(estimator.config).get("start") == "random" else []
     options = (Setting("method", estimator.name), *paper, Setting("settings", changes))
-    cost = StoredPartsCost(found.cost, parts, memory)
-    return [(options, _IN_PARTS, cost, override(estimator.config, alone))]
+    return [(options, _IN_PARTS, StoredPartsCost(found.cost, memory), override(estimator.config, changes))]
 
 
 def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, Any]]:

@@ -19,7 +19,7 @@ Int32Array = npt.NDArray[np.int32]
 _ROUNDS = 8
 _CLUSTERS_PER_PART = 16  # at least: so that METIS can make parts of about equal size of them
 _BLOCK_ENTRIES = 1 << 23  # of the adjacency that are looked at together
-_QUOTIENT_ENTRIES = 12_500_000  # that METIS may see: about 1.3 GB of memory
+QUOTIENT_ENTRIES = 12_500_000  # that METIS may see: about 1.3 GB of memory
 
 
 def coarse_partition(edges: Neighbours, joined: npt.NDArray[np.intp], parts: int, options: Any) -> Int32Array:
@@ -57,7 +57,7 @@ def coarse_partition(edges: Neighbours, joined: npt.NDArray[np.intp], parts: int
 def _strongest(ties: SparseMatrix) -> SparseMatrix:
     """Without the weakest ties, as far as METIS has no memory for them."""
     counts = np.cumsum(np.bincount(ties.data)[::-1])[::-1]  # [w]: ties of weight w or more
-    least = min(int(np.searchsorted(-counts, -_QUOTIENT_ENTRIES)), counts.size - 1)
+    least = min(int(np.searchsorted(-counts, -QUOTIENT_ENTRIES)), counts.size - 1)
     if least > 1:
         ties.data[ties.data < least] = 0
         ties.eliminate_zeros()

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from nodejepa.errors import ConfigError
 from nodejepa.graph_checks import SparseMatrix
 from nodejepa.graph_rows import RowGraph
-from nodejepa.structure.cache import cached
+from nodejepa.structure.cache import cache_file, cached
 from nodejepa.structure.coarse import coarse_partition
 from nodejepa.structure.undirected import Neighbours, neighbours
 
@@ -59,7 +59,16 @@ def partition(graph: RowGraph, parts: int, *, cache: bool = True) -> Int32Array:
     if not cache:
         return _partition(graph, parts)
     shape = (graph.num_nodes,)
-    return cached(graph, f"metis-{parts}", lambda: _partition(graph, parts), shape=shape, dtype=np.int32)
+    return cached(graph, _key(parts), lambda: _partition(graph, parts), shape=shape, dtype=np.int32)
+
+
+def partition_is_kept(graph: RowGraph, parts: int) -> bool:
+    """Whether :func:`partition` will find its result on disk."""
+    return cache_file(graph, _key(_at_most(parts, graph.num_nodes))).exists()
+
+
+def _key(parts: int) -> str:
+    return f"metis-{parts}"
 
 
 def random_parts(graph: RowGraph, parts: int) -> Int32Array:

@@ -1,0 +1,80 @@
+"""Will training in parts on a graph on disk fit? Asked before the first part is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from nodejepa.config import override
+from nodejepa.errors import Setting
+from nodejepa.memory import Room
+from nodejepa.methods import find_method, make_estimator
+from nodejepa.methods.budget import StoredPartsCost, Workload, measured_speed
+from nodejepa.methods.estimator import Estimator
+from nodejepa.owngraph.plan import BY_ROWS, Plan, Proposal, stored_roads
+from nodejepa.store import StoredGraph
+from nodejepa.structure.partition import partition_is_kept
+from nodejepa.training.task import TrainingConfig
+
+_LEAST_NODES = 100  # of a part that is worth proposing
+
+
+def require_room(
+    estimator: Estimator,
+    graph: StoredGraph,
+    memory_limit: float | None = None,
+    *,
+    processes: int = 1,
+    started: int = 0,
+) -> None:
+    """Refuse to start what cannot end, with settings of ``training`` that fit.
+
+    What is solved by rows takes as much memory as there is, and is not asked about.
+
+    Args:
+        estimator: the method with its settings.
+        graph: its sizes are read, nothing else.
+        memory_limit: gigabytes that may be taken, by all processes here together; none: what is available.
+        processes: how many share a step.
+        started: how many of them will be started on this machine; 0: this process is one of them.
+    """
+    found = find_method(estimator.name)
+    if not found.by_gradient or not estimator.config.training.epochs or estimator.config.training.parts == 1:
+        return
+    room, speed = Room.of(memory_limit), measured_speed()
+    entries = graph.num_nodes * graph.num_features
+    work = Workload(graph.num_nodes, graph.num_edges, graph.num_features, entries, True)
+
+    def plan(config: Any) -> Plan:
+        split = not partition_is_kept(graph, config.training.parts)
+        cost = StoredPartsCost(found.cost, processes=processes, started=started, split=split)
+        budget = cost.budget(config, work, operations_per_second=speed)
+        return Plan(estimator.name, room.held + budget.training_bytes, budget.seconds, room.limit, room.given)
+
+    def first(ways: Sequence[dict[str, Any]]) -> list[Proposal]:
+        for way in ways:
+            other = plan(override(estimator.config, way))
+            if other.fits:
+                return [Proposal((Setting("settings", way),), other.peak_bytes, other.seconds)]
+        return []
+
+    asked = plan(estimator.config)
+    if asked.fits:
+        return
+    fewer, more = _smaller(estimator.config.training, graph.num_nodes)
+    proposals = first(fewer) + first(more)
+    if not proposals:  # then it is METIS that does not fit
+        drawn = {"training.partition": "random"}
+        proposals = first([drawn, *(way | drawn for way in fewer + more)])
+    for solved in stored_roads(make_estimator(BY_ROWS), work, room, speed):
+        proposals.append(replace(solved, options=(Setting("method", BY_ROWS),), road=""))
+    replace(asked, proposals=tuple(proposals)).require_fit()
+
+
+def _smaller(training: TrainingConfig, nodes: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Fewer parts in a step, and more and smaller parts, each from the mildest change on."""
+    parts, of_step, units = training.parts, training.parts_per_step, training.units
+    fewer = [k for k in range(of_step - 1, 0, -1) if parts % k == 0 and k % units == 0]
+    more = [parts * 2**k for k in range(1, 40) if parts * 2**k * _LEAST_NODES <= nodes]
+    return [{"training.parts_per_step": k} for k in fewer], [{"training.parts": k} for k in more]

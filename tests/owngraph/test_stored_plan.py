@@ -1,0 +1,131 @@
+"""Training in parts on a graph on disk: what it needs is near the truth, and what does not fit is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from nodejepa.cli.screen import in_options
+from nodejepa.errors import ConfigError
+from nodejepa.methods import find_method, make_estimator
+from nodejepa.methods.budget import StoredPartsCost, Workload
+from nodejepa.owngraph.stored_plan import require_room
+from nodejepa.store.prepare import prepare_store
+from nodejepa.structure import partition
+
+RECORDS = Path(__file__).parents[2] / "benchmarks" / "scale_train.jsonl"
+IN_PARTS = {"parts": 200, "parts_per_step": 20, "descriptors": "pagerank,degree,clustering"}
+
+
+def estimator(method="nodejepa", **settings):
+    preset = {"preset": "paper"} if method == "nodejepa" else {}
+    return make_estimator(method, **preset, settings=settings)
+
+
+def graph(nodes=2_000_000, entries=40_000_000, columns=128):
+    """The sizes of a store, which are all that is asked for."""
+    return SimpleNamespace(
+        num_nodes=nodes, num_edges=entries, num_features=columns, structure_hash=f"{nodes}-{entries}"
+    )
+
+
+@pytest.fixture(autouse=True)
+def _held(monkeypatch):
+    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
+
+
+@pytest.mark.parametrize("record", [json.loads(line) for line in RECORDS.read_text().splitlines()])
+def test_the_estimate_is_near_what_was_measured(record):
+    nodes, columns = record["nodes"], record["columns"]
+    parts = nodes // 50_000 * 5
+    asked = estimator(parts=parts, parts_per_step=5, descriptors="pagerank,degree,clustering", epochs=2)
+    work = Workload(nodes, record["stored_edges"], columns, nodes * columns, True)
+    cost = StoredPartsCost(find_method("nodejepa").cost)
+    found = cost.budget(asked.config, work, operations_per_second=1e10).training_bytes
+    measured = 2**30 * record["phases"]["train"]["peak_anonymous_gib"]
+    assert 0.75 < found / measured < 1.5
+
+
+def refusal(asked, stored, limit, **processes):
+    with pytest.raises(ConfigError, match=f"{asked.name} needs about .* of memory") as refused:
+        require_room(asked, stored, limit, **processes)
+    return in_options(refused.value.fix)
+
+
+def test_a_step_that_does_not_fit_is_refused_with_steps_that_do():
+    stored = graph()
+    require_room(estimator(**IN_PARTS), stored, 20.0)
+    advice = refusal(estimator(**IN_PARTS), stored, 5.0)
+    assert "--set training.parts_per_step=10 (about" in advice
+    assert "--set training.parts=400 (about" in advice
+    assert "--method linear-jepa (about" in advice
+    require_room(estimator(**IN_PARTS | {"parts_per_step": 10}), stored, 5.0)
+    require_room(estimator(**IN_PARTS | {"parts": 400}), stored, 5.0)
+    in_units = refusal(estimator(**IN_PARTS, units=4), stored, 5.0)
+    assert "training.parts_per_step=8" in in_units, "4 units share it, and it divides 200"
+
+
+def test_parts_that_metis_has_no_memory_for_are_drawn(monkeypatch):
+    asked, stored = estimator(**IN_PARTS | {"parts_per_step": 1}), graph(entries=49_000_000)
+    advice = refusal(asked, stored, 3.0)
+    assert advice.startswith("These fit: --set training.partition=random (about")
+    require_room(estimator(**IN_PARTS | {"parts_per_step": 1}, partition="random"), stored, 3.0)
+    monkeypatch.setattr("nodejepa.owngraph.stored_plan.partition_is_kept", lambda *_: True)
+    require_room(asked, stored, 3.0)  # they were found before
+
+
+def test_what_fits_in_no_way_is_said_to():
+    assert refusal(estimator(**IN_PARTS), graph(), 0.5).startswith("No smaller settings fit either")
+
+
+def test_processes_share_a_step_and_each_has_its_libraries():
+    asked, stored = estimator(**IN_PARTS | {"partition": "random"}, units=4), graph()
+    refusal(asked, stored, 5.0)
+    require_room(asked, stored, 5.0, processes=4)  # one of four, on a machine of its own
+    refusal(asked, stored, 5.0, processes=4, started=4)  # all of them here
+    require_room(asked, stored, 9.0, processes=4, started=4)
+
+
+def test_what_reads_no_parts_is_not_asked_about():
+    for asked in (make_estimator("linear-jepa"), make_estimator("nodejepa"), estimator()):
+        require_room(asked, graph(), 0.41)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder, rng = tmp_path_factory.mktemp("graph"), np.random.default_rng(0)
+    source, target = rng.integers(0, 20_000, (2, 60_000))
+    pq.write_table(pa.table({"source": source, "target": target}), folder / "e.parquet")
+    pq.write_table(pa.table({"id": np.arange(20_000), "x": rng.random(20_000)}), folder / "n.parquet")
+    return prepare_store(folder / "e.parquet", folder / "n.parquet", out=folder / "g.store")
+
+
+@pytest.mark.parametrize(
+    ("limit", "more"), [("1.0", ()), ("1.6", ("--set", "units=2", "--workers", "2"))], ids=["one", "two"]
+)
+def test_the_command_stops_before_the_first_part_is_read(run, store, tmp_path, limit, more):
+    settings = [part for name, value in IN_PARTS.items() for part in ("--set", f"{name}={value}")]
+    settings += ["--set", "parts=4", "--set", "parts_per_step=4", "--set", "epochs=1"]
+    asked = ["pretrain", store.folder, "--method", "nodejepa", "--preset", "paper", *settings, *more]
+    code, _, err = run(*asked, "--memory-limit", limit, "--out", tmp_path / "run")
+    assert code == 2
+    assert f"{limit} GB were allowed" in err
+    assert "--set training.parts=" in err
+    assert not (tmp_path / "run").exists()
+    assert not [*store.folder.glob("parts-*")]
+
+
+def test_kept_parts_are_known(store, monkeypatch, tmp_path):
+    from nodejepa.structure.partition import partition_is_kept
+
+    monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path))
+    assert not partition_is_kept(store, 4)
+    partition(store, 4)
+    assert partition_is_kept(store, 4)
+    assert not partition_is_kept(store, 8)
