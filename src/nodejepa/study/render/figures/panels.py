@@ -19,7 +19,7 @@ from nodejepa.study.render.paper import dataset_name, method_name
 
 MIN_WIDTH = 5.6  # inches
 LETTERS_AN_INCH = 10  # of a title
-LEGEND_ENTRY = 1.75  # inches
+LEGEND_ENTRY, LONGER_HANDLE = 1.75, 0.25  # inches: an entry, and more for each unit that its line is longer
 
 Scores = Mapping[tuple[str, str], Summary]
 
@@ -40,7 +40,8 @@ def explain(figure: Figure, title: str, handles: Sequence[Artist] = (), *, handl
     width = figure.get_figwidth()
     figure.suptitle(textwrap.fill(title, int(width * LETTERS_AN_INCH)), fontsize=12)
     if handles:
-        columns = min(len(handles), max(1, int(width // LEGEND_ENTRY)), 5)
+        entry = LEGEND_ENTRY + (handlelength - 2) * LONGER_HANDLE
+        columns = min(len(handles), max(1, int(width // entry)), 5)
         figure.legend(
             handles=handles,
             loc="outside lower center",
