@@ -56,7 +56,7 @@ class LoadedGraph:
     def sides(self) -> dict[str, list[Any]]:
         """Where two kinds of nodes were kept apart: ``side`` and ``side_id`` of each; else nothing."""
         ids = self.graph.node_ids
-        return sides_of(ids, self.report) if self.report.kept_apart and ids is not None else {}
+        return sides_of(ids.tolist(), self.report) if self.report.kept_apart and ids is not None else {}
 
     @property
     def more_columns(self) -> dict[str, list[Any]]:

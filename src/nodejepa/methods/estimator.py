@@ -91,7 +91,7 @@ class Estimator(Habits, ABC):
         """The encoder, learned from a graph, and the history of learning it: one record an epoch."""
 
     @abstractmethod
-    def width(self, graph: Graph) -> int:
+    def width(self, graph: RowGraph) -> int:
         """Columns of the embeddings, at most, if all are kept."""
 
     def describe(self) -> str:

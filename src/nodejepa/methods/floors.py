@@ -17,6 +17,7 @@ from nodejepa.config import require
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
+from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.inputs import StoredInputs, WholeGraph
@@ -50,7 +51,7 @@ class Floor(Estimator, ABC):
         with seeded(self.seed, "init"):
             return self.make_encoder(inputs.num_features), []
 
-    def width(self, graph: Graph) -> int:
+    def width(self, graph: RowGraph) -> int:
         """As set, or as wide as the features."""
         return int(getattr(self.config, "hidden", graph.num_features))
 

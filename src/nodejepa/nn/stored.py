@@ -32,6 +32,11 @@ class Tall:
         """Rows ``low`` to ``high - 1``."""
         return torch.cat([part[low:high] for part in self.parts], dim=1).numpy()
 
+    def at(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The rows of some nodes."""
+        places = torch.from_numpy(nodes)
+        return torch.cat([part[places] for part in self.parts], dim=1).numpy()
+
 
 def embed_stored(encoder: Encoder | HopEncoder, inputs: StoredInputs) -> Tall:
     """What ``encoder.embed`` gives for the graph in memory: to the bit for a GCN, else but for rounding."""

@@ -8,17 +8,21 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.files import refusals
 from nodejepa.io import FeatureSchema
 from nodejepa.io.embeddings import check_ending, stream_embeddings
+from nodejepa.io.id_spaces import sides_of
+from nodejepa.io.read_report import ReadReport
 from nodejepa.locks import output_owned
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.stored import Tall
 from nodejepa.owngraph.outputs import drop_manifest, refuse_losing
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.store import StoredGraph
+from nodejepa.store.labels import stored_labels
 
 _SAMPLE, _STRETCHES = 16_384, 64  # rows that the diagnosis looks at, and from how many places
 _ROWS = 1 << 16  # of a group of rows in a parquet file
@@ -42,24 +46,42 @@ def embed_store(
         refuse_losing(out, force=force)
         z = estimator.transform_stored(graph, out.parent)
         drop_manifest(out)
-        stream_embeddings(out, z.shape, _blocks(graph, z))
-    return z.shape, diagnose(_sample(z))
+        stream_embeddings(out, z.shape, blocks(graph, z))
+    return z.shape, diagnose(sample(z))
 
 
 def save_schema(graph: StoredGraph, run: Path) -> None:
     """How the store was read, beside a model that learned from it: the model may see other files later."""
+    schema_of(graph).save(run)
+
+
+def schema_of(graph: StoredGraph) -> RunSchema:
+    """How the store was read."""
     features = FeatureSchema.from_dict(dict(graph.manifest.schema))
     asked: Any = graph.manifest.reading
-    RunSchema(features, graph.directed, graph.is_weighted, **asked).save(run)
+    return RunSchema(features, graph.directed, graph.is_weighted, **asked)
 
 
-def _blocks(graph: StoredGraph, z: Tall) -> Iterator[tuple[Any, npt.NDArray[np.float32]]]:
-    for low in range(0, graph.num_nodes, _ROWS):
-        high = min(low + _ROWS, graph.num_nodes)
-        yield graph.ids(low, high), z.rows(low, high)
+def blocks(graph: StoredGraph, z: Tall) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.float32]]]:
+    """Rows of a table of embeddings: ids, sides and labels, as those of a graph in memory, and z."""
+    report, labels = ReadReport(**graph.manifest.report), stored_labels(graph)
+    spans = [(low, min(low + _ROWS, graph.num_nodes)) for low in range(0, graph.num_nodes, _ROWS)]
+    whole = report.kept_apart and all(
+        isinstance(sides_of(graph.ids(*span).to_pylist(), report)["side_id"][0], int) for span in spans
+    )
+    for span in spans:
+        ids = graph.ids(*span)
+        columns: dict[str, Any] = {"id": ids}
+        if report.kept_apart:
+            sides = sides_of(ids.to_pylist(), report, whole=whole)
+            columns |= {name: pa.array(values) for name, values in sides.items()}
+        if labels is not None:
+            columns["label"] = labels.words(*span)
+        yield columns, z.rows(*span)
 
 
-def _sample(z: Tall) -> npt.NDArray[np.float32]:
+def sample(z: Tall) -> npt.NDArray[np.float32]:
+    """Some rows from many places, enough to say whether all are sound."""
     rows, size = z.shape[0], _SAMPLE // _STRETCHES
     if rows <= _SAMPLE:
         return z.rows(0, rows)

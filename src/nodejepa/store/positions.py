@@ -37,6 +37,7 @@ class Tables:
     weight: str | None
     ids: str
     features: tuple[str, ...]
+    labels: str | None = None
 
 
 class _Ids:

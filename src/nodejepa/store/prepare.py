@@ -30,7 +30,8 @@ from nodejepa.progress import progress_bar
 from nodejepa.store.edges import EdgeFiles, sort_edges
 from nodejepa.store.features import refuse_structural, write_features
 from nodejepa.store.graph import StoredGraph
-from nodejepa.store.layout import PIECE, Manifest, file_digest, pieces, put
+from nodejepa.store.labels import write_labels
+from nodejepa.store.layout import LABELS, PIECE, Manifest, file_digest, pieces, put
 from nodejepa.store.positions import Tables, number_nodes, write_ids
 from nodejepa.store.steps import Steps
 
@@ -52,7 +53,7 @@ def prepare_store(
         edges: a file of edges as in :func:`nodejepa.read_graph`. Tables (parquet, CSV) may be larger than
             memory; matrices (npz, npy, MatrixMarket) are read as ever.
         nodes: a file of nodes; must have columns that become features.
-        reading: how; labels are left out, and structural features are not computed.
+        reading: how; labels are kept beside the graph, and structural features are not computed.
         out: the folder to make. It appears when it is whole.
         force: replace a store that is there.
         options: single options of ``reading`` by their names.
@@ -104,11 +105,19 @@ def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> No
         schema = write_features(tables, report.added_nodes, reading, folder, report)
         return {"schema": schema.to_dict(), "columns": schema.width, "report": report.to_dict()}
 
+    def labelled() -> dict[str, Any]:
+        return {
+            "classes": write_labels(tables, report.added_nodes, folder),
+            "report": report.to_dict(),
+        }
+
     found = _step(steps, "ids", numbered, report)
     nodes = found["nodes"]
     found = {**found, **_step(steps, "edges", sorted_, report)}
     steps.drop("source", "target", "weight")
     found = {**found, **_step(steps, "features", encoded, report)}
+    if tables.labels is not None:
+        found = {**found, **_step(steps, "labels", labelled, report)}
     facts = Manifest(
         nodes,
         found["entries"],
@@ -119,6 +128,7 @@ def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> No
         schema=found["schema"],
         reading={name: getattr(reading, name) for name in _ASKED},
         report=found["report"],
+        classes=found.get("classes"),
     )
     _seal(facts, folder)
 
@@ -154,7 +164,8 @@ def _open(files: list[Path], reading: ReadingOptions, report: ReadReport) -> Tab
     if ids is None or not features:
         raise GraphError("the node table has nothing but ids", where=nodes.where, fix="Give columns to use.")
     report.id_column = ids
-    return Tables(edges, nodes, source, target, weight, ids, tuple(features))
+    report.kept_apart = bool(reading.bipartite)
+    return Tables(edges, nodes, source, target, weight, ids, tuple(features), reading.labels)
 
 
 def _require_room(folder: Path, files: list[Path]) -> None:
@@ -193,6 +204,8 @@ def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> 
         for low in range(0, graph.num_nodes, 1 << 14):
             part = graph.feature_rows(low, low + (1 << 14))
             put(file, part if isinstance(part, np.ndarray) else part.toarray())
+    if loaded.labels is not None:
+        _write(folder / LABELS, loaded.labels.astype(np.int32))
     kind = "position" if graph.node_ids is None else write_ids(graph.node_ids, folder)
     facts = Manifest(
         graph.num_nodes,
@@ -204,6 +217,7 @@ def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> 
         schema=loaded.schema.to_dict(),
         reading={name: getattr(reading, name) for name in _ASKED},
         report=loaded.report.to_dict(),
+        classes=loaded.class_names,
     )
     steps.run("arrays", dict)
     _seal(facts, folder)

@@ -6,9 +6,10 @@ from typing import Any
 
 from nodejepa.data import Dataset, Split
 from nodejepa.methods import Estimator, find_method
+from nodejepa.store.dataset import StoredDataset
 
 
-def fit_on(estimator: Estimator, dataset: Dataset, split: Split, **how: Any) -> Estimator:
+def fit_on(estimator: Estimator, dataset: Dataset | StoredDataset, split: Split, **how: Any) -> Estimator:
     """Fit on the dataset's graph; only a supervised method is shown labels, and the split says which.
 
     Args:

@@ -17,8 +17,9 @@ from nodejepa.errors import Advice, EvaluationError, Setting
 from nodejepa.evaluation import ProbeResult, linear_probe
 from nodejepa.evaluation.probe import ProbeMode
 from nodejepa.graph_checks import Features
-from nodejepa.methods import find_method, load_method, make_method
+from nodejepa.methods import Estimator, find_method, load_method, make_method
 from nodejepa.provenance import versions
+from nodejepa.store.dataset import StoredDataset
 from nodejepa.study.run.fit import fit_on
 from nodejepa.study.run.heads import HeadResult, HeadScore, score_head
 
@@ -40,6 +41,7 @@ class MethodScore:
     embed_seconds: float
     probe_seconds: float
     head: HeadResult | None = None  # of a supervised method: its own classifier beside the probe
+    sampled: str = ""  # which nodes of a large graph on disk were scored
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON; accuracies in percent."""
@@ -52,6 +54,7 @@ class MethodScore:
             "config": self.config,
             "training_seed": self.training_seed,
             "graph_hash": self.graph_hash,
+            **({"sampled": self.sampled} if self.sampled else {}),
             **self.result.to_dict(),
             **({} if self.head is None else {"head": self.head.to_dict()}),
             "diagnostics": {"seed": self.seeds[0], **self.diagnostics.to_dict()},
@@ -62,7 +65,7 @@ class MethodScore:
 
 
 def score_method(
-    dataset: Dataset,
+    dataset: Dataset | StoredDataset,
     method: str,
     seeds: Sequence[int],
     *,
@@ -74,8 +77,8 @@ def score_method(
     """Embed and probe: seed s draws split s and, for methods with randomness, trains with seed s.
 
     Args:
-        dataset: the graph and its labels; only the probe is shown the labels, and a supervised method those
-            of each split's training and validation nodes.
+        dataset: the graph, which may be on disk, and its labels; only the probe is shown the labels, and a
+            supervised method those of each split's training and validation nodes.
         method: a name in :data:`nodejepa.methods.METHODS`.
         seeds: one split and one set of embeddings each.
         preset: of the method.
@@ -85,12 +88,19 @@ def score_method(
     """
     started, embeddings, heads = time.perf_counter(), list[Features](), list[HeadScore]()
     entry = find_method(method)
-    made = make_method(method, preset=preset, dataset=dataset.name, settings=settings)
+    if entry.supervised and isinstance(dataset, StoredDataset):
+        raise EvaluationError(
+            f"{method} learns from labels, and with labels nothing learns from a graph on disk",
+            where=dataset.name,
+            fix="Use a method that needs none, or the files in memory.",
+        )
+    known = None if isinstance(dataset, StoredDataset) else dataset.name  # of which presets may know
+    made = make_method(method, preset=preset, dataset=known, settings=settings)
     for seed in seeds if entry.seeded else seeds[:1]:  # once where the seed makes no difference
         drawn = dataset.split(split, seed=seed)
-        made = make_method(method, preset=preset, dataset=dataset.name, seed=seed, settings=settings)
-        embeddings.append(fit_on(made, dataset, drawn).transform(dataset.graph))
-        if entry.supervised:
+        made = make_method(method, preset=preset, dataset=known, seed=seed, settings=settings)
+        embeddings.append(_embedded(fit_on(made, dataset, drawn), dataset))
+        if entry.supervised and isinstance(dataset, Dataset):
             heads.append(score_head(made, dataset, drawn))
     if not entry.seeded:
         embeddings *= len(seeds)
@@ -101,7 +111,7 @@ def score_method(
 
 
 def score_run(
-    dataset: Dataset,
+    dataset: Dataset | StoredDataset,
     folder: str | Path,
     seeds: Sequence[int],
     *,
@@ -121,7 +131,7 @@ def score_run(
                 ".",
             ),
         )
-    embeddings = estimator.transform(dataset.graph)
+    embeddings = _embedded(estimator, dataset)
     seconds = time.perf_counter() - started
     identity = {
         "method": estimator.name,
@@ -132,8 +142,15 @@ def score_run(
     return _score(dataset, identity, [embeddings] * len(seeds), seconds, seeds, split, probe)
 
 
+def _embedded(estimator: Estimator, dataset: Dataset | StoredDataset) -> Features:
+    """Of a graph on disk only the embeddings of the nodes that are scored come into memory."""
+    if isinstance(dataset, Dataset):
+        return estimator.transform(dataset.graph)
+    return estimator.transform_stored(dataset.graph, dataset.graph.folder).at(dataset.nodes)
+
+
 def _score(
-    dataset: Dataset,
+    dataset: Dataset | StoredDataset,
     identity: dict[str, Any],
     embeddings: list[Features],
     embed_seconds: float,
@@ -155,5 +172,6 @@ def _score(
         diagnostics=diagnose(embeddings[0]),
         embed_seconds=embed_seconds,
         probe_seconds=time.perf_counter() - started,
+        sampled=dataset.sampled if isinstance(dataset, StoredDataset) else "",
         **identity,
     )

@@ -1,0 +1,93 @@
+"""What ``embed-graph`` tells at the end, and what it tells of a graph store beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from nodejepa.cli.screen import in_options, stderr, stdout
+from nodejepa.errors import Advice, Setting
+
+if TYPE_CHECKING:
+    from nodejepa.owngraph import EmbeddedGraph, EmbeddedStore
+    from nodejepa.store import StoredGraph
+
+
+def show_store(graph: StoredGraph, trained: dict[str, Any], memory_limit: float | None) -> None:
+    """What is in a store, and what embedding it would take."""
+    from nodejepa.memory import Room
+    from nodejepa.methods.budget import Workload
+    from nodejepa.owngraph import make_trainable
+    from nodejepa.owngraph.plan import stored_roads
+
+    facts = graph.manifest
+    kind = "directed" if facts.directed else "undirected"
+    filled = facts.columns * facts.nodes if facts.feature_entries is None else facts.feature_entries
+    stored = "dense" if facts.feature_entries is None else f"sparse, {filled:,} entries"
+    rows = {
+        "nodes": f"{facts.nodes:,}",
+        "stored edges": f"{facts.entries:,}, {kind}{', weighted' if facts.weighted else ''}",
+        "features": f"{facts.columns:,} columns ({stored})",
+        "labels": "none" if facts.classes is None else f"{len(facts.classes):,} classes",
+        "disk": f"{sum(file['bytes'] for file in facts.files.values()) / 1e9:,.2f} GB",
+    }
+    table = Table(title=Text(f"The graph in {graph.folder}"), show_header=False)
+    for name, value in rows.items():
+        table.add_row(name, Text(value))
+    stdout.print(table)
+    work = Workload(facts.nodes, facts.entries, facts.columns, filled, facts.feature_entries is None)
+    roads = stored_roads(make_trainable(**trained), work, Room.of(memory_limit))
+    for road in roads:  # it is on disk already: of each only the options count
+        options = road.options or (Setting("method", "linear-jepa"),)
+        fitting = Advice("This fits: ", replace(road, options=options, road="").words, ".")
+        stdout.print(Text(in_options(fitting)), soft_wrap=True)
+    if not roads:
+        stdout.print(Text("No way to embed it fits into the memory there is.", "red"), soft_wrap=True)
+
+
+def show_result(made: EmbeddedGraph | EmbeddedStore, shape: tuple[int, ...]) -> None:
+    """Scores, where the files are, how sound the embeddings are."""
+    from nodejepa.owngraph import EmbeddedStore
+
+    for warning in made.manifest["warnings"]:
+        if warning.startswith("No scores"):
+            stderr.print(Text.assemble(("Warning: ", "yellow"), warning), soft_wrap=True)
+    if made.scores is not None:
+        from nodejepa.owngraph.page import beats_the_floors, floor_words, largest_words
+
+        table = Table(title="What the embeddings are worth, % on test nodes")
+        table.add_column("embeddings")
+        for title in made.scores.measures.values():
+            table.add_column(title, justify="right")
+        for method, found in made.scores.table().items():
+            table.add_row(
+                Text(method), *("-" if value is None else f"{value.mean:.1f}" for value in found.values())
+            )
+        tuned, name = made.scores.finetuned, made.manifest["method"]
+        if tuned is not None:
+            table.add_row(f"{name}, fine-tuned (one split)", f"{tuned.test_accuracy:.1f}")
+            table.add_row("the same network from random weights", f"{tuned.scratch_test_accuracy:.1f}")
+        stdout.print(table)
+        stdout.print(Text(f"Fair linear probe; {made.scores.split}."), soft_wrap=True)
+        style = "" if beats_the_floors(made.scores, name) else "yellow"
+        stdout.print(Text(floor_words(made.scores, name), style=style), soft_wrap=True)
+        for words in largest_words(made.scores):
+            stdout.print(Text(words), soft_wrap=True)
+    if not isinstance(made, EmbeddedStore) and made.clusters is not None:
+        from nodejepa.owngraph.page import cluster_words
+
+        words = cluster_words(made.clusters, made.inspection.loaded.labels)
+        stdout.print(Text(words), soft_wrap=True)
+    if made.manifest["found"]:
+        stdout.print(Text(made.manifest["found"]), soft_wrap=True)
+    stdout.print(Text(f"{shape[0]:,} nodes x {shape[1]} -> {made.places.embeddings}"), soft_wrap=True)
+    stdout.print(Text(f"Embeddings: {made.manifest['diagnostics']['verdict']}"), soft_wrap=True)
+    for name, path in (
+        ("manifest", made.places.manifest),
+        *((("report", made.places.page),) if made.manifest["report"] else ()),
+        ("model", made.places.run),
+    ):
+        stdout.print(Text(f"{name:9}{path}"), soft_wrap=True)
