@@ -72,7 +72,10 @@ def assert_same(store, graph):
     assert (adjacency != graph.adjacency).nnz == 0
     assert (sp.vstack([store.in_rows(lo, hi) for lo, hi in store.spans(5, 8)]) != graph.adjacency.T).nnz == 0
     dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
-    np.testing.assert_allclose(store.features, dense, rtol=1e-6, atol=1e-6)
+    rows = [store.feature_rows(lo, hi) for lo, hi in store.spans(5, 8)]
+    assert {type(part) for part in rows} == {np.ndarray if graph.features is dense else sp.csr_array}
+    x = np.concatenate([part if isinstance(part, np.ndarray) else part.toarray() for part in rows])
+    np.testing.assert_allclose(x, dense, rtol=1e-6, atol=1e-6)
     ids = [value for lo in range(0, size, 6) for value in store.ids(lo, min(lo + 6, size)).to_pylist()]
     assert ids == graph.node_ids.tolist()
     np.testing.assert_array_equal(store.degrees, graph.degrees)

@@ -22,7 +22,7 @@ from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.inputs import StoredInputs, WholeGraph
 from nodejepa.nn.sparse import density, to_dense
-from nodejepa.nn.stored import Tall
+from nodejepa.nn.stored import StoredFeatures, Tall, TallRows
 from nodejepa.store.graph import StoredGraph
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run
@@ -83,9 +83,9 @@ class RawFeatures(Floor):
         """X ``[N, F]``, sparse if the graph's features are."""
         return FeatureMap(lambda graph: graph.features)
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:  # noqa: ARG002
         """X of a graph on disk."""
-        return Tall((StoredInputs(graph, scratch).features,))
+        return StoredFeatures(graph)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class SGC(Floor):
     name = "sgc"
     config_class = SGCConfig
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
         """The same of a graph on disk, some columns after the others."""
         inputs, parts = StoredInputs(graph, scratch), []
         for group in inputs.column_groups(graph.num_features):
@@ -159,7 +159,7 @@ class EqualHops(Floor):
     name = "equal-hops"
     config_class = EqualHopsConfig
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
         """The same of a graph on disk: one pass finds how loud the hops are, one adds them up."""
         inputs, width = StoredInputs(graph, scratch), graph.num_features
         squares = [0.0] * (self.config.hops + 1)
@@ -208,8 +208,8 @@ def _loudness(squares: float, rows: int) -> float:
 
 def _stored_hops(inputs: StoredInputs, columns: slice, hops: int) -> Iterator[Tensor]:
     """Columns of X, S X, ... with the bits of SciPy's product, which the graph in memory is multiplied by."""
-    width = columns.stop - columns.start
-    x = inputs.tall(width, lambda low, high: inputs.features[low:high, columns])
+    width, rows = columns.stop - columns.start, inputs.graph.feature_rows
+    x = inputs.tall(width, lambda low, high: torch.from_numpy(to_dense(rows(low, high)[:, columns])))
     yield x
     for _ in range(hops):
         before = x.numpy()

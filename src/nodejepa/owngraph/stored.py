@@ -18,7 +18,7 @@ from nodejepa.io.id_spaces import sides_of
 from nodejepa.io.read_report import ReadReport
 from nodejepa.locks import output_owned
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.stored import Tall
+from nodejepa.nn.stored import TallRows
 from nodejepa.owngraph.outputs import drop_manifest, refuse_losing
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.store import StoredGraph
@@ -62,7 +62,7 @@ def schema_of(graph: StoredGraph) -> RunSchema:
     return RunSchema(features, graph.directed, graph.is_weighted, **asked)
 
 
-def blocks(graph: StoredGraph, z: Tall) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.float32]]]:
+def blocks(graph: StoredGraph, z: TallRows) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.float32]]]:
     """Rows of a table of embeddings: ids, sides and labels, as those of a graph in memory, and z."""
     report, labels = ReadReport(**graph.manifest.report), stored_labels(graph)
     spans = [(low, min(low + _ROWS, graph.num_nodes)) for low in range(0, graph.num_nodes, _ROWS)]
@@ -80,7 +80,7 @@ def blocks(graph: StoredGraph, z: Tall) -> Iterator[tuple[dict[str, Any], npt.ND
         yield columns, z.rows(*span)
 
 
-def sample(z: Tall) -> npt.NDArray[np.float32]:
+def sample(z: TallRows) -> npt.NDArray[np.float32]:
     """Some rows from many places, enough to say whether all are sound."""
     rows, size = z.shape[0], _SAMPLE // _STRETCHES
     if rows <= _SAMPLE:

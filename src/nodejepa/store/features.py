@@ -1,26 +1,27 @@
 """Columns of a node table that is larger than memory -> a file of features, encoded as in memory.
 
-Two passes over the table: one finds out how each column is encoded, one encodes. Features are kept dense.
+Two passes over the table: one finds out how each column is encoded, one encodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.graph_features import read_features
 from nodejepa.io.column_content import ColumnContent, expect, interpret
-from nodejepa.io.encode_columns import encode_column, join_blocks
+from nodejepa.io.encode_columns import count_filled, encode_column, join_blocks, worth_sparse
 from nodejepa.io.feature_columns import FeatureColumn, count_missing, refuse_infinite
 from nodejepa.io.feature_schema import FeatureSchema, say_missing
 from nodejepa.io.fit_columns import ColumnFit, Useless
 from nodejepa.io.read_report import ReadReport
 from nodejepa.io.reading_options import ReadingOptions
 from nodejepa.io.target_columns import looks_like_target, warn_of_targets
-from nodejepa.store.layout import put
+from nodejepa.store.feature_rows import FeatureWriter, turn_form
 from nodejepa.store.positions import Tables
 
 _ADDED_AT_ONCE = 1 << 14
@@ -28,8 +29,11 @@ _ADDED_AT_ONCE = 1 << 14
 
 def write_features(
     tables: Tables, added: int, reading: ReadingOptions, folder: Path, report: ReadReport
-) -> FeatureSchema:
-    """Write ``features.f32``; ``added`` nodes without a row come last, with all values missing."""
+) -> tuple[FeatureSchema, int | None]:
+    """Write X; ``added`` nodes without a row come last, with all values missing.
+
+    How columns are encoded comes back, and how many entries are kept where X is sparse, as in memory.
+    """
     schema = _fit(tables, added, reading, report)
     if not schema.width:
         raise GraphError(
@@ -37,8 +41,9 @@ def write_features(
             where=tables.nodes.where,
             fix="Give columns of numbers, categories or lists.",
         )
-    before = 0
-    with (folder / "features.f32").open("wb") as file:
+    rows = filled = 0
+    with ExitStack() as stack:
+        writer: FeatureWriter | None = None
         for batch in _batches(tables, added, "Encoding columns"):
             blocks = []
             for column in schema.columns:
@@ -46,18 +51,19 @@ def write_features(
                 content = expect(column.cell_kind, batch[column.name], tables.nodes.typed, place)
                 content = refuse_infinite(content, place, as_missing=reading.infinite == "missing")
                 blocks.append(encode_column(column, content, batch.num_rows)[0])
-            x = join_blocks(blocks, batch.num_rows)
-            dense = x if isinstance(x, np.ndarray) else x.toarray()
-            if not np.isfinite(dense).all():
-                row, at = np.argwhere(~np.isfinite(dense))[0]
-                raise GraphError(
-                    f"row {before + row}, column {at} is {dense[row, at]}",
-                    where="features",
-                    fix="Fill in or drop missing and infinite values.",
-                )
-            put(file, dense)
-            before += len(dense)
-    return schema
+            filled += count_filled(blocks)
+            if writer is None:  # as the first rows are: only all of them can tell
+                sparse = worth_sparse(filled, batch.num_rows * schema.width)
+                writer = stack.enter_context(FeatureWriter(folder, sparse=sparse))
+            x = read_features(join_blocks(blocks, batch.num_rows, sparse=writer.sparse), rows)
+            assert x is not None
+            writer.add(x)
+            rows += batch.num_rows
+    assert writer is not None
+    sparse, entries = worth_sparse(filled, rows * schema.width), writer.entries
+    if sparse != writer.sparse:
+        entries = turn_form(folder, (rows, schema.width), sparse=sparse)
+    return schema, entries if sparse else None
 
 
 def _fit(tables: Tables, added: int, reading: ReadingOptions, report: ReadReport) -> FeatureSchema:

@@ -19,6 +19,8 @@ from nodejepa.progress import progress_bar
 MANIFEST = "manifest.json"
 PIECE = 1 << 22  # entries that are hashed together
 LABELS = "labels.i32"
+DENSE = "features.f32"
+SPARSE = ("feature_indptr.i64", "feature_indices.i32", "feature_weights.f32")
 _FORMAT, _VERSION = "nodejepa graph store", 2
 _LATER = {"classes", "feature_entries"}  # what stores of version 1 do not have
 _AGAIN = "Make the store again with `nodejepa prepare`, or restore it from a copy."
@@ -51,7 +53,10 @@ class Manifest:
     def sizes(self) -> dict[str, int | None]:
         """Bytes that every file must have; None where only the file itself can say (the letters of ids)."""
         sides = ("", "in_") if self.directed else ("",)
-        sizes: dict[str, int | None] = {"features.f32": 4 * self.nodes * self.columns}
+        sizes: dict[str, int | None] = {DENSE: 4 * self.nodes * self.columns}
+        if self.feature_entries is not None:
+            entries = self.feature_entries
+            sizes = dict(zip(SPARSE, (8 * (self.nodes + 1), 4 * entries, 4 * entries), strict=True))
         for side in sides:
             sizes[f"{side}indptr.i64"] = 8 * (self.nodes + 1)
             sizes[f"{side}indices.i32"] = 4 * self.entries

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy.typing as npt
 
 from nodejepa.errors import Advice, ConfigError, GraphError, NodeJEPAError, Setting
 from nodejepa.files import refusals
-from nodejepa.graph_rows import digest
 from nodejepa.io.assemble import say_edges
 from nodejepa.io.delimited import TextTable
 from nodejepa.io.edge_columns import edge_columns
@@ -26,13 +24,14 @@ from nodejepa.io.reading_options import ReadingOptions
 from nodejepa.io.rows import node_columns
 from nodejepa.io.tables import open_file_table
 from nodejepa.locks import output_owned
-from nodejepa.progress import progress_bar
 from nodejepa.store.edges import EdgeFiles, sort_edges
+from nodejepa.store.feature_rows import FeatureWriter
 from nodejepa.store.features import refuse_structural, write_features
 from nodejepa.store.graph import StoredGraph
 from nodejepa.store.labels import write_labels
-from nodejepa.store.layout import LABELS, PIECE, Manifest, file_digest, pieces, put
+from nodejepa.store.layout import LABELS, Manifest, put
 from nodejepa.store.positions import Tables, number_nodes, write_ids
+from nodejepa.store.seal import seal
 from nodejepa.store.steps import Steps
 
 _ASKED = ("source", "target", "weight", "bipartite", "id_column")
@@ -102,8 +101,9 @@ def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> No
         return {"entries": counted.entries, "weighted": counted.weighted, "report": report.to_dict()}
 
     def encoded() -> dict[str, Any]:
-        schema = write_features(tables, report.added_nodes, reading, folder, report)
-        return {"schema": schema.to_dict(), "columns": schema.width, "report": report.to_dict()}
+        schema, entries = write_features(tables, report.added_nodes, reading, folder, report)
+        kept = {"schema": schema.to_dict(), "columns": schema.width, "feature_entries": entries}
+        return kept | {"report": report.to_dict()}
 
     def labelled() -> dict[str, Any]:
         return {
@@ -129,8 +129,9 @@ def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> No
         reading={name: getattr(reading, name) for name in _ASKED},
         report=found["report"],
         classes=found.get("classes"),
+        feature_entries=found["feature_entries"],
     )
-    _seal(facts, folder)
+    seal(facts, folder)
 
 
 def _step(steps: Steps, name: str, work: Any, report: ReadReport) -> dict[str, Any]:
@@ -200,10 +201,9 @@ def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> 
         _write(folder / f"{side}indices.i32", matrix.indices.astype(np.int32))
         if graph.is_weighted:
             _write(folder / f"{side}weights.f32", matrix.data)
-    with (folder / "features.f32").open("wb") as file:
-        for low in range(0, graph.num_nodes, 1 << 14):
-            part = graph.feature_rows(low, low + (1 << 14))
-            put(file, part if isinstance(part, np.ndarray) else part.toarray())
+    sparse = not isinstance(graph.features, np.ndarray)
+    with FeatureWriter(folder, sparse=sparse) as writer:
+        writer.add(graph.features)
     if loaded.labels is not None:
         _write(folder / LABELS, loaded.labels.astype(np.int32))
     kind = "position" if graph.node_ids is None else write_ids(graph.node_ids, folder)
@@ -218,41 +218,12 @@ def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> 
         reading={name: getattr(reading, name) for name in _ASKED},
         report=loaded.report.to_dict(),
         classes=loaded.class_names,
+        feature_entries=writer.entries if sparse else None,
     )
     steps.run("arrays", dict)
-    _seal(facts, folder)
+    seal(facts, folder)
 
 
 def _write(path: Path, array: npt.NDArray[Any]) -> None:
     with path.open("wb") as file:
         put(file, array)
-
-
-def _seal(facts: Manifest, folder: Path) -> None:
-    """Checksums, the identity and the manifest, which says that the store is whole."""
-    names = facts.sizes()
-    with progress_bar("Sealing the store", total=len(names) + 1) as advance:
-        files = {}
-        for name in names:
-            path = folder / name
-            files[name] = {"bytes": path.stat().st_size, "sha256": file_digest(path)}
-            advance()
-        pointer = np.int32 if facts.entries <= np.iinfo(np.int32).max else np.int64
-        weights = (
-            pieces(folder / "weights.f32", np.float32)
-            if facts.weighted
-            else (
-                np.ones(min(PIECE, facts.entries - at), np.float32) for at in range(0, facts.entries, PIECE)
-            )
-        )
-        structure = digest(
-            b"directed" if facts.directed else b"undirected",
-            weights,
-            (part.astype(pointer, copy=False) for part in pieces(folder / "indices.i32", np.int32)),
-            (part.astype(pointer) for part in pieces(folder / "indptr.i64", np.int64)),
-        )
-        shape = np.asarray((facts.nodes, facts.columns), dtype=np.int64)
-        content = digest(structure.encode(), shape, pieces(folder / "features.f32", np.float32))
-        advance()
-    values = asdict(facts) | {"files": files, "structure_hash": structure, "content_hash": content}
-    Manifest(**values).write(folder)
