@@ -143,10 +143,10 @@ def test_what_a_store_cannot_hold_is_said(tmp_path):
     (tmp_path / "n.csv").write_text("id,a\na,1\nb,2\na,3\n")
     with pytest.raises(GraphError, match="'a' of row 3 appears more than once"):
         prepare_store(tmp_path / "e.csv", tmp_path / "n.csv", out=tmp_path / "g.store")
-    with pytest.raises(GraphError, match="needs a node table"):
-        prepare_store(tmp_path / "e.csv", out=tmp_path / "g.store")
-    with pytest.raises(GraphError, match="structural features"):
-        prepare_store(tmp_path / "e.csv", tmp_path / "n.csv", out=tmp_path / "g.store", structural=True)
+    with pytest.raises(GraphError, match="those of a node table, but there is none"):
+        prepare_store(tmp_path / "e.csv", out=tmp_path / "g.store", labels="a")
+    with pytest.raises(GraphError, match="no column that can be a feature"):
+        prepare_store(tmp_path / "e.csv", out=tmp_path / "g.store", structural=())
     (tmp_path / "m.csv").write_text("id,a\nx,1\ny,2\n")
     with pytest.raises(GraphError, match="no edge names a node"):
         prepare_store(tmp_path / "e.csv", tmp_path / "m.csv", out=tmp_path / "g.store")

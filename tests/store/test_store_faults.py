@@ -67,7 +67,7 @@ def test_a_disk_that_is_full_ends_in_a_clear_error_and_the_work_goes_on(
 
     out = tmp_path / "g.store"
     with monkeypatch.context() as patch:
-        for module in ("positions", "edges", "feature_rows"):
+        for module in ("positions", "ids", "edges", "feature_rows"):
             patch.setattr(f"nodejepa.store.{module}.put", put)
         with pytest.raises(NodeJEPAError, match=r"No space left.*free space"):
             prepare_store(edges, nodes, out=out)

@@ -25,7 +25,7 @@ PREPARE_EXAMPLES = (
 )
 
 
-@reads_files(without=("structural",))
+@reads_files()
 def prepare(
     edges: Annotated[
         Path | None, typer.Option(help="Edges, a row each: as in embed-graph.", metavar="FILE")

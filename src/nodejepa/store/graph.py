@@ -39,9 +39,9 @@ class StoredGraph:
     >>> graph.rows(0, 1000)  # doctest: +SKIP
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, manifest: Manifest | None = None) -> None:
         self.folder = Path(folder)
-        self.manifest = Manifest.read(self.folder)
+        self.manifest = manifest or Manifest.read(self.folder)
         self._maps: dict[str, Any] = {}
         sides = {"": self.num_edges} | ({"in_": self.num_edges} if self.directed else {})
         if self.manifest.feature_entries is not None:

@@ -56,10 +56,11 @@ def require_labels(graph: StoredGraph) -> StoredLabels:
 
 def write_labels(tables: Tables, added: int, folder: Path) -> tuple[str, ...]:
     """Write the classes of nodes in order, ``added`` ones without a row last; their names come back."""
-    name = tables.labels
+    name, table = tables.labels, tables.nodes
     assert name is not None
-    column = LabelColumn(tables.nodes.typed, f"{tables.nodes.where}, column {name!r}")
-    looks = [column.look(batch[name]) for batch in tables.nodes.batches([name], "Reading labels")]
+    assert table is not None
+    column = LabelColumn(table.typed, f"{table.where}, column {name!r}")
+    looks = [column.look(batch[name]) for batch in table.batches([name], "Reading labels")]
     codes = np.concatenate([*looks, np.full(added, -1, dtype=np.int32)])
     classes, names = column.classes()
     with (folder / LABELS).open("wb") as file:

@@ -15,10 +15,9 @@ from nodejepa.errors import Advice, ConfigError, GraphError, NodeJEPAError, Sett
 from nodejepa.files import refusals
 from nodejepa.io.assemble import say_edges
 from nodejepa.io.delimited import TextTable
-from nodejepa.io.edge_columns import edge_columns
+from nodejepa.io.edge_columns import edge_columns, refuse_swapped
 from nodejepa.io.files_in import existing_file, file_format
-from nodejepa.io.load import LoadedGraph, read_graph
-from nodejepa.io.matrices import MATRIX_FORMATS
+from nodejepa.io.load import LoadedGraph, read_graph, refuse_without_nodes
 from nodejepa.io.read_report import ReadReport
 from nodejepa.io.reading_options import ReadingOptions
 from nodejepa.io.rows import node_columns
@@ -26,11 +25,12 @@ from nodejepa.io.tables import open_file_table
 from nodejepa.locks import output_owned
 from nodejepa.store.edges import EdgeFiles, sort_edges
 from nodejepa.store.feature_rows import FeatureWriter
-from nodejepa.store.features import refuse_structural, write_features
+from nodejepa.store.features import write_features
 from nodejepa.store.graph import StoredGraph
+from nodejepa.store.ids import write_ids
 from nodejepa.store.labels import write_labels
 from nodejepa.store.layout import LABELS, Manifest, put
-from nodejepa.store.positions import Tables, number_nodes, write_ids
+from nodejepa.store.positions import Tables, number_nodes
 from nodejepa.store.seal import seal
 from nodejepa.store.steps import Steps
 
@@ -50,16 +50,16 @@ def prepare_store(
 
     Args:
         edges: a file of edges as in :func:`nodejepa.read_graph`. Tables (parquet, CSV) may be larger than
-            memory; matrices (npz, npy, MatrixMarket) are read as ever.
-        nodes: a file of nodes; must have columns that become features.
-        reading: how; labels are kept beside the graph, and structural features are not computed.
+            memory; other files (npz, npy, MatrixMarket, GraphML) are read as ever.
+        nodes: a file of nodes. Without one, or with nothing but ids in it, nodes are described by their
+            place in the graph, as :func:`nodejepa.read_graph` does it.
+        reading: how; labels are kept beside the graph.
         out: the folder to make. It appears when it is whole.
         force: replace a store that is there.
         options: single options of ``reading`` by their names.
     """
     final, reading = Path(out), (reading or ReadingOptions()).changed(options)
     files = [existing_file(edges, "edges"), *([existing_file(nodes, "nodes")] if nodes is not None else [])]
-    refuse_structural(reading)
     with output_owned(final), refusals(final):
         if final.exists() and not (force and StoredGraph.is_at(final)):
             said = "" if StoredGraph.is_at(final) else " and is no graph store"
@@ -72,7 +72,7 @@ def prepare_store(
             work,
             {"version": importlib.metadata.version("nodejepa"), "files": inputs, "reading": repr(reading)},
         )
-        if any(file_format(path)[0] in MATRIX_FORMATS for path in files):
+        if any(file_format(path)[0] not in ("parquet", "text") for path in files):
             _from_memory(read_graph(edges, nodes, reading), reading, steps)
         else:
             _from_tables(files, reading, steps)
@@ -101,7 +101,8 @@ def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> No
         return {"entries": counted.entries, "weighted": counted.weighted, "report": report.to_dict()}
 
     def encoded() -> dict[str, Any]:
-        schema, entries = write_features(tables, report.added_nodes, reading, folder, report)
+        bare = Manifest(nodes, found["entries"], 0, reading.directed, found["weighted"], report.id_kind)
+        schema, entries = write_features(tables, bare, reading, folder, report)
         kept = {"schema": schema.to_dict(), "columns": schema.width, "feature_entries": entries}
         return kept | {"report": report.to_dict()}
 
@@ -143,30 +144,29 @@ def _step(steps: Steps, name: str, work: Any, report: ReadReport) -> dict[str, A
 
 
 def _open(files: list[Path], reading: ReadingOptions, report: ReadReport) -> Tables:
-    if len(files) < 2:
-        raise GraphError(
-            "a store needs a node table",
-            where="nodes",
-            fix="Give one with columns that become features: structural features need the graph in memory.",
-        )
-    edges, nodes = (
+    edges, *more = (
         open_file_table(path, report, delimiter=reading.delimiter, header=reading.header) for path in files
     )
-    for table, asked in ((edges, reading.source or reading.target), (nodes, reading.id_column)):
+    nodes = more[0] if more else None
+    if nodes is not None:
+        refuse_swapped(edges, nodes, reading)
+    named = (reading.source or reading.target, reading.id_column)
+    for table, asked in zip((edges, *more), named, strict=False):
         if isinstance(table.source, TextTable) and table.source.doubtful and not asked:
             raise GraphError(
                 "nobody can tell whether the first row is a header without reading all of it",
                 where=table.where,
                 fix=Advice("Say ", Setting("header", True), " or ", Setting("header", False), "."),
             )
-    report.edge_file, report.node_file = edges.where, nodes.where
-    source, target, weight = edge_columns(edges, reading, report)
-    ids, features = node_columns(nodes, reading, report, positional=False)
-    if ids is None or not features:
-        raise GraphError("the node table has nothing but ids", where=nodes.where, fix="Give columns to use.")
-    report.id_column = ids
+    report.edge_file, report.node_file = edges.where, None if nodes is None else nodes.where
+    ends = edge_columns(edges, reading, report)
     report.kept_apart = bool(reading.bipartite)
-    return Tables(edges, nodes, source, target, weight, ids, tuple(features), reading.labels)
+    if nodes is None:
+        refuse_without_nodes(reading)
+        return Tables(edges, None, *ends, None, ())
+    ids, features = node_columns(nodes, reading, report, positional=False)
+    report.id_column = ids
+    return Tables(edges, nodes, *ends, ids, tuple(features), reading.labels)
 
 
 def _require_room(folder: Path, files: list[Path]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from nodejepa.graph_rows import digest
 from nodejepa.progress import progress_bar
+from nodejepa.store.graph import StoredGraph
 from nodejepa.store.layout import DENSE, PIECE, SPARSE, Manifest, file_digest, pieces
 
 
@@ -24,18 +25,7 @@ def seal(facts: Manifest, folder: Path) -> None:
             path = folder / name
             files[name] = {"bytes": path.stat().st_size, "sha256": file_digest(path)}
             advance()
-        weights = (
-            pieces(folder / "weights.f32", np.float32)
-            if facts.weighted
-            else (
-                np.ones(min(PIECE, facts.entries - at), np.float32) for at in range(0, facts.entries, PIECE)
-            )
-        )
-        structure = digest(
-            b"directed" if facts.directed else b"undirected",
-            weights,
-            *_positions(folder, "", facts.entries),
-        )
+        structure = _structure(facts, folder)
         shape = np.asarray((facts.nodes, facts.columns), dtype=np.int64)
         if facts.feature_entries is None:
             features = [pieces(folder / DENSE, np.float32)]
@@ -46,6 +36,25 @@ def seal(facts: Manifest, folder: Path) -> None:
         advance()
     values = asdict(facts) | {"files": files, "structure_hash": structure, "content_hash": content}
     Manifest(**values).write(folder)
+
+
+def unsealed_graph(facts: Manifest, folder: Path) -> StoredGraph:
+    """The graph whose edges are in a folder already, while its features are not; its identity is known."""
+    bare = replace(facts, columns=0, id_kind="position", classes=None, feature_entries=None)
+    files = {name: {"bytes": (folder / name).stat().st_size} for name in bare.sizes() if name != DENSE}
+    return StoredGraph(folder, replace(bare, files=files, structure_hash=_structure(bare, folder)))
+
+
+def _structure(facts: Manifest, folder: Path) -> str:
+    """The ``structure_hash`` of a Graph."""
+    weights = (
+        pieces(folder / "weights.f32", np.float32)
+        if facts.weighted
+        else (np.ones(min(PIECE, facts.entries - at), np.float32) for at in range(0, facts.entries, PIECE))
+    )
+    return digest(
+        b"directed" if facts.directed else b"undirected", weights, *_positions(folder, "", facts.entries)
+    )
 
 
 def _positions(folder: Path, side: str, entries: int) -> list[Iterator[npt.NDArray[Any]]]:

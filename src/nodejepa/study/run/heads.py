@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from nodejepa.data import Dataset, Split
-from nodejepa.structure.laplacian import largest_component
+from nodejepa.structure.components import largest_component
+from nodejepa.structure.undirected import neighbours
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class HeadResult:
 def score_head(method: Any, dataset: Dataset, split: Split) -> HeadScore:
     """Ask a fitted supervised method for every node's class; test labels are read here for the first time."""
     right = method.predict(dataset.graph) == dataset.labels
-    connected = np.intersect1d(split.test, largest_component(dataset.graph.adjacency))
+    connected = np.intersect1d(split.test, largest_component(neighbours(dataset.graph)))
     return HeadScore(
         seed=split.seed,
         val_accuracy=100 * float(right[split.val].mean()),
