@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 
 PREPARE_EXAMPLES = (
     "Examples:\n\n"
-    "nodejepa prepare --edges edges.parquet --nodes nodes.parquet --out graph.store\n\n"
+    "nodejepa prepare --edges edges.parquet --nodes nodes.parquet --labels topic --out graph.store\n\n"
+    "nodejepa prepare --edges edges.parquet --structural pagerank,degree,clustering --out graph.store\n\n"
     "nodejepa pretrain graph.store --method linear-jepa --out run\n\n"
     "nodejepa pretrain graph.store --method nodejepa --preset paper --set parts=100 --set parts_per_step=5 "
     "--set descriptors=pagerank,degree,clustering --out trained\n\n"
     "nodejepa embed run graph.store --out z.parquet\n\n"
+    "nodejepa probe graph.store --run run\n\n"
     "nodejepa prepare --verify graph.store"
 )
 
@@ -50,12 +53,16 @@ def prepare(
         raise typer.BadParameter("Give --edges and --out, or --verify a store.")
     from nodejepa.store.prepare import prepare_store
 
-    made = prepare_store(edges, nodes, reading, out=out, force=force)
-    for note in [*made.manifest.report["notes"], *made.manifest.report["warnings"]]:
-        stderr.print(Text(f"- {in_options(note)}"), soft_wrap=True)
+    def announce(notes: Sequence[str]) -> None:
+        for note in notes:
+            stderr.print(Text(f"- {in_options(note)}"), soft_wrap=True)
+
+    made = prepare_store(edges, nodes, reading, out=out, force=force, announce=announce)
     _say(made, made.content_hash[:16])
 
 
 def _say(graph: StoredGraph, more: str) -> None:
     sizes = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} stored edges, {graph.num_features:,} features"
-    stdout.print(Text(f"{graph.folder}: {sizes}; {more}"), soft_wrap=True)
+    classes = graph.manifest.classes
+    labels = "" if classes is None else f", labels of {len(classes):,} classes"
+    stdout.print(Text(f"{graph.folder}: {sizes}{labels}; {more}"), soft_wrap=True)

@@ -164,7 +164,7 @@ def _parts_road(estimator: Estimator, work: Workload, room: Room, speed: float |
     if estimator.config.training.parts_per_step > 1:
         changes = alone | changes
     asked = flatten(estimator.config).get("predictor.descriptors", ())
-    if "spectral" in asked:  # which needs the graph in memory
+    if "spectral" in asked:  # which reads the edges hundreds of times, and needs 800 bytes a node
         changes["predictor.descriptors"] = ",".join(name for name in asked if name != "spectral")
     memory = max(room.limit - room.held, 0) // 2
     cost = StoredPartsCost(found.cost, parts, min(StoredCost().memory, memory))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ def prepare_store(
     *,
     out: str | os.PathLike[str],
     force: bool = False,
+    announce: Callable[[Sequence[str]], None] | None = None,
     **options: Any,
 ) -> StoredGraph:
     """Write a graph store; what a killed process has begun is gone on with.
@@ -56,6 +58,7 @@ def prepare_store(
         reading: how; labels are kept beside the graph.
         out: the folder to make. It appears when it is whole.
         force: replace a store that is there.
+        announce: called with every guess and everything left out, when the store is whole.
         options: single options of ``reading`` by their names.
     """
     final, reading = Path(out), (reading or ReadingOptions()).changed(options)
@@ -73,14 +76,16 @@ def prepare_store(
             {"version": importlib.metadata.version("nodejepa"), "files": inputs, "reading": repr(reading)},
         )
         if any(file_format(path)[0] not in ("parquet", "text") for path in files):
-            _from_memory(read_graph(edges, nodes, reading), reading, steps)
+            report = _from_memory(read_graph(edges, nodes, reading), reading, steps)
         else:
-            _from_tables(files, reading, steps)
+            report = _from_tables(files, reading, steps)
         steps.close(final)
+    if announce is not None:
+        announce([*report.notes, *report.warnings])
     return StoredGraph(final)
 
 
-def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> None:
+def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> ReadReport:
     report = ReadReport()
     tables = _open(files, reading, report)
     folder = steps.folder
@@ -133,6 +138,7 @@ def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> No
         feature_entries=found["feature_entries"],
     )
     seal(facts, folder)
+    return report
 
 
 def _step(steps: Steps, name: str, work: Any, report: ReadReport) -> dict[str, Any]:
@@ -192,7 +198,7 @@ def _count(report: ReadReport, counted: Any, nodes: int, folder: Path, *, direct
     say_edges(report, weighted=(folder / "weight").exists() and report.edge_columns["weight"] is not None)
 
 
-def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> None:
+def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> ReadReport:
     """A graph that is in memory already, as matrices are."""
     graph, folder = loaded.graph, steps.folder
     sides = {"": graph.adjacency, "in_": graph.in_rows(0, graph.num_nodes)}
@@ -222,6 +228,7 @@ def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> 
     )
     steps.run("arrays", dict)
     seal(facts, folder)
+    return loaded.report
 
 
 def _write(path: Path, array: npt.NDArray[Any]) -> None:
