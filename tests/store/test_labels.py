@@ -175,6 +175,9 @@ def test_embed_graph_of_a_store_is_embed_graph_of_its_files(tmp_path, capsys):
     assert "3 classes" in run("embed-graph", "--edges", store, "--check")
     said = run("embed-graph", "--edges", store, "--out", tmp_path / "z.parquet")
     assert "best floor" in said
+    page = (tmp_path / "z.html").read_text()
+    assert "What the embeddings are worth" in page
+    assert "3 classes" in page
     run("embed-graph", *given, "--labels", "y", "--out", tmp_path / "m.parquet", "--no-report")
     ours, theirs = (json.loads((tmp_path / name).read_text()) for name in ("z.json", "m.json"))
     assert ours["scores"]["means"] == theirs["scores"]["means"]

@@ -104,7 +104,14 @@ def embed_graph(
             show_store(StoredGraph(edges), trained, memory_limit)
             return
         kept = owngraph.embed_stored_graph(
-            edges, out=_require(out), run=run, resume=resume, force=force, logging=logging, **trained
+            edges,
+            out=_require(out),
+            run=run,
+            report=report,
+            resume=resume,
+            force=force,
+            logging=logging,
+            **trained,
         )
         _tell(kept, kept.shape, as_json)
         return

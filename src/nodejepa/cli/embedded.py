@@ -22,23 +22,15 @@ def show_store(graph: StoredGraph, trained: dict[str, Any], memory_limit: float 
     from nodejepa.methods.budget import Workload
     from nodejepa.owngraph import make_trainable
     from nodejepa.owngraph.plan import stored_roads
+    from nodejepa.owngraph.stored import store_facts
 
-    facts = graph.manifest
-    kind = "directed" if facts.directed else "undirected"
-    filled = facts.columns * facts.nodes if facts.feature_entries is None else facts.feature_entries
-    stored = "dense" if facts.feature_entries is None else f"sparse, {filled:,} entries"
-    rows = {
-        "nodes": f"{facts.nodes:,}",
-        "stored edges": f"{facts.entries:,}, {kind}{', weighted' if facts.weighted else ''}",
-        "features": f"{facts.columns:,} columns ({stored})",
-        "labels": "none" if facts.classes is None else f"{len(facts.classes):,} classes",
-        "disk": f"{sum(file['bytes'] for file in facts.files.values()) / 1e9:,.2f} GB",
-    }
     table = Table(title=Text(f"The graph in {graph.folder}"), show_header=False)
-    for name, value in rows.items():
+    for name, value in store_facts(graph).items():
         table.add_row(name, Text(value))
     stdout.print(table)
-    work = Workload(facts.nodes, facts.entries, facts.columns, filled, facts.feature_entries is None)
+    entries = graph.manifest.feature_entries
+    filled = graph.num_nodes * graph.num_features if entries is None else entries
+    work = Workload(graph.num_nodes, graph.num_edges, graph.num_features, filled, entries is None)
     roads = stored_roads(make_trainable(**trained), work, Room.of(memory_limit))
     for road in roads:  # it is on disk already: of each only the options count
         options = road.options or (Setting("method", "linear-jepa"),)

@@ -19,10 +19,12 @@ from nodejepa.owngraph.manifest import VERSION, described
 from nodejepa.owngraph.places import Places
 from nodejepa.owngraph.scores import Scores, score_stored
 from nodejepa.owngraph.stored import blocks, sample, schema_of
+from nodejepa.owngraph.stored_page import stored_report
 from nodejepa.owngraph.timing import Timings
 from nodejepa.owngraph.trainable import make_trainable
 from nodejepa.progress import progress_bar
 from nodejepa.provenance import versions
+from nodejepa.report import write_report
 from nodejepa.store import StoredGraph
 from nodejepa.store.dataset import StoredDataset
 from nodejepa.training.journal import Logging
@@ -50,6 +52,7 @@ def embed_stored_graph(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     device: str = "auto",
+    report: bool = True,
     resume: bool = False,
     force: bool = False,
     logging: Logging | None = None,
@@ -59,13 +62,14 @@ def embed_stored_graph(
     Args:
         store: a folder that `nodejepa prepare` wrote; scores need one that was made with labels.
         out: the embeddings, ``.parquet`` (with ids, sides and labels) or ``.npy``; the manifest (``.json``,
-            written last) goes beside it.
+            written last) and the report (``.html``) go beside it.
         run: folder of the model; beside ``out`` if not given.
         method: a name in :data:`nodejepa.METHODS` of a method that needs no labels.
         preset: of the method.
         settings: changes by dotted name, such as ``{"training.parts": 100}``.
         seed: of everything random.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        report: whether to write the HTML report.
         resume: go on with a run that was killed.
         force: replace what is there.
         logging: how often to checkpoint.
@@ -94,7 +98,7 @@ def embed_stored_graph(
         with timings.phase("embedding"), progress_bar("Embedding"):
             z = estimator.transform_stored(graph, places.embeddings.parent)
             diagnostics = diagnose(sample(z))
-        scores, warnings = None, list[str]()
+        data, scores, warnings = None, None, list[str]()
         if graph.manifest.classes is not None:
             with timings.phase("scoring"):
                 try:
@@ -107,11 +111,23 @@ def embed_stored_graph(
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
             places.page.unlink(missing_ok=True)
             stream_embeddings(places.embeddings, z.shape, blocks(graph, z))
+            if report:
+                page = stored_report(
+                    graph,
+                    estimator,
+                    z,
+                    diagnostics,
+                    data,
+                    scores,
+                    out=places.embeddings,
+                    warnings=warnings,
+                )
+                write_report(page, places.page)
         manifest = {
             "format": MANIFEST_FORMAT,
             "version": VERSION,
             "embeddings": described(places.embeddings) | {"nodes": z.shape[0], "dimensions": z.shape[1]},
-            "report": None,
+            "report": described(places.page) if report else None,
             "run": {"folder": str(places.run), "model": described(places.run / "model.safetensors")},
             "inputs": {"store": {"path": str(graph.folder), "content_hash": graph.content_hash}},
             "read": dict(graph.manifest.report),

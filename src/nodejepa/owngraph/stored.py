@@ -17,6 +17,7 @@ from nodejepa.io.embeddings import check_ending, stream_embeddings
 from nodejepa.io.id_spaces import sides_of
 from nodejepa.io.read_report import ReadReport
 from nodejepa.locks import output_owned
+from nodejepa.memory import gigabytes
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.stored import TallRows
 from nodejepa.owngraph.outputs import drop_manifest, refuse_losing
@@ -60,6 +61,21 @@ def schema_of(graph: StoredGraph) -> RunSchema:
     features = FeatureSchema.from_dict(dict(graph.manifest.schema))
     asked: Any = graph.manifest.reading
     return RunSchema(features, graph.directed, graph.is_weighted, **asked)
+
+
+def store_facts(graph: StoredGraph) -> dict[str, str]:
+    """What is in a store: names and values for people."""
+    facts = graph.manifest
+    entries = facts.feature_entries
+    form = "dense" if entries is None else f"sparse, {entries:,} entries"
+    kind = "directed" if facts.directed else "undirected"
+    return {
+        "nodes": f"{facts.nodes:,}",
+        "stored edges": f"{facts.entries:,}, {kind}{', weighted' if facts.weighted else ''}",
+        "features": f"{facts.columns:,} columns ({form})",
+        "labels": "none" if facts.classes is None else f"{len(facts.classes):,} classes",
+        "disk": gigabytes(sum(file["bytes"] for file in facts.files.values())),
+    }
 
 
 def blocks(graph: StoredGraph, z: TallRows) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.float32]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +25,22 @@ MAX_NEIGHBOUR_POINTS = 3000  # t-SNE beyond this takes longer than a reader wait
 _PCA, _TSNE, _UMAP = "principal components", "neighbours (t-SNE)", "neighbours (UMAP)"
 
 
+@dataclass(frozen=True, eq=False)
+class SampledNodes:
+    """Some nodes of a graph that is too large to be held: their ids and how many neighbours they have."""
+
+    ids: list[str]
+    neighbours: npt.NDArray[np.int64]
+    total: int  # nodes of the graph
+
+    @property
+    def num_nodes(self) -> int:
+        """How many were drawn."""
+        return len(self.ids)
+
+
 def embedding_map(
-    graph: Graph,
+    graph: Graph | SampledNodes,
     embeddings: Embeddings,
     *,
     title: str = "Map of the embeddings",
@@ -40,7 +55,7 @@ def embedding_map(
     """An interactive map of a graph's embeddings.
 
     Args:
-        graph: gives ids and degrees.
+        graph: gives ids and degrees; of a large one, a sample of its nodes.
         embeddings: ``[nodes, d]``, dense or SciPy sparse.
         title: over the map.
         labels: class of each node, -1 where unknown; none: nothing to colour by but degree.
@@ -62,8 +77,9 @@ def embedding_map(
     drawn = _sample(graph.num_nodes, MAX_POINTS, rng)
     planes = {_PCA: principal_plane(matrix)[drawn]}
     notes = []
-    if len(drawn) < graph.num_nodes:
-        notes.append(f"A random sample of {len(drawn):,} of {graph.num_nodes:,} nodes is drawn.")
+    total = graph.total if isinstance(graph, SampledNodes) else graph.num_nodes
+    if len(drawn) < total:
+        notes.append(f"A random sample of {len(drawn):,} of {total:,} nodes is drawn.")
     if neighbours:
         near = _sample(len(drawn), MAX_NEIGHBOUR_POINTS, rng)
         planes[_TSNE] = np.full((len(drawn), 2), np.nan)
@@ -76,11 +92,15 @@ def embedding_map(
         )
     if umap:
         planes[_UMAP] = umap_plane(matrix[drawn], seed=seed)
-    ids = drawn.tolist() if graph.node_ids is None else graph.node_ids[drawn].tolist()
+    if isinstance(graph, SampledNodes):
+        ids, degrees = [graph.ids[i] for i in drawn.tolist()], graph.neighbours
+    else:
+        ids = drawn.tolist() if graph.node_ids is None else graph.node_ids[drawn].tolist()
+        degrees = np.diff(graph.adjacency.indptr)
     return EmbeddingMap(
         title,
         [str(node) for node in ids],
-        np.diff(graph.adjacency.indptr)[drawn].astype(np.int64),
+        degrees[drawn].astype(np.int64),
         planes,
         labels=None if labels is None else labels[drawn],
         predicted=None if predicted is None else predicted[drawn],

@@ -116,6 +116,11 @@ class StoredGraph:
         return x[low:high]
 
     @property
+    def row_lengths(self) -> npt.NDArray[np.int64]:
+        """Out-neighbours of every node."""
+        return np.diff(self._pointers[""])
+
+    @property
     def feature_lengths(self) -> npt.NDArray[np.int64]:
         """Entries of every row of X where it is kept as CSR."""
         return np.diff(self._pointers["feature_"])
