@@ -18,6 +18,7 @@ from nodejepa.io import delimited, read_embeddings, read_graph
 from nodejepa.io import tables as io_tables
 from nodejepa.io.embeddings import stream_embeddings, write_embeddings
 from nodejepa.methods import make_method
+from nodejepa.owngraph import embed_stored_graph
 from nodejepa.owngraph.scores import score_embeddings, score_stored
 from nodejepa.owngraph.stored import blocks
 from nodejepa.store import StoredGraph, layout
@@ -173,6 +174,7 @@ def test_embed_graph_of_a_store_is_embed_graph_of_its_files(tmp_path, capsys):
     given, store = ["--edges", files[0], "--nodes", files[1]], tmp_path / "g.store"
     run("prepare", *given, "--labels", "y", "--out", store)
     assert "3 classes" in run("embed-graph", "--edges", store, "--check")
+    assert json.loads(run("embed-graph", "--edges", store, "--check", "--json"))["graph"]["nodes"] == "124"
     said = run("embed-graph", "--edges", store, "--out", tmp_path / "z.parquet")
     assert "best floor" in said
     page = (tmp_path / "z.html").read_text()
@@ -190,6 +192,17 @@ def test_embed_graph_of_a_store_is_embed_graph_of_its_files(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["embed-graph", "--edges", str(store), "--labels", "y", "--out", str(tmp_path / "no.parquet")])
     assert "--labels does not go with a graph store" in capsys.readouterr().err
+
+
+def test_a_disk_too_small_for_the_floors_does_not_cost_the_embeddings(both, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("nodejepa.owngraph.embed_stored.score_stored", full)
+    made = embed_stored_graph(both[1].folder, out=tmp_path / "z.parquet", method="raw", report=False)
+    assert made.scores is None
+    assert "No space left" in made.manifest["warnings"][0]
+    assert read_embeddings(tmp_path / "z.parquet").matrix.shape == made.shape
 
 
 def test_a_store_without_labels_says_how_to_have_some(tmp_path):

@@ -101,7 +101,7 @@ def embed_graph(
             raise typer.BadParameter(f"{option} does not go with a graph store.")
         del trained["dim"]
         if check:
-            show_store(StoredGraph(edges), trained, memory_limit)
+            show_store(StoredGraph(edges), trained, memory_limit, as_json)
             return
         kept = owngraph.embed_stored_graph(
             edges,

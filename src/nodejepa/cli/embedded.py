@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.table import Table
 from rich.text import Text
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
     from nodejepa.store import StoredGraph
 
 
-def show_store(graph: StoredGraph, trained: dict[str, Any], memory_limit: float | None) -> None:
+def show_store(
+    graph: StoredGraph, trained: dict[str, Any], memory_limit: float | None, as_json: bool = False
+) -> None:
     """What is in a store, and what embedding it would take."""
     from nodejepa.memory import Room
     from nodejepa.methods.budget import Workload
@@ -24,6 +28,9 @@ def show_store(graph: StoredGraph, trained: dict[str, Any], memory_limit: float 
     from nodejepa.owngraph.plan import stored_roads
     from nodejepa.owngraph.stored import store_facts
 
+    if as_json:
+        typer.echo(json.dumps({"store": str(graph.folder), "graph": store_facts(graph)}, indent=2))
+        return
     table = Table(title=Text(f"The graph in {graph.folder}"), show_header=False)
     for name, value in store_facts(graph).items():
         table.add_row(name, Text(value))

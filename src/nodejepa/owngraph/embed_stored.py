@@ -104,7 +104,8 @@ def embed_stored_graph(
                 try:
                     data = StoredDataset.of(graph)
                     scores = score_stored(estimator, data, z.at(data.nodes))
-                except EvaluationError as error:  # too few labels must not cost anybody the embeddings
+                # too few labels, or a disk too small for the floors, must not cost anybody the embeddings
+                except (EvaluationError, OSError) as error:
                     warnings.append(f"No scores: {error}")
         with timings.phase("writing"):
             places.require_unchanged(before)
