@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from nodejepa.io.files_in import byte_stream, file_format, reading
+from nodejepa.io.reading_options import STRUCTURAL, structural_width
 from nodejepa.memory import Room
 from nodejepa.methods.budget import Workload
 from nodejepa.methods.estimator import Estimator
@@ -19,11 +20,18 @@ _UNPACKED = 4  # bytes of text in one of a compressed file, about
 def roads_of_files(
     estimator: Estimator, edges: Path | None, nodes: Path | None, room: Room
 ) -> list[Proposal]:
-    """The roads on disk for tables of edges and nodes; none for other files and where none fits."""
-    sizes = [_rows_and_columns(path) for path in (edges, nodes) if path is not None]
-    if len(sizes) != 2 or None in sizes:
+    """The roads on disk for tables of edges and maybe nodes; none for other files and where none fits."""
+    found = None if edges is None else _rows_and_columns(edges)
+    if found is None:
         return []
-    (rows, _), (count, columns) = (size or (0, 0) for size in sizes)
+    rows = found[0]
+    described = (rows, structural_width(STRUCTURAL) + 1)  # of edges alone: hardly more nodes than rows
+    if nodes is not None:
+        found = _rows_and_columns(nodes)
+        if found is None:
+            return []
+        described = found
+    count, columns = described
     work = Workload(count, 2 * rows, columns - 1, count * (columns - 1), True)
     return stored_roads(estimator, work, room)
 
