@@ -12,13 +12,13 @@ import pytest
 
 from nodejepa.cli import main
 from nodejepa.data.splits import default_splits
-from nodejepa.errors import DataError, EvaluationError, GraphError
+from nodejepa.errors import ConfigError, DataError, EvaluationError, GraphError
 from nodejepa.evaluation import linear_probe
 from nodejepa.io import delimited, read_embeddings, read_graph
 from nodejepa.io import tables as io_tables
 from nodejepa.io.embeddings import stream_embeddings, write_embeddings
 from nodejepa.methods import make_method
-from nodejepa.owngraph import embed_stored_graph
+from nodejepa.owngraph import embed_graph, embed_stored_graph
 from nodejepa.owngraph.scores import score_embeddings, score_stored
 from nodejepa.owngraph.stored import blocks
 from nodejepa.store import StoredGraph, layout
@@ -209,6 +209,8 @@ def test_a_store_without_labels_says_how_to_have_some(tmp_path):
     store = prepare_store(*write(tmp_path, "words"), out=tmp_path / "g.store", drop="y")
     with pytest.raises(EvaluationError, match=r"no labels.*--labels COLUMN"):
         StoredDataset.of(store)
+    with pytest.raises(ConfigError, match="embed_stored_graph"):
+        embed_graph(store.folder, out=tmp_path / "z.parquet")
 
 
 def test_labels_that_were_changed_are_found(tmp_path):
