@@ -1,6 +1,6 @@
 # make demo    embed the built-in graph `digits` and score it (no download)
 # make test    lint, type check and every test, in JOBS=2 processes
-# make test-fast  the tests that are over in a minute, for the working loop
+# make test-fast  the quick tests, for the working loop, without the examples in docstrings
 # make bench   speed ratios -> benchmarks/results.json
 # make docs    the website -> build/site/index.html
 # make dist    wheel and sdist of the committed files -> dist/, the same bytes every time
@@ -20,7 +20,8 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 PINS := pyproject.toml constraints.txt
 # One thread each: processes that share the cores would only wait for each other's threads.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+# Whole files stay together, so what a file shares is made once; who is done takes from who is not.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast bench docs dist lint clean
@@ -40,7 +41,7 @@ test: lint
 	@$(PYTEST)
 
 test-fast: $(DEV)
-	@$(PYTEST) -q -m 'not slow'
+	@$(PYTEST) -q -m 'not slow' tests
 
 bench: $(DEV)
 	@$(BIN)/python -m benchmarks

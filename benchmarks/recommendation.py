@@ -24,8 +24,7 @@ from nodejepa.files import write_text
 from nodejepa.methods import FLOORS
 from nodejepa.methods.estimator import versions
 from nodejepa.owngraph.recommend import DEFAULT, POINT, MethodRow, recommend
-from nodejepa.report.summary import moments
-from nodejepa.report.table import Column, ReportTable, number_cell, text_cell, text_column
+from nodejepa.report.table import Column, ReportTable, TableCell, moments
 from nodejepa.report.table_formats import to_markdown
 
 STUDY = Path(__file__).parents[1] / "studies" / "compare"
@@ -114,11 +113,16 @@ def rules_table(graphs: dict[str, Rows]) -> ReportTable:
     def line(name: str, rule: Rule) -> Any:
         lost = losses(rule, graphs)
         counts = (sum(loss <= POINT for loss in lost), sum(loss == 0 for loss in lost))
-        cells = (number_cell(count, decimals=0) for count in counts)
-        return (text_cell(name), *cells, number_cell(moments(lost).mean), number_cell(max(lost)))
+        cells = (TableCell.number(count, decimals=0) for count in counts)
+        return (
+            TableCell.name(name),
+            *cells,
+            TableCell.number(moments(lost).mean),
+            TableCell.number(max(lost)),
+        )
 
     columns = (
-        text_column("rule"),
+        Column.name("rule"),
         *map(Column, ("best or within a point", "best", "points lost on average", "at most")),
     )
     groups = [
@@ -141,18 +145,18 @@ def graphs_table(graphs: dict[str, Rows]) -> ReportTable:
     """What labels and scores prefer on each graph."""
     shown = ("highest links AUC", "highest hidden features", "best mean rank: links AUC, hidden features")
     columns = (
-        text_column("graph"),
-        text_column("labels prefer"),
+        Column.name("graph"),
+        Column.name("labels prefer"),
         *map(Column, ("accuracy %", f"{DEFAULT} %")),
-        *(text_column(name) for name in shown),
+        *(Column.name(name) for name in shown),
     )
     lines = []
     for graph, rows in graphs.items():
         by_name = {row.method: accuracy(row) for row in rows}
         best = max(by_name, key=lambda name: by_name[name])
-        picks = (text_cell(RULES[name](rows)) for name in shown)
-        scores = (number_cell(by_name[name], decimals=1) for name in (best, DEFAULT))
-        lines.append((text_cell(graph), text_cell(best), *scores, *picks))
+        picks = (TableCell.name(RULES[name](rows)) for name in shown)
+        scores = (TableCell.number(by_name[name], decimals=1) for name in (best, DEFAULT))
+        lines.append((TableCell.name(graph), TableCell.name(best), *scores, *picks))
     return ReportTable("graphs", "Graph by graph", columns, (tuple(lines),), ())
 
 

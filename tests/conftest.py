@@ -37,7 +37,7 @@ def _private_cache(tmp_path_factory: pytest.TempPathFactory):
     """Tests never read or write the user's own cache, and draw their maps in fewer steps."""
     patch = pytest.MonkeyPatch()
     patch.setenv("NODEJEPA_CACHE", str(tmp_path_factory.mktemp("nodejepa-cache")))
-    patch.setattr("nodejepa.report.projection._TSNE_STEPS", 250)  # maps are most of a report's time
+    patch.setattr("nodejepa.report.maps._TSNE_STEPS", 250)  # maps are most of a report's time
     yield
     patch.undo()
 

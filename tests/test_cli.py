@@ -16,12 +16,12 @@ import pytest
 
 import nodejepa
 from nodejepa.cli import main
+from nodejepa.config import parse_seeds
 from nodejepa.data import load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.errors import ConfigError
 from nodejepa.methods import METHODS, make_method
 from nodejepa.study.run import scoring
-from nodejepa.study.run.seeds import parse_seeds
 
 QUICK = ("probe", "digits", "--method", "raw", "--seeds", "1-2", "--probe", "paper")
 
@@ -143,6 +143,7 @@ def test_an_empty_out_is_not_the_current_folder(run, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_embeddings_come_as_the_ending_says(run, tmp_path):
     folder = tmp_path / "run"
     code, out, _ = run("pretrain", "digits", *PAPER, "--out", str(folder), *TINY, "--set", "epochs=0")
@@ -157,6 +158,7 @@ def test_embeddings_come_as_the_ending_says(run, tmp_path):
     assert not (tmp_path / "z.csv").exists()
 
 
+@pytest.mark.slow
 def test_a_resumed_run_that_is_finished_changes_nothing(run, tmp_path):
     folder = tmp_path / "run"
     assert run("pretrain", "digits", *PAPER, "--out", str(folder), *TINY)[0] == 0
@@ -172,6 +174,7 @@ def test_probe_prints_a_table(run):
     assert "mean ± std" in out
 
 
+@pytest.mark.slow
 def test_probe_prints_only_json_on_stdout(run):
     code, out, _ = run(*QUICK, "--json")
     found = json.loads(out)
@@ -235,6 +238,7 @@ def broken(error: BaseException):
     return score_method
 
 
+@pytest.mark.slow
 def test_a_bug_ends_in_one_and_asks_for_a_report(run, monkeypatch):
     monkeypatch.setattr(scoring, "score_method", broken(ZeroDivisionError("oops")))
     code, out, err = run(*QUICK)
@@ -248,6 +252,7 @@ def test_a_bug_ends_in_one_and_asks_for_a_report(run, monkeypatch):
     assert "Traceback" in run(*QUICK)[2]
 
 
+@pytest.mark.slow
 def test_interruption_ends_in_130(run, monkeypatch):
     monkeypatch.setattr(scoring, "score_method", broken(KeyboardInterrupt()))
     assert run(*QUICK)[0] == 130
@@ -293,6 +298,7 @@ def test_a_real_interrupt_ends_in_130():
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_module_and_script_are_the_same_command():
     done = subprocess.run(
         [sys.executable, "-m", "nodejepa", "--version"], capture_output=True, text=True, check=True
@@ -335,6 +341,7 @@ def test_seed_mistakes_are_explained(text):
         parse_seeds(text)
 
 
+@pytest.mark.slow
 def test_pretrain_knows_beforehand_that_it_does_not_fit(run, tmp_path):
     code, _, err = run("pretrain", "digits", "--out", str(tmp_path / "run"), "--memory-limit", "0.01")
     assert code == 2

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from nodejepa.data import Dataset, load_dataset
-from nodejepa.demo import SHOTS, compare_with_floors, run_demo, write_as_csv
+from nodejepa.demo import DEMO_METHODS, SHOTS, compare_with_floors, run_demo, write_as_csv
 from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
 from nodejepa.io import read_graph
-from nodejepa.methods import METHODS
+from nodejepa.methods import FLOORS, METHODS
 from nodejepa.report import maps
 from nodejepa.study.run.scoring import score_method
 
@@ -40,6 +40,12 @@ def test_demo_scores_every_method_and_writes_its_files(tmp_path, monkeypatch):
     tested = predicted >= 0
     right = 100 * np.mean(predicted[tested] == labels[tested])
     assert right == pytest.approx(sgc.few_shot[20].scores[0].test_accuracy)
+
+
+def test_the_demo_compares_a_learned_method_with_floors():
+    learned, *floors = DEMO_METHODS
+    assert learned in METHODS.keys() - set(FLOORS)
+    assert set(floors) <= set(FLOORS)
 
 
 def test_the_demo_graph_comes_back_from_its_files(tmp_path):
@@ -97,6 +103,7 @@ def test_only_methods_with_a_seed_are_embedded_again(method, fits, toy_graph, mo
     assert len(seen) == fits
 
 
+@pytest.mark.slow
 def test_a_score_is_reproducible(toy_graph):
     dataset = Dataset("toy", toy_graph, np.repeat([0, 1], 30))
     one, other = (score_method(dataset, "random-gcn", [3, 4], split="5-5").to_dict() for _ in range(2))

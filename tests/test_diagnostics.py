@@ -100,6 +100,7 @@ def test_huge_finite_values_are_not_taken_for_infinite():
     assert np.isfinite(column_statistics(diagnostics.check_embeddings(np.full((4, 2), 1e308)))[1]).all()
 
 
+@pytest.mark.slow
 @given(offset=st.floats(-1e6, 1e6), scale=st.floats(1e-3, 1e3), seed=st.integers(0, 99))
 def test_column_statistics_do_not_mind_an_offset(offset, scale, seed):
     z = np.random.default_rng(seed).normal(size=(60, 3)) * scale

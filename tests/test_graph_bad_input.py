@@ -152,6 +152,7 @@ def build_or_refuse(make: Any, *args: Any, **kwargs: Any) -> None:
         assert_valid(graph)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "argument", ["source", "target", "features", "num_nodes", "weights", "node_ids", "direction"]
 )
@@ -161,6 +162,7 @@ def test_garbage_in_one_argument_of_from_edges(argument, value):
     build_or_refuse(Graph.from_edges, **{**GOOD, argument: value})
 
 
+@pytest.mark.slow
 @given(st.fixed_dictionaries({"source": garbage, "target": garbage}, optional={
     "features": garbage, "num_nodes": scalars | small, "weights": garbage, "node_ids": garbage,
 }))  # fmt: skip
@@ -169,12 +171,14 @@ def test_garbage_in_every_argument_of_from_edges(arguments):
     build_or_refuse(Graph.from_edges, **arguments)
 
 
+@pytest.mark.slow
 @given(garbage, garbage, garbage, st.sampled_from(["check", "keep", "symmetrize"]) | scalars)
 @settings(max_examples=150, deadline=None)
 def test_garbage_into_from_scipy(adjacency, features, node_ids, direction):
     build_or_refuse(Graph.from_scipy, adjacency, features, node_ids=node_ids, direction=direction)
 
 
+@pytest.mark.slow
 @given(sparse(), sparse() | st.none())
 @example(sp.csr_array((2, 2), dtype=np.complex64), None)
 @settings(max_examples=150, deadline=None)
@@ -182,6 +186,7 @@ def test_any_sparse_matrix_into_from_scipy(adjacency, features):
     build_or_refuse(Graph.from_scipy, adjacency, features, direction="symmetrize")
 
 
+@pytest.mark.slow
 @given(garbage)
 @settings(max_examples=150, deadline=None)
 def test_garbage_into_with_features(value):

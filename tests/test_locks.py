@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nodejepa.errors import NodeJEPAError, TrainingError
-from nodejepa.locks import hold, lock_file
+from nodejepa.files import hold, lock_file
 from nodejepa.training.run import Run
 
 
@@ -29,7 +29,7 @@ def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
 def test_the_lock_of_a_dead_process_is_free(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     code = (
-        "import sys; from nodejepa.locks import lock_file; f = lock_file(sys.argv[1], wait=False); "
+        "import sys; from nodejepa.files import lock_file; f = lock_file(sys.argv[1], wait=False); "
         "print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

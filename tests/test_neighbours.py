@@ -37,6 +37,7 @@ def test_equals_the_naive_search(metric, dtype, shape):
     check(sp.csr_array(z), 5, metric, rows=[1, 0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 @given(
     rows=st.lists(
@@ -85,6 +86,7 @@ def test_fewer_nodes_than_asked_for():
     assert nearest_neighbours(np.eye(3), [], k=2).rows.shape == (0, 2)
 
 
+@pytest.mark.slow
 def test_memory_stays_small_beside_the_embeddings():
     z = np.random.default_rng(0).normal(size=(20_000, 512)).astype(np.float32)
     tracemalloc.start()
@@ -121,6 +123,7 @@ def test_bad_questions_are_refused(arguments, match):
 needs_index = pytest.mark.skipif(not index_available(), reason="needs usearch: pip install 'nodejepa[index]'")
 
 
+@pytest.mark.slow
 @needs_index
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("sparse", [False, True])

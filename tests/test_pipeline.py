@@ -51,6 +51,7 @@ def embedder():
     return NodeEmbedder(GRAPH, "random-gcn", seed=3)
 
 
+@pytest.mark.slow
 def test_scikit_learns_own_checks(embedder):
     results = check_estimator(embedder, expected_failed_checks=EXPECTED_FAILURES, on_fail=None, on_skip=None)
     by_status = {
@@ -110,6 +111,7 @@ def test_frames_with_names_of_columns(embedder):
     np.testing.assert_array_equal(frame.to_numpy(), Z[[2, 0]])
 
 
+@pytest.mark.slow
 def test_pipeline_and_search_on_a_real_graph():
     data = load_dataset("digits")
     split = data.split(seed=1)
@@ -128,6 +130,7 @@ def test_pipeline_and_search_on_a_real_graph():
     np.testing.assert_array_equal(search.predict(split.test), model.predict(z[split.test]))
 
 
+@pytest.mark.slow
 def test_frozen_embedder_trains_once(monkeypatch):
     data = load_dataset("digits")
     embedder = NodeEmbedder(data.graph, "raw").fit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import tomllib
@@ -46,10 +47,14 @@ def test_python_block_runs(code, capsys):
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """A checkout after ``make demo``, as far as the commands need it, with a smaller graph."""
+def folder(tmp_path, monkeypatch):
+    """A checkout after ``make demo``, as far as the commands need it, with a smaller graph for ``digits``."""
     small = load_dataset("synthetic:nodes=300,edges=1200,features=16,classes=3,seed=1")
-    write_as_csv(replace(small, name="digits"), tmp_path / "demo")
+    small = replace(small, name="digits")
+    write_as_csv(small, tmp_path / "demo")
+    counts = {"nodes": 300, "edges": small.graph.num_edges, "features": 16, "classes": 3}
+    entry = replace(CATALOGUE["digits"], **counts, load=lambda _: small)
+    monkeypatch.setitem(CATALOGUE, "digits", entry)
     for file in (
         *ROOT.glob("studies/*.toml"),
         *ROOT.glob("studies/main/records.jsonl"),
@@ -59,6 +64,9 @@ def folder(tmp_path):
         copy = tmp_path / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(file.read_bytes())
+    records = tmp_path / "studies" / "main" / "records.jsonl"  # of one graph
+    lines = records.read_text().splitlines(keepends=True)
+    records.write_text("".join(line for line in lines if json.loads(line)["dataset"] == "photo"))
     return tmp_path
 
 

@@ -19,6 +19,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "action"),
     [
@@ -36,6 +37,7 @@ def test_ctrl_c_while_loading_shows_no_traceback(module, action):
     assert "bug" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_utf8_is_refused_before_the_work(tmp_path):
     edges = os.fsencode(tmp_path) + b"/caf\xe9.csv"
     with open(edges, "w") as file:

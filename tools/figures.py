@@ -128,7 +128,7 @@ def hops(club: Club) -> Canvas:
         canvas.circle(x, y, 12, fill=shades[hop], edge=DARK)
         canvas.text(x, y + 5, str(hop), size=15, colour="white" if hop < 2 else "#111111")
     canvas.words(
-        HEIGHT, "hops from the node marked 0: each hop is one", "more mean over neighbours, mixed by the rule"
+        HEIGHT, "hops from the node marked 0: each hop is one", "more mean over neighbours, far ones quieter"
     )
     return canvas
 

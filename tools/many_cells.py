@@ -1,16 +1,16 @@
 """Floors, LinearJEPA and what is trained once for all splits of a study, many cells a process.
 
-``python -m tools.many_cells studies/NAME.toml [graph ...]``. ``nodejepa study run`` starts a process for
-every cell, which costs more than a floor does. This calls the worker's own function cell by cell, in one
-process for each graph and method, and computes what no seed changes (the graph, embeddings and their
+``python -m tools.many_cells studies/NAME.toml [graph ...] [--method NAME]``. ``nodejepa study run`` starts a
+process for every cell, which costs more than a floor does. This calls the worker's own function cell by cell,
+in one process for each graph and method, and computes what no seed changes (the graph, embeddings and their
 geometry) once. Records differ in ``peak_memory_mb`` alone: that of the shared process. An earlier form
-of it made those of floors and LinearJEPA in recipe, development, ingredients and, of 10 labels, fewshot.
+of it made those of floors in recipe, development and, of 10 labels, fewshot.
 """
 
 from __future__ import annotations
 
+import argparse
 import functools
-import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -51,13 +51,19 @@ def measure_all(cells: list[str], out: Path, runs: Path) -> int:
 
 def main() -> None:
     """What the study lacks, group by group."""
-    spec = Path(sys.argv[1])
-    out, runs, graphs = spec.with_suffix(""), spec.parent / "runs", sys.argv[2:]
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("spec", type=Path)
+    arguments.add_argument("graphs", nargs="*")
+    arguments.add_argument("--method", action="append", help="only this one; repeatable")
+    asked = arguments.parse_args()
+    spec, graphs, methods = asked.spec, asked.graphs, asked.method or METHODS
+    out, runs = spec.with_suffix(""), spec.parent / "runs"
     done, groups = finished(read_records(out), retry_failed=False), {}
     for cell in load_spec(spec).cells:
         entry = METHODS[cell.method]
         many = cell.training_seed is not None or not (entry.trained and entry.by_gradient)
-        if cell.key not in done and many and (not graphs or cell.dataset in graphs):
+        wanted = cell.method in methods and (not graphs or cell.dataset in graphs)
+        if cell.key not in done and many and wanted:
             place = (cell.dataset, cell.method, cell.preset, cell.variant, cell.training_seed)
             groups.setdefault(place, []).append(cell.to_json())
     with ProcessPoolExecutor(2, mp_context=get_context("spawn"), max_tasks_per_child=1) as fresh:

@@ -110,42 +110,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "data": ("Dataset", "Split", "load_dataset", "make_split"),
-    "diagnostics": ("Diagnostics", "diagnose"),
-    "errors": (
-        "CheckpointError",
-        "ConfigError",
-        "DataError",
-        "EvaluationError",
-        "GraphError",
-        "NodeJEPAError",
-        "TrainingError",
-    ),
-    "evaluation": ("ProbeResult", "fewshot_probe", "linear_probe"),
-    "graph": ("Graph",),
-    "io": (
-        "FeatureSchema",
-        "LoadedGraph",
-        "as_graph",
-        "embeddings_frame",
-        "export_embeddings",
-        "from_networkx",
-        "from_pyg",
-        "load_graph",
-        "read_embeddings",
-        "read_graph",
-        "to_networkx",
-        "to_pyg",
-        "write_embeddings",
-    ),
-    "methods": ("METHODS", "LinearJEPA", "NodeJEPA", "PatchJEPA", "load_method", "make_method"),
-    "neighbours": ("Neighbours", "nearest_neighbours"),
-    "pipeline": ("NodeEmbedder",),
-    "owngraph": ("apply_run", "compare", "embed_graph", "inspect_graph"),
-    "store": ("StoredGraph",),
-    "structure": ("descriptors",),
+    "data": "Dataset Split load_dataset make_split",
+    "diagnostics": "Diagnostics diagnose",
+    "errors": "CheckpointError ConfigError DataError EvaluationError GraphError NodeJEPAError TrainingError",
+    "evaluation": "ProbeResult fewshot_probe linear_probe",
+    "graph": "Graph",
+    "io": "FeatureSchema LoadedGraph as_graph embeddings_frame export_embeddings from_networkx from_pyg "
+    "load_graph read_embeddings read_graph to_networkx to_pyg write_embeddings",
+    "methods": "METHODS LinearJEPA NodeJEPA PatchJEPA load_method make_method",
+    "neighbours": "Neighbours nearest_neighbours",
+    "pipeline": "NodeEmbedder",
+    "owngraph": "apply_run compare embed_graph inspect_graph",
+    "store": "StoredGraph",
+    "structure": "descriptors",
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:

@@ -1,7 +1,5 @@
 """Functions compiled by numba and kept on disk; where that is impossible, they are compiled anew."""
 
-from __future__ import annotations
-
 import contextlib
 import pickle
 import warnings

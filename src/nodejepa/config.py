@@ -5,15 +5,14 @@ where only one setting is called so (``epochs`` for ``training.epochs``). Unknow
 nearest known one suggested; text is parsed by the type of the field, so ``2e-4`` is a number.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
+import re
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from nodejepa.errors import ConfigError, did_you_mean, nearest
 
@@ -33,6 +32,7 @@ _ELSEWHERE = {
 }
 _WIDTHS = ("dim", "embedding_dim", "n_components", "out_dim", "output_dim", "dimensions")
 _WIDTH_SETTINGS = ("dim", "encoder.out_dim", "encoder.hidden", "hidden")
+_MOST = 1000
 
 
 def flatten(config: Any) -> dict[str, Any]:
@@ -174,3 +174,29 @@ def require(condition: bool, name: str, value: Any, rule: str) -> None:
     """Used in ``__post_init__`` of configs: refuse ``value`` unless ``condition`` holds."""
     if not condition:
         raise ConfigError(f"{name} is {value!r}", fix=f"It must be {rule}.")
+
+
+def parse_seeds(text: str) -> list[int]:
+    """The seeds a text names, in its order.
+
+    >>> parse_seeds("42-44,7")
+    [42, 43, 44, 7]
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]{1,10})\s*(?:-\s*([0-9]{1,10})\s*)?", part)
+        if not match:
+            _refuse(text, f"{part.strip()!r} is no seed and no range of seeds")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            _refuse(text, f"the range {part.strip()} runs backwards")
+        if len(seeds) + last - first >= _MOST:
+            _refuse(text, f"these are more than {_MOST} seeds")
+        seeds += range(first, last + 1)
+    if len(set(seeds)) < len(seeds):
+        _refuse(text, "a seed is named twice")
+    return seeds
+
+
+def _refuse(text: str, why: str) -> NoReturn:
+    raise ConfigError(why, where=f"seeds {text}", fix='Write "42-46", "1,2,5" or a mixture of both.')

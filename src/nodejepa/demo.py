@@ -1,7 +1,5 @@
 """The demo: embed the built-in digits, score them with few labels, write embeddings and a report about it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +18,10 @@ from nodejepa.io import write_embeddings
 from nodejepa.methods import METHODS, make_method
 from nodejepa.progress import progress_bar
 from nodejepa.report import footer, write_report
-from nodejepa.report.charts import Dot, DotPlot
+from nodejepa.report.charts import Dot, DotPlot, training_curves, verdict
 from nodejepa.report.maps import embedding_map, predict_test_nodes
 from nodejepa.report.sections import Chapter, Report, Section, SortableTable, Text
-from nodejepa.report.summary import Summary
-from nodejepa.report.table import ReportTable, score_cell, score_column, text_cell, text_column
-from nodejepa.report.training import training_curves, verdict
+from nodejepa.report.table import Column, ReportTable, Summary, TableCell
 from nodejepa.training.run import History
 
 DEMO_METHODS = ("linear-jepa", "raw", "sgc", "random-gcn")
@@ -90,11 +86,9 @@ def write_as_csv(dataset: Dataset, folder: Path) -> tuple[Path, Path]:
 
 
 def compare_with_floors(results: Mapping[str, Mapping[int, ProbeResult]]) -> str:
-    """What the scores of each trained method mean beside the best method without training, in words.
+    """What the scores of each trained method (by labels per class) mean beside the best floor, in words.
 
-    Args:
-        results: method -> labels per class -> score. A difference counts once it exceeds the larger of the
-            two standard deviations over draws of the labels.
+    A difference counts once it exceeds the larger of the two standard deviations over draws of the labels.
     """
     floors = [name for name in results if not METHODS[name].trained]
     trained = [name for name in results if METHODS[name].trained]
@@ -170,16 +164,16 @@ def _sections(dataset: Dataset, row: DemoRow, seed: int) -> tuple[Section, ...]:
 def _scores_table(rows: Sequence[DemoRow]) -> ReportTable:
     cells = tuple(
         (
-            text_cell(row.method),
-            text_cell(METHODS[row.method].summary),
-            *(score_cell(_summary(result), decimals=1) for result in row.few_shot.values()),
+            TableCell.name(row.method),
+            TableCell.name(METHODS[row.method].summary),
+            *(TableCell.score(_summary(result), decimals=1) for result in row.few_shot.values()),
         )
         for row in rows
     )
     columns = (
-        text_column("Method"),
-        text_column("What it is"),
-        *(score_column(f"{shots} labels per class") for shots in rows[0].few_shot),
+        Column.name("Method"),
+        Column.name("What it is"),
+        *(Column.score(f"{shots} labels per class") for shots in rows[0].few_shot),
     )
     note = "Mean ± standard deviation, in brackets the draws of the labels. Probe: fair."
     return ReportTable("demo", "Test accuracy (%)", columns, (cells,), (note,))

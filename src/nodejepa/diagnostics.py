@@ -9,8 +9,6 @@ With Z the embeddings ``[N, D]``, sigma_j the singular values of the centred Z a
 All of it follows from the mean and the ``D x D`` covariance, so no second copy of Z is ever made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias

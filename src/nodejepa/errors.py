@@ -4,11 +4,9 @@ Everything a user can get wrong ends in a :class:`NodeJEPAError`; the command li
 traceback. Any other exception is a bug of ours.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class Setting(NamedTuple):
@@ -37,7 +35,7 @@ class Advice(str):
     __slots__ = ("parts",)
     parts: tuple[str | Setting, ...]
 
-    def __new__(cls, *parts: str | Setting) -> Advice:
+    def __new__(cls, *parts: str | Setting) -> Self:
         """Text and settings in the order in which they are said; advice may hold advice."""
         self = super().__new__(cls, "".join(map(str, parts)))
         self.parts = tuple(p for part in parts for p in (part.parts if isinstance(part, Advice) else (part,)))

@@ -29,10 +29,8 @@ from nodejepa.graph_checks import (
     read_sparse,
     refuse_one_way_edges,
 )
-from nodejepa.graph_doors import Doors
-from nodejepa.graph_features import check_features, fit_features, read_features
-from nodejepa.graph_ids import check_ids, read_ids
-from nodejepa.graph_rows import Rows, buffers, digest, looped_rows
+from nodejepa.graph_features import check_features, check_ids, fit_features, read_features, read_ids
+from nodejepa.graph_rows import Doors, Rows, buffers, digest, looped_rows
 
 Direction: TypeAlias = Literal["check", "symmetrize", "keep"]
 _DIRECTIONS = ("check", "symmetrize", "keep")
@@ -92,7 +90,10 @@ class Graph(Doors, Rows):
     @cached_property
     def degrees(self) -> FloatArray:
         """Weighted out-degree of every node, self-loops not counted."""
-        return _frozen(np.asarray(self.adjacency.sum(axis=1, dtype=np.float64), dtype=np.float32).ravel())
+        sums = self.adjacency.sum(axis=1, dtype=np.float64)
+        degrees: FloatArray = np.asarray(sums, dtype=np.float32).ravel()
+        degrees.flags.writeable = False
+        return degrees
 
     @cached_property
     def normalized_adjacency(self) -> SparseMatrix:
@@ -193,9 +194,8 @@ class Graph(Doors, Rows):
         if direction == "check":
             refuse_one_way_edges(matrix)
         if direction != "keep":
-            matrix = matrix.maximum(
-                matrix.T
-            ).tocsr()  # exactly symmetric, also where "check" forgave rounding
+            # exactly symmetric, also where "check" forgave rounding
+            matrix = matrix.maximum(matrix.T).tocsr()
         matrix.sort_indices()
         adjacency = compact_csr(matrix.data, matrix.indices, matrix.indptr, size)
         return cls(adjacency, fit_features(table, size), ids, direction == "keep", loops)
@@ -239,8 +239,3 @@ class Graph(Doors, Rows):
         """Source, target and weight of every stored edge, ordered by source."""
         coo = self.adjacency.tocoo()
         return coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data.copy()
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    array.flags.writeable = False
-    return array

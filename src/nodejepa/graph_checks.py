@@ -1,7 +1,5 @@
 """What may become a :class:`~nodejepa.graph.Graph`, and what is refused with advice."""
 
-from __future__ import annotations
-
 import operator
 from decimal import Decimal
 from numbers import Real

@@ -1,11 +1,10 @@
-"""What every graph answers, in memory or on disk, without anybody asking for the whole of it."""
-
-from __future__ import annotations
+"""What every graph answers, in memory or on disk, and doors of ``Graph`` to what others hold graphs in."""
 
 import hashlib
+import importlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -119,3 +118,27 @@ def looped_rows(rows: SparseMatrix, low: int) -> SparseMatrix:
 def loop_scale(rows: SparseMatrix, low: int) -> npt.NDArray[np.float64]:
     """``1 / sqrt(1 + weighted degree)`` of the nodes whose in-edges the rows are."""
     return np.asarray(1.0 / np.sqrt(np.asarray(looped_rows(rows, low).sum(axis=1, dtype=np.float64)).ravel()))
+
+
+class Doors:
+    """``Graph.from_networkx``, ``Graph.from_pyg`` and ``Graph.from_pandas``."""
+
+    @classmethod
+    def from_networkx(cls, nx_graph: Any, features: Any = None, **options: Any) -> Self:
+        """A graph from NetworkX; see :func:`nodejepa.from_networkx`."""
+        return cls._through("from_networkx", nx_graph, features, **options)
+
+    @classmethod
+    def from_pyg(cls, data: Any, **options: Any) -> Self:
+        """A graph from a PyG ``Data``; see :func:`nodejepa.from_pyg`."""
+        return cls._through("from_pyg", data, **options)
+
+    @classmethod
+    def from_pandas(cls, edges: Any, nodes: Any = None, **options: Any) -> Self:
+        """A graph from data frames of edges and nodes; see :func:`nodejepa.load_graph`."""
+        return cls._through("load_graph", edges, nodes, **options)
+
+    @classmethod
+    def _through(cls, name: str, *given: Any, **options: Any) -> Self:
+        graph: Self = getattr(importlib.import_module("nodejepa.io"), name)(*given, **options)
+        return graph

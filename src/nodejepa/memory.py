@@ -1,10 +1,9 @@
 """How much memory this process may still take: what is free, what its limits and its control group allow."""
 
-from __future__ import annotations
-
 import resource
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import psutil
 
@@ -19,11 +18,7 @@ def resident_bytes() -> int:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """What it may take beyond that; the smallest of all limits.
-
-    Args:
-        root: where ``proc`` and ``sys`` are mounted.
-    """
+    """What it may take beyond that, the smallest of all limits; below ``root`` are ``proc`` and ``sys``."""
     free = int(psutil.virtual_memory().available)
     return max(0, min([free, *_group_rooms(root), *_process_rooms()]))
 
@@ -43,7 +38,7 @@ class Room:
     given: bool
 
     @classmethod
-    def of(cls, memory_limit: float | None = None) -> Room:
+    def of(cls, memory_limit: float | None = None) -> Self:
         """The room there is within ``memory_limit`` gigabytes; without one: within what is available."""
         held = resident_bytes()
         if memory_limit is None:

@@ -4,8 +4,6 @@ The index is that of ``usearch``, an extra. It is built and asked by one thread:
 same candidates. What it finds is scored exactly afterwards: a neighbour may be missed, none is misjudged.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -35,11 +33,7 @@ def candidate_rows(
 ) -> npt.NDArray[np.int64]:
     """Rows that are probably the nearest to each query, itself among them; ``[queries, count]``.
 
-    Args:
-        vectors: some rows as vectors whose euclidean distance is the one that counts.
-        shape: rows and columns there are.
-        queries: row numbers.
-        count: candidates of each.
+    ``vectors`` gives some of the rows as vectors whose euclidean distance is the one that counts.
     """
     if not index_available():
         raise EvaluationError(

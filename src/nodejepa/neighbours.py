@@ -5,10 +5,7 @@ computed pair by pair in float64. So two rows with the same numbers have the sam
 and such ties go to the row that comes first.
 """
 
-from __future__ import annotations
-
 import operator
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -98,17 +95,6 @@ def nearest_neighbours(
     return Neighbours(found, scores, metric)
 
 
-def _through_the_index(space: _Space, queries: Rows, width: int) -> Neighbours:
-    """More candidates than asked for, scored exactly; the best of them count."""
-    count = min(2 * width + 16, space.z.shape[0])
-    candidates = candidate_rows(lambda rows: space.prepared(space.z[rows]), space.z.shape, queries, count)
-    found = np.empty((queries.size, width), dtype=np.int64)
-    scores = np.empty((queries.size, width))
-    for i, (query, near) in enumerate(zip(queries.tolist(), candidates, strict=True)):
-        found[i], scores[i] = space.nearest(query, near[near != query], width)
-    return Neighbours(found, scores, space.metric, exact=False)
-
-
 class _Space:
     """Closeness of rows under a metric: fast with a known error, or exact for chosen pairs."""
 
@@ -122,8 +108,9 @@ class _Space:
         asked = self.prepared(self.z[queries])
         closeness = np.empty((queries.size, self.z.shape[0]))
         longest = 0.0
-        for start, part in self._parts():
-            block = self.prepared(part)
+        step = max(1, _ELEMENTS // self.z.shape[1])
+        for start in range(0, self.z.shape[0], step):
+            block = self.prepared(self.z[start : start + step])
             view = closeness[:, start : start + block.shape[0]]
             np.matmul(asked, block.T, out=view)
             if self.metric == "euclidean":  # -|q - z|^2 without the |q|^2 that all share
@@ -156,15 +143,21 @@ class _Space:
                 scores[start : start + step] = np.sqrt(np.sum((own - others) ** 2, axis=1))
         return scores
 
-    def _parts(self) -> Iterator[tuple[int, Any]]:
-        step = max(1, _ELEMENTS // self.z.shape[1])
-        for start in range(0, self.z.shape[0], step):
-            yield start, self.z[start : start + step]
-
     def prepared(self, part: Any) -> Floats:
         """Rows of length 1, or around 0: their euclidean distances order rows as the metric does."""
         dense = _dense(part)
         return _unit(dense) if self.metric == "cosine" else dense - self.centre
+
+
+def _through_the_index(space: _Space, queries: Rows, width: int) -> Neighbours:
+    """More candidates than asked for, scored exactly; the best of them count."""
+    count = min(2 * width + 16, space.z.shape[0])
+    candidates = candidate_rows(lambda rows: space.prepared(space.z[rows]), space.z.shape, queries, count)
+    found = np.empty((queries.size, width), dtype=np.int64)
+    scores = np.empty((queries.size, width))
+    for i, (query, near) in enumerate(zip(queries.tolist(), candidates, strict=True)):
+        found[i], scores[i] = space.nearest(query, near[near != query], width)
+    return Neighbours(found, scores, space.metric, exact=False)
 
 
 def _dense(part: Any) -> Floats:

@@ -5,8 +5,6 @@ scikit-learn splits and indexes rows, and a graph cannot be cut like that: so th
 the encoder sees the whole graph and never a label, as everywhere in this package.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Principal axes of embeddings: exact, the same every time, and without a dense copy of sparse rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

@@ -1,7 +1,6 @@
 """One progress bar for everything that takes longer than a moment, and how long that is, in words."""
 
-from __future__ import annotations
-
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -37,6 +36,16 @@ def progress_bar(
             bar.update(task, advance=amount, note=note)
 
         yield advance
+
+
+@contextmanager
+def timed(seconds: dict[str, float], phase: str, digits: int = 3) -> Iterator[None]:
+    """Add the seconds of the block to those of the phase, also if it fails."""
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[phase] = round(seconds.get(phase, 0.0) + time.perf_counter() - started, digits)
 
 
 def in_words(seconds: float, *, precise: bool = False) -> str:

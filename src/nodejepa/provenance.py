@@ -1,7 +1,5 @@
 """Which packages and which code made a result."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 from functools import lru_cache

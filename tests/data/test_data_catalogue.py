@@ -61,6 +61,7 @@ def test_a_development_graph_that_is_missing_or_broken_is_explained(tmp_path):
         load_dataset("acm", tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "isolated", "largest_degree", "words"),
     [("photo", 115, 1434, 1_979_909), ("computers", 281, 2992, 3_675_081)],
@@ -116,6 +117,7 @@ print(peak_memory_mb() - before)
     assert 0 < float(done.stdout) < 500
 
 
+@pytest.mark.slow
 def test_data_never_imports_torch():
     package = Path(__file__).parents[2] / "src" / "nodejepa"
     # an empty root module: nodejepa/__init__.py may import whatever it offers
@@ -154,6 +156,7 @@ def test_only_synthetic_graphs_take_settings():
         load_dataset("synthetic:node=300")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["nodes", "edges", "features", "classes"])
 def test_wrong_counts_are_refused(what):
     dataset, entry = load_dataset("digits"), CATALOGUE["digits"]
@@ -173,6 +176,7 @@ def test_root_is_argument_then_environment_then_cache(monkeypatch, tmp_path):
     assert not CATALOGUE["photo"].is_present(tmp_path)
 
 
+@pytest.mark.slow
 def test_dataset_splits_by_its_default():
     digits = load_dataset("digits")
     assert digits.split(seed=42).name == "20-30"

@@ -50,6 +50,7 @@ def test_digits_is_the_naive_nearest_neighbour_graph():
 # ---------------------------------------------------------------- synthetic
 
 
+@pytest.mark.slow
 @given(
     st.integers(2, 200),
     st.floats(0, 1),
@@ -133,6 +134,7 @@ def test_default_graph_has_classes_hubs_and_features_that_tell_a_little():
     assert 0.3 < accuracy < 0.9
 
 
+@pytest.mark.slow
 def test_arxiv_preset_has_arxivs_size_and_hubs():
     dataset = load_dataset("synthetic-arxiv")
     degrees = dataset.graph.degrees

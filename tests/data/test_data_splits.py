@@ -34,6 +34,7 @@ def naive_sizes(members, train, val):
     return for_train, for_val, members - for_train - for_val
 
 
+@pytest.mark.slow
 @given(CLASS_SIZES, st.integers(0, 20), st.integers(1, 30), st.integers(0, 40), SEEDS)
 def test_per_class_split_follows_its_rule_for_any_class_sizes(sizes, unlabelled, train, val, seed):
     labels = labels_of(sizes, unlabelled, seed % 1000)
@@ -72,6 +73,7 @@ def test_same_seed_same_split_and_other_seed_other_split(seed, name):
     assert not np.array_equal(one.train, other.train)
 
 
+@pytest.mark.slow
 def test_every_node_is_equally_likely_to_train():
     labels = labels_of([40, 20])
     counts = np.zeros(60)

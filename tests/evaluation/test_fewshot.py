@@ -13,6 +13,7 @@ def task():
     return 0.4 * rng.normal(size=(3, 30))[labels] + rng.normal(size=(600, 30)), labels
 
 
+@pytest.mark.slow
 def test_more_labels_help_and_draws_are_counted(task):
     results = fewshot_probe(*task, shots=(2, 10, 40), draws=4)
     assert list(results) == [2, 10, 40]

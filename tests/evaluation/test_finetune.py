@@ -42,6 +42,7 @@ def jepa(toy_graph):
 TRAINED = [(name, preset) for name, entry in METHODS.items() if entry.trained for preset in entry.presets[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "preset"), TRAINED)
 def test_every_method_can_be_tuned_and_stays_as_it_was(toy_graph, name, preset):
     method = fitted(name, toy_graph, preset)
@@ -57,12 +58,14 @@ def test_every_method_can_be_tuned_and_stays_as_it_was(toy_graph, name, preset):
     np.testing.assert_array_equal(method.transform(toy_graph), z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gat", "sage", "gin", "mlp"])
 def test_every_encoder_can_be_tuned(toy_graph, kind):
     method = fitted("dgi", toy_graph, **{"encoder.kind": kind})
     assert finetune(method, toy_graph, LABELS, SPLIT, config=SHORT).epochs
 
 
+@pytest.mark.slow
 def test_it_learns_the_communities_and_says_what_scratch_gives(toy_graph, jepa):
     config = FinetuneConfig(training=TrainingConfig(epochs=60, lr=0.01, patience=30))
     result = finetune(jepa, toy_graph, LABELS, SPLIT, config=config, seed=3)

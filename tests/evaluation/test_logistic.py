@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nodejepa.evaluation import basis, logistic
+from nodejepa.evaluation import logistic, scaling
 from nodejepa.evaluation.logistic import TrainingSet, fit_logistic
 from reference.evaluation import exact_logistic
 
@@ -45,11 +45,13 @@ def check(*trainings, classes, **kwargs):
         assert_equals_sklearn(training, fit, classes, **kwargs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "d", "k"), [(60, 100, 4), (200, 12, 3), (40, 40, 5), (60, 20, 2)])
 def test_dense(n, d, k):
     check(*(TrainingSet(*sample(n, d, k, seed), STRENGTHS) for seed in range(3)), classes=k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "d"), [(40, 90), (300, 30)])
 def test_sparse(n, d):
     rows, labels = sample(n, d, 4)
@@ -57,6 +59,7 @@ def test_sparse(n, d):
     check(TrainingSet(sp.csr_array(rows), labels, STRENGTHS), classes=4)
 
 
+@pytest.mark.slow
 def test_unequal_sizes_widths_and_strengths_are_padded_without_effect():
     sets = [
         TrainingSet(*sample(30, 70, 4, 1), STRENGTHS),
@@ -76,6 +79,7 @@ def test_classes_may_be_missing_even_all_but_two():
     )
 
 
+@pytest.mark.slow
 def test_ill_conditioned_columns():
     rows, labels = sample(120, 40, 4)
     mix = np.random.default_rng(5).normal(size=(40, 40)) * np.logspace(0, -4, 40)[:, None]
@@ -89,30 +93,34 @@ def test_an_offset_only_moves_the_intercept():
     assert there.intercepts + 1000 * there.weights.sum(axis=2) == pytest.approx(here.intercepts, abs=0.02)
 
 
+@pytest.mark.slow
 def test_duplicate_and_constant_columns():
     rows, labels = sample(50, 10, 3)
     rows = np.hstack([rows, rows, np.ones((50, 2)), np.zeros((50, 1))])
     check(TrainingSet(rows, labels, STRENGTHS), classes=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_rows_too_many_and_too_wide_for_a_basis_are_iterated_on_directly(monkeypatch, as_sparse):
-    monkeypatch.setattr(basis, "_MAX_ROTATED", 10)
-    monkeypatch.setattr(basis, "_MAX_ROTATED_SPARSE", 10)
+    monkeypatch.setattr(scaling, "_MAX_ROTATED", 10)
+    monkeypatch.setattr(scaling, "_MAX_ROTATED_SPARSE", 10)
     monkeypatch.setattr(logistic, "_LARGE", 10)
     rows, labels = sample(70, 40, 4)
     rows[np.abs(rows) < 0.5] = 0
     check(TrainingSet(sp.csr_array(rows) if as_sparse else rows, labels, STRENGTHS), classes=4)
 
 
+@pytest.mark.slow
 def test_a_small_unturned_sparse_set_is_never_stacked_with_another(monkeypatch):
-    monkeypatch.setattr(basis, "_MAX_ROTATED_SPARSE", 10)
+    monkeypatch.setattr(scaling, "_MAX_ROTATED_SPARSE", 10)
     sets = [
         TrainingSet(sp.csr_array(sample(70, 40, 4, s)[0]), sample(70, 40, 4, s)[1], STRENGTHS) for s in (1, 2)
     ]
     check(*sets, classes=4)
 
 
+@pytest.mark.slow
 def test_many_rows_in_float32_with_warm_starts(monkeypatch):
     monkeypatch.setattr(logistic, "_LARGE", 100)
     monkeypatch.setattr(logistic, "_MANY_ROWS", 1000)
@@ -135,6 +143,7 @@ def test_constant_rows_give_the_class_frequencies():
     assert odds == pytest.approx(np.log(3), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_stacking_changes_nothing():
     sets = [TrainingSet(*sample(40, 25, 3, seed), STRENGTHS) for seed in range(4)]
     together = fit_logistic(sets, 3)

@@ -28,6 +28,7 @@ def task():
     return (hidden @ mix).astype(np.float32), labels, splits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_fair_probe_equals_the_naive_loop(task, kind):
     z, labels, splits = task
@@ -42,6 +43,7 @@ def test_fair_probe_equals_the_naive_loop(task, kind):
         assert score.converged
 
 
+@pytest.mark.slow
 def test_sparse_and_dense_agree(task):
     z, labels, splits = task
     z = np.where(z > 0, z, 0)
@@ -81,6 +83,7 @@ def test_a_constant_offset_changes_nothing_once_standardised(task):
         assert view.spread == 24
 
 
+@pytest.mark.slow
 def test_probe_of_shifted_standardised_embeddings_is_unchanged(task, monkeypatch):
     monkeypatch.setattr("nodejepa.evaluation.probe.SCALINGS", ("standardise",))
     z, labels, splits = task
@@ -90,11 +93,13 @@ def test_probe_of_shifted_standardised_embeddings_is_unchanged(task, monkeypatch
         assert replace(a, C=0) == replace(b, C=0)
 
 
+@pytest.mark.slow
 def test_the_same_call_gives_the_same_result(task):
     z, labels, splits = task
     assert linear_probe(z, labels, splits).scores == linear_probe(z.copy(), labels, splits).scores
 
 
+@pytest.mark.slow
 def test_the_choice_does_not_see_test_labels(task):
     z, labels, splits = task
     poisoned = labels.copy()
@@ -131,6 +136,7 @@ def test_ties_go_to_the_strongest_regularisation():
     assert pytest.approx(RELATIVE_STRENGTHS[0] / 3) == score.C
 
 
+@pytest.mark.slow
 def test_one_matrix_a_split(task):
     z, labels, splits = task
     noise = np.random.default_rng(0).normal(size=z.shape).astype(np.float32)
@@ -141,6 +147,7 @@ def test_one_matrix_a_split(task):
     assert mixed.scores[1].test_accuracy < 40
 
 
+@pytest.mark.slow
 def test_labels_need_not_be_contiguous_and_may_be_unknown_outside_splits(task):
     z, labels, splits = task
     odd = labels * 10 + 3
@@ -154,6 +161,7 @@ def test_labels_need_not_be_contiguous_and_may_be_unknown_outside_splits(task):
     assert result.test_accuracy_mean == pytest.approx(100 * np.mean(result.predictions[0] == odd[split.test]))
 
 
+@pytest.mark.slow
 def test_a_class_without_training_labels_is_simply_never_predicted(task):
     z, labels, splits = task
     train = splits[0].train[labels[splits[0].train] != 2]

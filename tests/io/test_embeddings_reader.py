@@ -144,6 +144,7 @@ def test_truncated_files_are_refused(tmp_path, ending):
             read_embeddings(path)
 
 
+@pytest.mark.slow
 def test_flipped_bits_in_the_numbers_are_found(tmp_path):
     """A checksum a page; what it does not cover (headers of pages) is a clear error or changes no number."""
     z = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)

@@ -7,6 +7,7 @@ import json
 import re
 import types
 import uuid
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -18,13 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from nodejepa.cli.export import Format
+from nodejepa.cli.neighbours import Format
 from nodejepa.errors import DataError, NodeJEPAError
 from nodejepa.graph import Graph
 from nodejepa.io import (
     EXPORT_FORMATS,
+    export,
     export_embeddings,
-    export_writers,
     read_columns,
     read_embeddings,
     write_embeddings,
@@ -78,6 +79,7 @@ def test_round_trip(tmp_path, to, ids):
     np.testing.assert_array_equal(z, Z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", FILES)
 @given(
     z=hnp.arrays(
@@ -105,7 +107,7 @@ def test_small_blocks_write_the_same_bytes(tmp_path, to, monkeypatch):
         return [file.read_bytes() for file in export_embeddings(out, HOSTILE, Z, to=to).files]
 
     whole = contents(tmp_path / "a")
-    monkeypatch.setattr(export_writers, "_VALUES_AT_ONCE", 6)
+    monkeypatch.setattr(export, "_VALUES_AT_ONCE", 6)
     assert contents(tmp_path / "b") == whole
 
 
@@ -209,7 +211,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(export_writers.pa, "table", full)
+    monkeypatch.setattr(export.pa, "table", full)
     with pytest.raises(NodeJEPAError, match="No space left"):
         export_embeddings(path, None, Z, to="csv")
     assert path.read_text() == "old"
@@ -217,7 +219,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_the_command_line_offers_every_format():
-    assert [choice.value for choice in Format] == list(EXPORT_FORMATS)
+    assert get_args(Format) == tuple(EXPORT_FORMATS)
     with pytest.raises(DataError):
         export_embeddings("z.csv", None, Z, to="CSV")
 

@@ -85,6 +85,7 @@ def test_damaged_files_are_named(tmp_path, content):
         read_graph(tmp_path / "bad.graphml")
 
 
+@pytest.mark.slow
 def test_the_limit_on_what_unpacks_holds_here_too(tmp_path):
     (tmp_path / "big.graphml.gz").write_bytes(gzip.compress(b"<graphml>" + b" " * 50_000_000))
     with pytest.raises(DataError, match="unpacks to more"):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodejepa.errors import DataError
-from nodejepa.graph_ids import id_array
+from nodejepa.graph_features import id_array
 from nodejepa.io import find_row, find_rows
 
 SOMEBODY = uuid.UUID(int=7)
@@ -62,6 +62,7 @@ def test_near_misses_get_advice(ids, text, advice):
     assert advice in caught.value.fix
 
 
+@pytest.mark.slow
 def test_a_near_miss_among_many_is_found():
     ids = np.array([f"{i * 2654435761 % 2**32:08x}" for i in range(60_000)])
     wanted = str(ids[31415])

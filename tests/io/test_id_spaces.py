@@ -8,7 +8,7 @@ import pytest
 
 from nodejepa import read_graph
 from nodejepa.errors import GraphError
-from nodejepa.io.id_spaces import two_kinds
+from nodejepa.io.join import two_kinds
 
 BOUGHT = pa.table({"user_id": [0, 0, 1, 2, 3], "item_id": [0, 1, 1, 2, 0]})
 
@@ -117,6 +117,7 @@ def test_a_first_row_of_ids_is_data(tmp_path):
     assert told.graph.num_edges == 6
 
 
+@pytest.mark.slow
 def test_ids_far_below_the_first_row_count_too(tmp_path):
     edges = tmp_path / "e.csv"
     edges.write_text("ann,bob\n" + _pairs(20_000) + "bob,ann\n")

@@ -54,6 +54,7 @@ def naive_graph(pairs):
     return {pair for a, b in pairs for pair in ((a, b), (b, a)) if a != b}
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.text(max_size=4), st.text(max_size=4)), min_size=1, max_size=30))
 def test_typed_text_ids_are_kept_verbatim(pairs):
     table = pa.table({"u": [a for a, _ in pairs], "v": [b for _, b in pairs]})
@@ -67,6 +68,7 @@ def test_typed_text_ids_are_kept_verbatim(pairs):
     assert loaded.report.reciprocal_pairs == sum((b, a) in distinct for a, b in distinct) // 2
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*[st.integers(-(2**63), 2**63 - 1)] * 2), min_size=1, max_size=30))
 def test_64_bit_ids_stay_exact_in_parquet_and_text(tmp_path_factory, pairs):
     expected = naive_graph(pairs)

@@ -90,6 +90,7 @@ def test_delimiter_can_be_told(tmp_path):
         load_graph(path, delimiter="::")
 
 
+@pytest.mark.slow
 def test_quoted_delimiters_and_line_breaks_beyond_the_first_block(tmp_path):
     rows = [(f'"x, {i}\nsecond line"', f"y{i}") for i in range(400_000)]
     path = write(tmp_path / "e.csv", "source,target\n" + "".join(f"{a},{b}\n" for a, b in rows))
@@ -98,6 +99,7 @@ def test_quoted_delimiters_and_line_breaks_beyond_the_first_block(tmp_path):
     assert graph.node_ids[399_999] == "x, 399999\nsecond line"
 
 
+@pytest.mark.slow
 def test_a_word_far_down_does_not_change_what_ids_are(tmp_path):
     body = "".join(f"{i},{i + 1}\n" for i in range(300_000))
     graph = load_graph(write(tmp_path / "e.csv", "source,target\n" + body + "end,0\n"), structural=False)

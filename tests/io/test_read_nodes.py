@@ -61,6 +61,7 @@ def test_numbers_are_standardised_and_empty_cells_are_the_mean(tmp_path):
         assert any("1 missing values count as the mean" in note for note in loaded.notes)
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.none(), st.floats(-1e38, 1e38)), min_size=6, max_size=6))
 def test_any_numbers_give_finite_features(values):
     result = features(table(x=pa.array(values, pa.float64())), structural=False)
@@ -137,6 +138,7 @@ def test_text_is_refused_hashed_or_ignored():
     assert block[0] @ block[1] > 0.4  # most words are shared
 
 
+@pytest.mark.slow
 def test_hashing_is_the_same_in_every_process():
     code = (
         "from nodejepa.io.encode_columns import FeatureColumn, encode_column\n"

@@ -27,6 +27,7 @@ def little_held(monkeypatch):
     monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress)])
 def test_compressed_text_is_cut_off_where_the_limit_is(tmp_path, ending, pack):
     path = tmp_path / f"edges.csv.{ending}"
@@ -37,6 +38,7 @@ def test_compressed_text_is_cut_off_where_the_limit_is(tmp_path, ending, pack):
     assert read_graph(path, memory_limit=0.2).report.edge_rows == 4 * MB
 
 
+@pytest.mark.slow
 def test_compressed_matrix_market_is_cut_off_too(tmp_path):
     path = tmp_path / "a.mtx.gz"
     count = 500_000
@@ -47,6 +49,7 @@ def test_compressed_matrix_market_is_cut_off_too(tmp_path):
     assert read_graph(path, memory_limit=0.1).graph.num_edges == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fill", [b",", b"a,", b'"', b"x", b" ", b",\r"])
 def test_a_gzip_of_delimiters_is_refused_at_once(tmp_path, fill):
     path = tmp_path / "edges.csv.gz"
@@ -55,6 +58,7 @@ def test_a_gzip_of_delimiters_is_refused_at_once(tmp_path, fill):
         read_graph(path)
 
 
+@pytest.mark.slow
 def test_a_row_of_very_many_columns_is_refused_and_a_wide_one_is_not(tmp_path):
     path = tmp_path / "edges.csv"
     path.write_text(",".join(f"c{i}" for i in range(200_000)) + "\n" + ",".join(["1"] * 200_000) + "\n")
@@ -106,6 +110,7 @@ def test_a_directory_that_lies_about_sizes_gives_no_more_than_it_says(tmp_path):
         read_graph(path)
 
 
+@pytest.mark.slow
 def test_repeated_values_in_parquet_count_as_the_cells_they_are(tmp_path):
     path = tmp_path / "edges.parquet"
     ends = pa.array(np.zeros(20 * MB, dtype=np.int64))

@@ -167,6 +167,7 @@ def test_what_names_speak_of_a_graph():
 # ---------------------------------------------------------------- shape
 
 
+@pytest.mark.slow
 def test_headers_longer_than_the_sample(read):
     width = 5000
     names = [f"a_column_with_a_long_name_{i}" for i in range(width)]

@@ -55,6 +55,7 @@ def test_a_capped_search_equals_the_naive_twin(
     assert mask.sum() == round(ratio * size)
 
 
+@pytest.mark.slow
 @given(
     size=st.integers(1, 60),
     degree=st.sampled_from([0.0, 0.5, 2.0, 8.0]),

@@ -18,6 +18,7 @@ def random_case(size: int, parts: int, degree: float, seed: int, direction: str)
     return graph, part
 
 
+@pytest.mark.slow
 @given(
     size=st.integers(5, 50),
     parts=st.integers(1, 5),

@@ -189,6 +189,7 @@ def test_the_target_of_bgrl_never_receives_gradient_and_follows_along_a_cosine(t
             torch.testing.assert_close(new, old + share * (online - old))
 
 
+@pytest.mark.slow
 @EVERY
 def test_training_lowers_the_loss(method, toy_graph):
     model = method(seed=0, epochs=60, **{"encoder.hidden": 16}).fit(toy_graph)

@@ -33,6 +33,7 @@ def test_the_cap_is_that_of_the_settings(toy_graph):
     assert np.any(capped != khop_mask(toy_graph, 0.4, 2, MOMENT.numpy("mask")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hops", [1, 2])
 def test_the_pool_is_found_once_for_a_run_and_its_hops(toy_graph, hops):
     once, generator = numpy_generator(MOMENT.seed, "init", hops, 1), MOMENT.numpy("mask")

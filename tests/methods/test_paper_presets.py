@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from nodejepa.methods.bgrl import BGRL
@@ -11,6 +13,7 @@ from nodejepa.methods.patchjepa import PatchJEPA
 from nodejepa.methods.supervised import SupervisedGCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.structure import DESCRIPTORS
+from nodejepa.training.schedules import linear
 
 NODE, PATCH = NodeJEPA.preset("paper", "photo"), PatchJEPA.preset("paper", "photo")
 
@@ -31,6 +34,12 @@ def test_nodejepa_predicts_by_message_passing_from_all_descriptors():
     assert (loss.prediction, loss.prediction_weight, loss.laplacian) == ("cosine", 1.0, 0.0)
     assert NODE.masking.isolation
     assert (NODE.masking.max_neighbours, NODE.masking.pool) == (None, None)
+
+
+def test_how_much_of_the_target_encoder_is_its_random_start():
+    steps = NODE.training.epochs
+    momenta = [linear((step + 1) / steps, NODE.ema.start, NODE.ema.end) for step in range(steps)]
+    assert (NODE.keep, round(math.prod(momenta), 2)) == ("target", 0.47)
 
 
 def test_patchjepa_expands_by_one_hop_and_makes_one_step_an_epoch():

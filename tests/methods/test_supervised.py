@@ -147,6 +147,7 @@ def test_one_step_lowers_the_loss(toy_graph):
     assert task.losses(task.inputs, moment)["loss"] < before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["paper", "official"])
 def test_it_learns_the_communities(toy_graph, preset):
     model = SupervisedGCN(preset=preset, epochs=150, lr=0.01).fit(toy_graph, labels=LABELS, split=SPLIT)
@@ -154,6 +155,7 @@ def test_it_learns_the_communities(toy_graph, preset):
     assert right[SPLIT.test].mean() > 0.85
 
 
+@pytest.mark.slow
 def test_labels_may_have_gaps(toy_graph):
     model = fitted(toy_graph, labels=np.where(LABELS == 1, 7, 3), epochs=60)
     assert model.classes_.tolist() == [3, 7]
@@ -163,12 +165,14 @@ def test_labels_may_have_gaps(toy_graph):
 # ------------------------------------------------------------------ what it may see
 
 
+@pytest.mark.slow
 def test_labels_of_test_nodes_change_no_weight(toy_graph):
     secret = LABELS.copy()
     secret[SPLIT.test] = np.random.default_rng(0).integers(-1, 9, SPLIT.test.size)
     assert same(weights(fitted(toy_graph)), weights(fitted(toy_graph, secret)))
 
 
+@pytest.mark.slow
 def test_labels_of_training_and_validation_nodes_do(toy_graph):
     """The test above would pass for a method that reads no labels at all."""
     base = fitted(toy_graph)
@@ -183,6 +187,7 @@ def test_labels_of_training_and_validation_nodes_do(toy_graph):
     assert losses[0] != losses[1]
 
 
+@pytest.mark.slow
 def test_few_shot_training_sees_k_labels_only(toy_graph):
     few = per_class_split(LABELS, train=2, val=5, seed=1)
     task_labels = supervise(LABELS, few, 60, "test")
@@ -228,6 +233,7 @@ def test_fit_without_labels_says_how(toy_graph):
 # ------------------------------------------------------------------ stopping, resuming, saving
 
 
+@pytest.mark.slow
 def test_the_weights_with_the_lowest_validation_loss_are_kept(toy_graph):
     model = fitted(toy_graph, epochs=100, lr=0.05, patience=10)
     losses = [record["val_loss"] for record in model.history_]
@@ -241,6 +247,7 @@ def test_the_weights_with_the_lowest_validation_loss_are_kept(toy_graph):
     assert found < losses[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["layer", "batch"])
 @pytest.mark.parametrize("stop", [1, 5, 9])
 def test_resume_ends_in_the_same_bits(toy_graph, tmp_path, norm, stop):
@@ -258,6 +265,7 @@ def test_resume_ends_in_the_same_bits(toy_graph, tmp_path, norm, stop):
         assert [r[name] for r in again.history_] == [r[name] for r in whole.history_]
 
 
+@pytest.mark.slow
 def test_batch_norm_of_other_methods_resumes_too(toy_graph, tmp_path):
     settings = {
         "preset": "official",

@@ -176,6 +176,7 @@ def random_edges(rows=7, columns=5, seed=0):
     return AttentionEdges(sp.csr_array(filled.astype(np.float32)))
 
 
+@pytest.mark.slow
 def test_attention_gradients_equal_finite_differences():
     edges = random_edges()
     source, target = (torch.randn(2, n, dtype=torch.float64, requires_grad=True) for n in (5, 7))

@@ -60,6 +60,7 @@ def changed(name, values):
     return nodes.set_column(nodes.column_names.index(name), name, pa.array(values))
 
 
+@pytest.mark.slow
 def test_the_graph_of_training_gives_the_embeddings_of_training(embed, trained):
     code, table, err = embed(people()[1])
     assert code == 0, err
@@ -130,6 +131,7 @@ def test_weights_that_training_did_not_have_are_told(embed):
     assert "trained on unweighted edges" in err
 
 
+@pytest.mark.slow
 def test_a_named_graph_or_files_and_not_both(run, trained, tmp_path):
     out = tmp_path / "z.parquet"
     edges = trained / "edges.parquet"
@@ -172,6 +174,7 @@ def test_embeddings_are_replaced_only_by_force_and_their_manifest_goes_with_them
     assert not out.with_suffix(".html").exists()
 
 
+@pytest.mark.slow
 def test_files_that_are_no_manifest_are_left_alone(run, trained, tmp_path):
     files = ("--edges", trained / "edges.parquet", "--nodes", trained / "nodes.parquet")
     for text in ("{", "[]", '{"format": "mine"}', (trained / "z.json").read_text()):  # of z.parquet
@@ -193,6 +196,7 @@ def test_a_run_of_a_named_graph_has_no_schema(run, trained, tmp_path):
     assert "no such run folder" in err
 
 
+@pytest.mark.slow
 def test_columns_asked_for_by_name_are_remembered(tmp_path):
     edges, nodes = people()
     edges = edges.rename_columns(["b", "a"]).select(["a", "b"])
@@ -234,6 +238,7 @@ def test_every_flipped_digit_of_the_schema_is_found(trained, tmp_path):
             RunSchema.load(tmp_path)
 
 
+@pytest.mark.slow
 def test_two_kinds_of_nodes_are_kept_apart_in_a_run_and_whatever_it_is_applied_to(run, tmp_path):
     edges = write(pa.table({"user_id": [0, 0, 1, 2], "item_id": [0, 1, 1, 2]}), tmp_path / "e.csv")
     quick = (

@@ -47,6 +47,7 @@ def test_zeros_and_ones_and_vectors_stay_the_rest_is_scaled(bits):
         features(nodes, scale="z")
 
 
+@pytest.mark.slow
 def test_a_wide_table_of_zeros_and_ones_gives_the_matrix_a_sparse_file_gives(tmp_path):
     rng = np.random.default_rng(0)
     bag = (rng.random((8, 300)) < 0.02).astype(np.float32)
@@ -161,6 +162,7 @@ def test_other_columns_are_not_warned_of(column):
     assert read_graph(EDGES, table(**column)).report.warnings == []
 
 
+@pytest.mark.slow
 def test_terminal_report_and_manifest_say_what_was_done(run, tmp_path):
     edges, nodes = tmp_path / "e.csv", tmp_path / "n.csv"
     pacsv.write_csv(EDGES, edges)

@@ -104,6 +104,7 @@ def test_from_files_to_the_embeddings_of_the_recommended_method(run, files):
     assert json.loads(said)["methods"] == result["methods"]  # not measured again: the same seconds
 
 
+@pytest.mark.slow
 def test_without_labels_the_default_is_taken_and_the_map_has_groups(run, files):
     out = files.folder / "compared"
     command = ("compare", "--edges", files.edges, "--nodes", files.nodes, "--methods", "raw", "--out", out)
@@ -114,6 +115,7 @@ def test_without_labels_the_default_is_taken_and_the_map_has_groups(run, files):
     assert '"clusters":[' in (out / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_structural_features_are_said_to_have_seen_the_links(run, files):
     code, _, err = run("compare", "--edges", files.edges, "--methods", "raw", "--out", files.folder / "c")
     assert code == 0
@@ -148,6 +150,7 @@ def test_a_kill_loses_at_most_the_method_under_way(tmp_path, monkeypatch):
     assert [row.method for row in more.rows] == ["linear-jepa", *FEW, "sgc-1"]
 
 
+@pytest.mark.slow
 def test_a_damaged_result_is_measured_again(tmp_path):
     graph, labels = two_groups()
     whole = compare(graph, labels, methods=["raw"], out=tmp_path)
@@ -182,6 +185,7 @@ def test_too_few_labels_are_said_and_not_scored():
     assert not made.recommendation.by_labels
 
 
+@pytest.mark.slow
 def test_results_that_are_there_are_not_replaced_unasked(tmp_path):
     graph, _ = two_groups()
     compare(graph, methods=["raw"], out=tmp_path)

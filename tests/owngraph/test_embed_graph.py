@@ -24,6 +24,7 @@ def manifest_of(files):
     return json.loads((files.folder / "z.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", ["parquet", "csv"], indirect=True)
 def test_from_files_to_embeddings_keyed_by_the_ids_in_their_order(run, files):
     code, out, err = run(*files.quick("--labels", "team"))
@@ -106,6 +107,7 @@ def test_too_few_labels_cost_the_scores_and_not_the_embeddings(run, files, label
     assert matrix(files.folder / "z.parquet").shape == (NODES, 8)
 
 
+@pytest.mark.slow
 def test_missing_labels_are_no_class(run, files):
     nodes = people()[1]
     team = [None if i % 3 == 0 else name for i, name in enumerate(nodes["team"].to_pylist())]
@@ -210,6 +212,7 @@ def test_json_is_the_manifest(run, files):
     assert json.loads(out) == manifest_of(files)
 
 
+@pytest.mark.slow
 def test_what_is_there_is_kept_unless_told_otherwise(run, files):
     assert run(*files.quick())[0] == 0
     first = (files.folder / "z.parquet").read_bytes()

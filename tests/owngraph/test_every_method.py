@@ -25,6 +25,7 @@ def graph_of(files):
     return load_graph(files.edges, files.nodes, labels="team")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [*FLOORS, "linear-jepa"])
 def test_what_is_not_trained_is_embedded_saved_and_applied_all_the_same(run, files, method):
     out = files.folder / "z.parquet"
@@ -44,6 +45,7 @@ def test_what_is_not_trained_is_embedded_saved_and_applied_all_the_same(run, fil
     np.testing.assert_array_equal(dense(again.embeddings), wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["raw", "sgc-3", "random-gcn", "linear-jepa", "nodejepa"])
 def test_dim_keeps_principal_components_in_the_file_and_in_the_model(options, files, method):
     settings = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 2} if method == "nodejepa" else {}
@@ -62,6 +64,7 @@ def test_dim_keeps_principal_components_in_the_file_and_in_the_model(options, fi
         )
 
 
+@pytest.mark.slow
 def test_the_score_of_a_narrowed_floor_is_its_own(options):
     made = embed_graph(**options, method="sgc", dim=1, report=False)
     whole = embed_graph(**options | {"method": "raw", "report": False, "force": True})
@@ -86,6 +89,7 @@ def test_a_dim_that_is_no_number_of_columns(dim):
 # ------------------------------------------------------------------ clusters
 
 
+@pytest.mark.slow
 def test_clusters_are_a_column_a_sentence_and_a_colour(run, files):
     out = files.folder / "z.parquet"
     code, said, err = run(
@@ -105,6 +109,7 @@ def test_clusters_are_a_column_a_sentence_and_a_colour(run, files):
     assert len(read_embeddings(out)[1]) == NODES
 
 
+@pytest.mark.slow
 def test_a_number_of_clusters_is_taken_as_it_is(options):
     made = embed_graph(**options, clusters=4, report=False)
     assert made.clusters.count == 4

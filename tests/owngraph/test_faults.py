@@ -9,13 +9,12 @@ import os
 import pickle
 import shutil
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from owngraph_files import people, write
+from tests.forked import Forked
 
 from nodejepa import embed_graph
 from nodejepa.training.checkpoint import load_tensors
@@ -133,12 +132,10 @@ def is_finished(folder):
     ],
 )
 def test_killed_and_resumed_ends_in_the_bits_of_an_undisturbed_run(run, folder, undisturbed, stage, method):
-    arguments = [str(a) for a in command(folder, "--method", method)]
+    arguments = command(folder, "--method", method)
     environment = {**os.environ, "NODEJEPA_CACHE": str(folder / "cache")}
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLER, stage, *arguments], capture_output=True, text=True, env=environment
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    code, err = Forked(KILLER, stage, *arguments, env=environment).wait()
+    assert code == -signal.SIGKILL, err
     assert not is_finished(folder)
     if (folder / "z.parquet").exists():
         assert pq.read_table(folder / "z.parquet").num_rows == 60
@@ -157,9 +154,9 @@ def test_killed_and_resumed_ends_in_the_bits_of_an_undisturbed_run(run, folder, 
 def test_a_kill_while_replacing_leaves_the_old_ones_or_says_unfinished(run, folder):
     assert run(*command(folder))[0] == 0
     before = (folder / "z.parquet").read_bytes()
-    arguments = [str(a) for a in command(folder, "--seed", "4", "--force")]
-    killed = subprocess.run([sys.executable, "-c", KILLER, "epoch 3", *arguments], capture_output=True)
-    assert killed.returncode == -signal.SIGKILL
+    arguments = command(folder, "--seed", "4", "--force")
+    code, err = Forked(KILLER, "epoch 3", *arguments).wait()
+    assert code == -signal.SIGKILL, err
     assert is_finished(folder)
     assert (folder / "z.parquet").read_bytes() == before
     code, _, err = run(*command(folder, "--seed", "4", "--resume"))
@@ -174,6 +171,7 @@ def no_space(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place",
     [
@@ -221,6 +219,7 @@ def test_where_nothing_can_be_written_nothing_is_begun(run, folder):
     assert "is a folder" in err
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused(run, folder):
     with Run(folder / "z.run").owned(".embed-graph.lock"):
         code, _, err = run(*command(folder))
@@ -287,6 +286,7 @@ def test_a_damaged_checkpoint_or_model_is_refused_and_never_executed(run, folder
     assert is_finished(folder), "the embeddings that were there are still there"
 
 
+@pytest.mark.slow
 def test_damaged_settings_of_a_run_are_refused(run, folder, monkeypatch):
     interrupted(folder, monkeypatch)
     (folder / "z.run" / "config.json").write_text('{"method": "nodejepa", "confi')
@@ -295,6 +295,7 @@ def test_damaged_settings_of_a_run_are_refused(run, folder, monkeypatch):
     assert "config.json is damaged" in err
 
 
+@pytest.mark.slow
 def test_damaged_inputs_are_refused_or_read_right(run, folder):
     good = (folder / "edges.parquet").read_bytes()
     rng = np.random.default_rng(0)
@@ -328,12 +329,12 @@ def renamed(folder):
     pq.write_table(table.rename_columns(names), folder / "nodes.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["checkpoint.safetensors", "model.safetensors"])
 def test_a_killed_run_gone_on_with_another_table_never_keeps_the_old_schema(run, folder, stage):
     """Before the first checkpoint it is simply another run; with one it is refused."""
-    arguments = [str(a) for a in command(folder)]
-    killed = subprocess.run([sys.executable, "-c", KILLER, stage, *arguments], capture_output=True, text=True)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    code, err = Forked(KILLER, stage, *command(folder)).wait()
+    assert code == -signal.SIGKILL, err
     renamed(folder)
     code, _, err = run(*command(folder, "--resume"))
     begun = (folder / "z.run" / "checkpoint.safetensors").exists() and stage == "model.safetensors"

@@ -109,6 +109,7 @@ def test_odd_features(run, tmp_path, values, code, said):
         assert np.isfinite(table["z0"].to_numpy()).all()
 
 
+@pytest.mark.slow
 def test_free_text_is_refused_hashed_or_ignored(run, tmp_path):
     words = [f"a long sentence about person {i} and nobody else" for i in range(12)]
     nodes = ring_nodes(bio=words, x=[float(i % 5) for i in range(12)])
@@ -137,6 +138,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 def test_hostile_strings_stay_verbatim_in_parquet_and_harmless_on_the_page(run, tmp_path):
     edges = pairs(*[(HOSTILE[i], HOSTILE[(i + 1) % 12]) for i in range(12)])
     nodes = pa.table(

@@ -10,7 +10,7 @@ import pytest
 from owngraph_files import QUICK
 
 from nodejepa.errors import ConfigError
-from nodejepa.locks import output_owned
+from nodejepa.files import output_owned
 from nodejepa.owngraph import embed_graph
 
 SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "training.epochs": 1}
@@ -35,6 +35,7 @@ def test_a_report_replaces_pages_only(made, run, victim):
     assert (made / victim).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_report_replaces_a_report_and_with_force_anything(made, run):
     (made / "notes.txt").write_text("mine")
     for out, options, code in (
@@ -47,6 +48,7 @@ def test_a_report_replaces_a_report_and_with_force_anything(made, run):
     assert (made / "notes.txt").read_text().lower().startswith("<!doctype html")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("to", "victim"),
     [
@@ -74,6 +76,7 @@ def test_an_export_replaces_exports_only(made, run, to, victim):
     assert run("export", source, "--to", to, "--out", made / victim, "--force")[0] == 0
 
 
+@pytest.mark.slow
 def test_embeddings_replace_embeddings_only(tmp_path, run):
     assert run("pretrain", "digits", "--out", tmp_path / "run", "--method", "patchjepa", *QUICK[:2],
                "--set", "epochs=1")[0] == 0  # fmt: skip
@@ -88,7 +91,7 @@ def test_embeddings_replace_embeddings_only(tmp_path, run):
 
 def test_a_second_process_with_the_same_out_is_refused_whatever_its_run(files):
     holder = (
-        "import sys; from pathlib import Path; from nodejepa.locks import output_owned\n"
+        "import sys; from pathlib import Path; from nodejepa.files import output_owned\n"
         "with output_owned(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     out = files.folder / "z.parquet"

@@ -19,8 +19,7 @@ from nodejepa.io import read_graph
 from nodejepa.memory import Room
 from nodejepa.methods import METHODS, find_method, make_estimator
 from nodejepa.methods.budget import Workload, measured_speed
-from nodejepa.owngraph.plan import make_plan, stored_road, stored_roads
-from nodejepa.owngraph.road import roads_of_files
+from nodejepa.owngraph.plan import make_plan, roads_of_files, stored_roads
 
 # estimate, then train and embed; the peak of the process is the truth
 MEASURE = """
@@ -96,6 +95,7 @@ def test_more_of_anything_costs_more():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [name for name, entry in METHODS.items() if entry.trained])
 def test_every_method_and_preset_can_be_estimated(method):
     work = Workload.of(load_dataset("digits").graph)
@@ -163,6 +163,7 @@ def test_the_command_stops_before_it_trains(run, files, monkeypatch):
     assert "Does not fit" in out
 
 
+@pytest.mark.slow
 def test_a_file_too_large_to_be_read_is_refused_before_reading(run, tmp_path, monkeypatch):
     monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
     edges = tmp_path / "edges.csv"
@@ -213,6 +214,7 @@ def test_without_control_groups_the_machine_decides(tmp_path):
     assert memory.resident_bytes() > 10**6
 
 
+@pytest.mark.slow
 def test_what_is_too_large_for_memory_is_shown_the_road_on_disk(run, tmp_path, monkeypatch):
     monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
     edges, nodes = tmp_path / "edges.csv", tmp_path / "nodes.csv"
@@ -239,11 +241,11 @@ def test_what_is_too_large_for_memory_is_shown_the_road_on_disk(run, tmp_path, m
 
 def test_a_graph_that_fits_no_method_is_shown_the_road_on_disk():
     work = Workload(10_000_000, 200_000_000, 128, 1_280_000_000, True)
-    road = stored_road(work, Room(500_000_000, 6_000_000_000, True))
-    assert road is not None
+    solved = make_estimator("linear-jepa")
+    (road,) = stored_roads(solved, work, Room(500_000_000, 6_000_000_000, True))
     assert road.peak_bytes <= 6_000_000_000
-    assert stored_road(work, Room(500_000_000, 700_000_000, True)) is None
-    assert stored_road(Workload(10, 10, 0, 0, True), Room(0, 10**12, True)) is None
+    assert stored_roads(solved, work, Room(500_000_000, 700_000_000, True)) == []
+    assert stored_roads(solved, Workload(10, 10, 0, 0, True), Room(0, 10**12, True)) == []
 
 
 def test_who_asks_for_a_trained_encoder_is_also_shown_how_to_train_it_on_disk():

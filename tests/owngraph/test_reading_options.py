@@ -58,6 +58,7 @@ def test_weights_can_be_left_out(check):
     assert "not both" in check(text, "--no-weight", "--weight", "weight")
 
 
+@pytest.mark.slow
 def test_unknown_ids_missing_and_infinite_numbers(check):
     text = "source,target\na,b\nb,c\nc,stranger\n"
     nodes = pa.table({"id": ["a", "b", "c"], "x": [1.0, None, 3.0]})
@@ -107,6 +108,7 @@ def test_an_error_reads_in_python_and_is_shown_in_options(run, tmp_path):
     assert (code, "e.csv, --source" in "".join(err.split("\n"))) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_library_message_names_no_option():
     """Messages name settings (``Setting``); only the command line knows what its options are called."""
     found = []

@@ -97,6 +97,7 @@ def test_seconds_of_training_are_those_of_all_its_processes(edges):
     assert told > 0
 
 
+@pytest.mark.slow
 def test_the_report_has_a_bar_and_for_large_graphs_no_neighbour_map(edges, monkeypatch):
     drawn = watch_bars(monkeypatch, embed)
     embed_graph(**options(edges, report=True))

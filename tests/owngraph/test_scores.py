@@ -17,7 +17,7 @@ from nodejepa.io import read_graph
 from nodejepa.io.labels import read_labels
 from nodejepa.owngraph.page import beats_the_floors, floor_words, largest_words
 from nodejepa.owngraph.scores import Scores, always_largest
-from nodejepa.report.training import verdict
+from nodejepa.report.charts import verdict
 
 
 def result(value, count=2):

@@ -27,7 +27,7 @@ def generalised(c, d, eps, count):
     return rho[loud], v * np.sign(v[np.abs(v).argmax(axis=0), np.arange(len(loud))])
 
 
-def dense_linear_jepa(graph, *, shrinkage, dim=256, power=0.5, hops=4):
+def dense_linear_jepa(graph, *, shrinkage, dim=256, power=0.5, hops=10, restart=0.15):
     """The embeddings of a graph whose features have more than 64 directions."""
     c, d, mean, seen = dense_moments(graph)
     eps, count = shrinkage * np.trace(c), min(dim // 2, len(c))
@@ -36,13 +36,11 @@ def dense_linear_jepa(graph, *, shrinkage, dim=256, power=0.5, hops=4):
     signed = generalised(c - np.outer(mean, mean), d - (between + between.T) / 2, eps, count)[0]
     agreement = max(0.0, 1 - 2 * np.abs(signed[signed < 0]).sum() / np.abs(signed).sum())
     weight = v * np.abs(rho) ** power
+    weight *= np.sqrt(count / np.trace(weight.T @ c @ weight))
     x = graph.features.toarray() if sp.issparse(graph.features) else np.asarray(graph.features)
     s = graph.normalized_adjacency.toarray().astype(np.float64)
-    hop = x @ weight - (1 - np.sqrt(agreement)) * (mean @ weight)
-    b = []
-    for _ in range(hops + 1):
-        b.append(hop / np.sqrt(np.mean(np.sum(hop**2, axis=1))))
-        hop = s @ hop
-    own = 1 - agreement / 2
-    low = own * b[0] + b[1] + b[2] + agreement * sum(b[3:])
-    return np.hstack([low, own * (b[0] - b[1])]), rho, agreement
+    own = x @ weight - (1 - agreement) * (mean @ weight)
+    walk = own
+    for _ in range(hops):
+        walk = restart * own + (1 - restart) * s @ walk
+    return np.hstack([walk, restart * (1 - agreement) * own]), rho, agreement

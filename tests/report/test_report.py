@@ -20,13 +20,10 @@ from nodejepa.errors import EvaluationError
 from nodejepa.graph import Graph
 from nodejepa.report import maps as maps_module
 from nodejepa.report import render
-from nodejepa.report.charts import ConfusionMatrix, Dot, DotPlot
-from nodejepa.report.html import embedded_json
-from nodejepa.report.maps import embedding_map, error_sections
-from nodejepa.report.projection import neighbour_plane, principal_plane
-from nodejepa.report.sections import Chapter, Facts, Report, SortableTable, Text
-from nodejepa.report.table import Column, ReportTable, number_cell, text_cell, text_column
-from nodejepa.report.training import training_curves
+from nodejepa.report.charts import ConfusionMatrix, Dot, DotPlot, training_curves
+from nodejepa.report.maps import embedding_map, error_sections, neighbour_plane, principal_plane
+from nodejepa.report.sections import Chapter, Facts, Report, SortableTable, Text, embedded_json
+from nodejepa.report.table import Column, ReportTable, TableCell
 
 HOSTILE = "</script><script>alert('x')</script><!--&\"\u2028"
 
@@ -97,8 +94,11 @@ def test_long_histories_are_thinned_but_keep_their_ends():
 
 
 def test_a_table_sorts_by_numbers_and_shows_text():
-    cells = ((text_cell("b"), number_cell(1234.5, decimals=1, mark="†")), (text_cell("a"), number_cell(None)))
-    table = ReportTable("t", "title", (text_column("name"), Column("value")), (cells,), ("note",))
+    cells = (
+        (TableCell.name("b"), TableCell.number(1234.5, decimals=1, mark="†")),
+        (TableCell.name("a"), TableCell.number(None)),
+    )
+    table = ReportTable("t", "title", (Column.name("name"), Column("value")), (cells,), ("note",))
     content = SortableTable(table, choices=("name",)).to_json()
     assert content["rows"] == [
         [["b", None, False], ["1,234.5†", 1234.5, False]],

@@ -14,11 +14,14 @@ from nodejepa.report import write_report
 from nodejepa.report.charts import Curves, Dot, DotPlot, Series
 from nodejepa.report.maps import embedding_map, error_sections
 from nodejepa.report.sections import Chapter, Facts, Figures, Report, SortableTable, Text
-from nodejepa.report.table import Column, ReportTable, number_cell, text_cell, text_column
+from nodejepa.report.table import Column, ReportTable, TableCell
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs a browser: apt-get install chromium (.ci/run tries to)"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="needs a browser: apt-get install chromium (.ci/run tries to)"
+    ),
+]
 
 HOSTILE = "<script>alert(1)</script>"
 ENDING = "</script><img src=x onerror=alert(2)>\"'&\u2028"
@@ -31,10 +34,10 @@ ROWS = {"dgi": 80.5, "bgrl": 9.25, "sgc": None, HOSTILE: 101.0, ENDING: 77.0}
 def report() -> Report:
     """Every kind of section, with hostile strings wherever data goes."""
     rows = tuple(
-        (text_cell(name), text_cell("photo" if i % 2 else "cs"), number_cell(value))
+        (TableCell.name(name), TableCell.name("photo" if i % 2 else "cs"), TableCell.number(value))
         for i, (name, value) in enumerate(ROWS.items())
     )
-    columns = (text_column("method"), text_column("dataset"), Column("accuracy"))
+    columns = (Column.name("method"), Column.name("dataset"), Column("accuracy"))
     table = SortableTable(
         ReportTable("t", f"Scores {HOSTILE}", columns, (rows,), (ENDING,)), choices=("method", "dataset")
     )
@@ -257,13 +260,13 @@ def test_a_phone_shows_all_without_scrolling_sideways(browser, file, dark):
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_phone_cuts_no_column_off(browser, tmp_path, dark):
     titles = ["run", "method", "graph", *(f"quite a long measure {i} %" for i in range(6))]
-    columns = (*map(text_column, titles[:3]), *map(Column, titles[3:]))
+    columns = (*map(Column.name, titles[:3]), *map(Column, titles[3:]))
     rows = tuple(
         (
-            text_cell(f"run-{i}"),
-            text_cell("linear-jepa"),
-            text_cell(ENDING),
-            *map(number_cell, [80.0 + i] * 6),
+            TableCell.name(f"run-{i}"),
+            TableCell.name("linear-jepa"),
+            TableCell.name(ENDING),
+            *map(TableCell.number, [80.0 + i] * 6),
         )
         for i in range(3)
     )

@@ -10,7 +10,7 @@ import pytest
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.owngraph import embed_graph
-from nodejepa.report import projection
+from nodejepa.report import maps
 from nodejepa.report.maps import embedding_map
 
 
@@ -27,13 +27,13 @@ def test_groups_stay_apart_and_the_seed_decides():
     apart = np.linalg.norm(plane[:, None] - plane[None], axis=-1)
     np.fill_diagonal(apart, np.inf)
     assert np.mean(group[apart.argmin(axis=1)] == group) > 0.9
-    np.testing.assert_array_equal(plane, projection.umap_plane(z, seed=4))
-    assert projection.umap_plane(z[:2]).shape == (2, 2)
+    np.testing.assert_array_equal(plane, maps.umap_plane(z, seed=4))
+    assert maps.umap_plane(z[:2]).shape == (2, 2)
 
 
 def test_without_it_the_work_does_not_begin(tmp_path, monkeypatch):
-    monkeypatch.setattr(projection, "find_spec", lambda _: None)
+    monkeypatch.setattr(maps, "find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"nodejepa\[umap\]"):
         embed_graph("nowhere.csv", out=tmp_path / "z.parquet", umap=True)
     with pytest.raises(ConfigError, match="umap-learn is not installed"):
-        projection.umap_plane(np.eye(5))
+        maps.umap_plane(np.eye(5))

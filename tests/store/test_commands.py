@@ -116,7 +116,6 @@ def test_a_trained_encoder_goes_the_whole_road_on_disk(run, files, tmp_path, mon
         capture_output=True,
         text=True,
         check=False,
-        timeout=500,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     one, two = (load_tensors(folder / "model.safetensors")[0] for folder in (trained, tmp_path / "two"))

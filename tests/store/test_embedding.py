@@ -15,6 +15,7 @@ from nodejepa.nn.stored import embed_stored
 from nodejepa.store.prepare import prepare_store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("columns", [20, 70])
 def test_linear_jepa_of_one_block_has_the_bits_of_the_graph_in_memory(make_graph, directed, columns):
@@ -42,6 +43,7 @@ def test_sums_over_blocks_are_those_over_all_rows(make_graph, directed):
         assert torch.allclose(mine.float(), wanted, rtol=1e-5, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 def test_linear_jepa_by_blocks_and_groups_of_columns(make_graph):
     graph, store = make_graph()

@@ -19,8 +19,8 @@ from nodejepa.io import tables as io_tables
 from nodejepa.io.embeddings import stream_embeddings, write_embeddings
 from nodejepa.methods import make_method
 from nodejepa.owngraph import embed_graph, embed_stored_graph
+from nodejepa.owngraph.apply import blocks
 from nodejepa.owngraph.scores import score_embeddings, score_stored
-from nodejepa.owngraph.stored import blocks
 from nodejepa.store import StoredGraph, layout
 from nodejepa.store.dataset import StoredDataset
 from nodejepa.store.labels import stored_labels
@@ -144,7 +144,7 @@ def test_of_a_large_graph_a_sample_is_scored(both):
 
 @pytest.mark.parametrize("named", [("source", "target"), ("user_id", "item_id")])
 def test_tables_of_embeddings_have_sides_and_labels(tmp_path, monkeypatch, named):
-    monkeypatch.setattr("nodejepa.owngraph.stored._ROWS", 50)
+    monkeypatch.setattr("nodejepa.owngraph.apply._ROWS", 50)
     files = write(tmp_path, "words", named=named)
     if named[0] == "user_id":
         table = pq.read_table(files[1]).rename_columns(["user_id", "y", "a", "b"])

@@ -5,19 +5,17 @@ from __future__ import annotations
 import errno
 import json
 import os
-import resource
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.forked import Forked
 
 from nodejepa.errors import ConfigError, DataError, NodeJEPAError
-from nodejepa.locks import output_owned
+from nodejepa.files import output_owned
 from nodejepa.store import StoredGraph, layout
 from nodejepa.store import prepare as preparing
 from nodejepa.store.prepare import prepare_store
@@ -80,30 +78,16 @@ def test_a_disk_that_is_full_ends_in_a_clear_error_and_the_work_goes_on(
 
 @pytest.mark.slow
 def test_a_limit_on_the_size_of_files_is_a_clear_error(tmp_path, files):
-    def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
-
     out = tmp_path / "g.store"
-    command = [
-        sys.executable,
-        "-m",
-        "nodejepa",
-        "prepare",
-        "--edges",
-        str(files[0]),
-        "--nodes",
-        str(files[1]),
-    ]
-    done = subprocess.run(
-        [*command, "--out", str(out)],
-        preexec_fn=limit,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba")},
+    limited = (
+        "import resource, signal, sys\nfrom nodejepa.__main__ import main\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\nmain()"
     )
-    assert done.returncode == 2, done.stderr
-    assert "File too large" in done.stderr
+    arguments = ("prepare", "--edges", files[0], "--nodes", files[1], "--out", out)
+    code, err = Forked(limited, *arguments).wait()
+    assert code == 2, err
+    assert "File too large" in err
     assert not out.exists()
 
 
@@ -118,8 +102,8 @@ def test_a_kill_in_any_step_leaves_nothing_that_counts_and_ends_in_the_same_bits
         "def dies(*a, **b):\n    whole(*a, **b)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
         f"p.{step} = dies\np.prepare_store(*sys.argv[1:3], out=sys.argv[3])"
     )
-    killed = subprocess.run([sys.executable, "-c", dying, *map(str, files[:2]), str(out)])
-    assert killed.returncode == -signal.SIGKILL
+    code, err = Forked(dying, *files[:2], out).wait()
+    assert code == -signal.SIGKILL, err
     assert not out.exists()
     partial = tmp_path / ".g.store.partial"
     # the manifest is the last file of all: until the folder has its name nobody takes it for a store
@@ -164,14 +148,8 @@ def test_two_writers_do_not_meet(tmp_path, files):
     out = tmp_path / "g.store"
     with output_owned(out), pytest.raises(ConfigError, match="another process is writing"):
         prepare_store(*files[:2], out=out)
-    racing = [
-        subprocess.Popen(
-            [sys.executable, "-c", COMMAND, *map(str, files[:2]), str(out)], stderr=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
-    errors = [process.communicate()[1] for process in racing]
-    codes = [process.returncode for process in racing]
+    racing = [Forked(COMMAND, *files[:2], out) for _ in range(2)]
+    codes, errors = zip(*(process.wait() for process in racing), strict=True)
     assert 0 in codes, errors
     for code, error in zip(codes, errors, strict=True):
         assert code == 0 or "another process is writing" in error or "exists" in error, error

@@ -29,6 +29,7 @@ def bits(estimator):
     return {name: value.numpy().tobytes() for name, value in estimator.encoder_.state_dict().items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("directed", "weighted", "more"),
     [
@@ -46,6 +47,7 @@ def test_nodejepa_on_disk_has_the_bits_of_nodejepa_in_memory(make_graph, directe
     assert [record["loss"] for record in ours.history_] == [record["loss"] for record in theirs.history_]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["patchjepa", "bgrl", "dgi", "graphmae", "cca-ssg"])
 @pytest.mark.usefixtures("small_blocks")
 def test_other_methods_on_disk_have_the_bits_of_those_in_memory(make_graph, method):
@@ -56,6 +58,7 @@ def test_other_methods_on_disk_have_the_bits_of_those_in_memory(make_graph, meth
     assert bits(ours) == bits(theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.usefixtures("small_blocks")
 def test_structure_by_rows_is_that_of_the_graph_in_memory(make_graph, monkeypatch, directed):
@@ -156,6 +159,7 @@ def test_the_default_of_nodejepa_is_solved_on_disk_as_linear_jepa_is(make_graph)
     assert bits(NodeJEPA().fit(store)) == bits(make_method("linear-jepa").fit(store))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_on_disk_says_what_can(make_graph):
     _, store = make_graph(20)
     with pytest.raises(ConfigError, match=r"in parts only.*Set training.parts, e\.g\. to 2"):

@@ -78,6 +78,7 @@ def test_unknown_names_are_refused_with_advice(toy_graph: Graph, name: str, advi
         descriptors(toy_graph, (name,))
 
 
+@pytest.mark.slow
 def test_real_graph(data_root: Path) -> None:
     path = data_root / "Amazon" / "Photo" / "raw" / "amazon_electronics_photo.npz"
     with np.load(path, allow_pickle=False) as raw:

@@ -24,6 +24,7 @@ def check_parts(part: np.ndarray, graph: Graph, parts: int) -> None:
     assert np.unique(part).tolist() == list(range(parts))
 
 
+@pytest.mark.slow
 @given(
     num_nodes=st.integers(1, 60),
     parts=st.integers(1, 40),
@@ -115,6 +116,7 @@ def inner_edges(graph: Graph, part: np.ndarray) -> float:
     return float(np.mean(part[source] == part[target]))
 
 
+@pytest.mark.slow
 def test_clusters_instead_of_nodes_give_balanced_parts_with_few_cut_edges(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -144,6 +146,7 @@ def test_clusters_instead_of_nodes_give_balanced_parts_with_few_cut_edges(
         assert inner_edges(graph, part) - chance > 0.7 * (metis - chance)
 
 
+@pytest.mark.slow
 def test_ties_of_clusters_are_counted_in_any_blocks_and_the_strongest_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -164,6 +167,7 @@ def test_ties_of_clusters_are_counted_in_any_blocks_and_the_strongest_are_kept(
     assert np.count_nonzero(kept) <= 300 < np.count_nonzero(wanted >= least - 1)
 
 
+@pytest.mark.slow
 def test_no_cluster_outgrows_its_limit() -> None:
     adjacency = load_dataset("digits").graph.adjacency
     for limit in (1, 7, 50):

@@ -13,6 +13,7 @@ from nodejepa.graph import Graph
 from nodejepa.structure.summary import summarise_graph
 
 
+@pytest.mark.slow
 @given(
     nodes=st.integers(1, 12),
     pairs=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=30),

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -36,22 +33,6 @@ class Loads(HTMLParser):
             self.addresses.append(address)
         if tag == "img":
             self.images[facts["src"] or ""] = facts.get("alt")
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site in a folder of its own; broken links and missing pages are errors (`mkdocs.yml`)."""
-    folder = tmp_path_factory.mktemp("site")
-    nowhere = {f"{way}_proxy": "http://127.0.0.1:9" for way in ("http", "https")}
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
-        cwd=ROOT,
-        env=os.environ | nowhere | {"NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
 
 
 @pytest.mark.slow

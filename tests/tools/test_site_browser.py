@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.report.devtools import CHROMIUM, chromium_page
 
-ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium"),
@@ -24,11 +20,8 @@ def luminance(page) -> float:
     return sum(page.run(code)) / 3
 
 
-def test_site_in_a_browser(tmp_path) -> None:
-    """One build and one browser for all of it."""
-    site = tmp_path / "site"
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)]
-    subprocess.run(command, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, check=True)
+def test_site_in_a_browser(site: Path, tmp_path: Path) -> None:
+    """One browser for all of it."""
     with chromium_page(tmp_path / "profile") as page:
         for dark in (False, True):
             for width in (360, 1440):

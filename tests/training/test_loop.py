@@ -3,13 +3,12 @@
 import json
 import math
 import signal
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
 import torch
+from tests.forked import Forked
 
 from nodejepa.errors import CheckpointError, TrainingError
 from nodejepa.graph import Graph
@@ -152,6 +151,7 @@ def test_gradients_may_go_unclipped():
     assert not torch.equal(one.z, three.z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [NodeJEPA, PatchJEPA])
 def test_resume_after_any_epoch_ends_in_the_same_bits(tmp_path, toy_graph, method):
     settings = TINY | ({"patches.count": 6} if method is PatchJEPA else {})
@@ -203,8 +203,7 @@ np.save(os.path.join(sys.argv[1], "z.npy"), NodeJEPA.load(sys.argv[1]).transform
 @pytest.mark.slow
 def test_a_process_killed_several_times_ends_in_the_bits_of_an_undisturbed_one(tmp_path):
     def run(folder, checkpoints):
-        command = [sys.executable, "-c", KILLED, str(tmp_path / folder), str(checkpoints)]
-        return subprocess.run(command, check=False).returncode
+        return Forked(KILLED, tmp_path / folder, checkpoints).wait()[0]
 
     assert run("whole", 0) == 0
     assert [run("killed", checkpoints) for checkpoints in (3, 5)] == [-signal.SIGKILL] * 2
@@ -246,6 +245,7 @@ def begun(folder, graph, seed):
     return lambda: NodeJEPA(preset="paper", seed=seed, **settings).fit(graph, out=folder, resume=True)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, toy_graph):
     resume = begun(tmp_path / "one", toy_graph, seed=1)
     begun(tmp_path / "two", toy_graph, seed=2)
@@ -350,6 +350,7 @@ def test_tensors_survive_the_round_trip(tmp_path):
     assert all(torch.equal(tensors[name], back[name]) for name in tensors)
 
 
+@pytest.mark.slow
 def test_tensorboard_and_tables_are_written(tmp_path, toy_graph):
     pytest.importorskip("tensorboard")
     NodeJEPA(preset="paper", seed=0, **TINY).fit(toy_graph, out=tmp_path, logging=Logging(tensorboard=True))

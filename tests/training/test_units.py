@@ -232,6 +232,7 @@ def test_units_take_turns_and_errors_come_out():
 # ------------------------------------------------------------------ training
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["nodejepa", "patchjepa", "graphmae", "bgrl"])
 def test_units_train_and_repeat_to_the_bit(method):
     graph = graph_of()
@@ -248,6 +249,7 @@ class Interrupted(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_at", [1, 2, 5, 9])
 def test_a_run_goes_on_in_the_middle_of_an_epoch(stop_at, tmp_path, monkeypatch):
     graph = graph_of()

@@ -3,8 +3,6 @@
 Exit codes: 0 all went well, 1 a bug of ours, 2 bad usage or bad input, 130 stopped with Ctrl-C.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings
@@ -14,13 +12,14 @@ from typing import Annotated, NoReturn
 import typer
 
 import nodejepa
-from nodejepa.cli.catalogue import datasets, methods
+from nodejepa.cli.catalogue import datasets, demo, methods
 from nodejepa.cli.compare import COMPARE_EXAMPLES, compare
-from nodejepa.cli.demo import demo
 from nodejepa.cli.embed import EMBED_EXAMPLES, embed
 from nodejepa.cli.embed_graph import EMBED_GRAPH_EXAMPLES, embed_graph
-from nodejepa.cli.export import EXPORT_EXAMPLES, export
-from nodejepa.cli.failures import (
+from nodejepa.cli.neighbours import EXPORT_EXAMPLES, NEIGHBOURS_EXAMPLES, export, neighbours
+from nodejepa.cli.pretrain import PREPARE_EXAMPLES, PRETRAIN_EXAMPLES, prepare, pretrain
+from nodejepa.cli.probe import PROBE_EXAMPLES, probe
+from nodejepa.cli.screen import (
     report_bug,
     report_error,
     report_interrupt,
@@ -28,12 +27,7 @@ from nodejepa.cli.failures import (
     report_os_error,
     show_warning,
 )
-from nodejepa.cli.neighbours import NEIGHBOURS_EXAMPLES, neighbours
-from nodejepa.cli.prepare import PREPARE_EXAMPLES, prepare
-from nodejepa.cli.pretrain import PRETRAIN_EXAMPLES, pretrain
-from nodejepa.cli.probe import PROBE_EXAMPLES, probe
-from nodejepa.cli.report import REPORT_EXAMPLES, report
-from nodejepa.cli.study import study
+from nodejepa.cli.study import REPORT_EXAMPLES, report, study
 from nodejepa.errors import NodeJEPAError
 from nodejepa.memory import ran_out
 

@@ -1,6 +1,4 @@
-"""``nodejepa datasets`` and ``nodejepa methods``: what there is to choose from."""
-
-from __future__ import annotations
+"""``nodejepa demo``, ``datasets`` and ``methods``: what there is to choose from; shared options."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.screen import stderr, stdout
+from nodejepa.cli.screen import say, stderr, stdout
 
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 DataRoot = Annotated[
@@ -73,7 +71,7 @@ def datasets(data_root: DataRoot = None) -> None:
         here = ("yes" if entry.files else "built in") if entry.is_present(data_root) else "no"
         table.add_row(entry.name, about, here)
     stdout.print(table)
-    stderr.print(Text(f"Data root: {resolve(data_root)}"), soft_wrap=True)
+    say(f"Data root: {resolve(data_root)}", to=stderr)
 
 
 def methods() -> None:
@@ -86,3 +84,26 @@ def methods() -> None:
         presets = Text("\n".join(filter(None, (", ".join(entry.presets), entry.about_presets))))
         table.add_row(entry.name, Text(entry.summary), trained, presets, Text(entry.citation))
     stdout.print(table)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the embeddings and the report.")] = Path("demo"),
+) -> None:
+    """Embed the built-in graph `digits`, score it with few labels, write embeddings and a report."""
+    stderr.print("Embedding 1,797 handwritten digits and probing with few labels: about a minute")
+    from nodejepa.demo import SHOTS, accuracy, run_demo
+
+    found = run_demo(out)
+    table = Table(title="digits: test accuracy (%), mean ± std over draws of the labels")
+    table.add_column("method")
+    for shots in SHOTS:
+        table.add_column(f"{shots} labels per class", justify="right")
+    for row in found.rows:
+        table.add_row(row.method, *(accuracy(row.few_shot[shots]) for shots in SHOTS))
+    stdout.print(table)
+    stdout.print(Text(found.comparison))
+    for path in found.files:
+        say(f"graph       {path}")
+    for row in found.rows:
+        say(f"embeddings  {row.path}")
+    say(f"report      {found.report}")

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from rich.text import Text
 
 from nodejepa.cli.catalogue import folder_path
 from nodejepa.cli.embed_graph import show_inspection
 from nodejepa.cli.reading_options import EdgeFile, MemoryLimit, NodeFile, reads_files
-from nodejepa.cli.screen import stderr, stdout
+from nodejepa.cli.screen import say, stderr, stdout
 
 if TYPE_CHECKING:
     from nodejepa.owngraph import Comparison, MethodRow
@@ -89,12 +88,12 @@ def compare(
         ("report", owngraph.PAGE),
         ("results", owngraph.RESULT),
     ):
-        stdout.print(Text(f"{name:11}{out / file}"), soft_wrap=True)
+        say(f"{name:11}{out / file}")
 
 
 def _say(row: MethodRow) -> None:
     done = f"{row.seconds:,.1f} s" if row.seconds is not None else row.problem
-    stderr.print(Text(f"{row.method:15}{done}"), soft_wrap=True)
+    say(f"{row.method:15}{done}", to=stderr)
 
 
 def _show(made: Comparison) -> None:
@@ -111,8 +110,8 @@ def _show(made: Comparison) -> None:
         table.add_row(*(row[i].text for i in shown), style="bold" if row[0].mark else None)
     stdout.print(table)
     for words in found.notes:
-        stderr.print(Text(words, style="dim"), soft_wrap=True)
+        say((words, "dim"), to=stderr)
     for words in (*made.notes, *problems(made.rows)):
-        stderr.print(Text.assemble(("Note: ", "yellow"), words), soft_wrap=True)
+        say(("Note: ", "yellow"), words, to=stderr)
     for words in chosen.words:
-        stdout.print(Text(words), soft_wrap=True)
+        say(words)

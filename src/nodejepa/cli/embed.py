@@ -10,11 +10,10 @@ from rich.text import Text
 
 from nodejepa.cli.catalogue import DataRoot, Device, dataset_names
 from nodejepa.cli.reading_options import MemoryLimit, NodeFile, options_given, reads_files
-from nodejepa.cli.screen import in_options, stderr, stdout
+from nodejepa.cli.screen import in_options, say, stderr
 
 if TYPE_CHECKING:
     from nodejepa.diagnostics import Diagnostics
-    from nodejepa.store import StoredGraph
 
 EMBED_EXAMPLES = (
     "Examples:\n\n"
@@ -69,7 +68,12 @@ def embed(
         from nodejepa.store import StoredGraph
 
         if StoredGraph.is_at(dataset):
-            _embed_stored(run, StoredGraph(str(dataset)), out, force)
+            from nodejepa.methods import load_method
+            from nodejepa.owngraph.apply import embed_store
+
+            graph = StoredGraph(str(dataset))
+            shape, found = embed_store(load_method(run, device="cpu"), graph, out, force=force)
+            _say_written(shape, out, found)
         else:
             _embed_dataset(run, str(dataset), out, device, data_root, force)
         return
@@ -79,16 +83,8 @@ def embed(
         run, edges, nodes, reading, out=out, device=device, force=force, memory_limit=memory_limit
     )
     for note in applied.notes:
-        stderr.print(Text(f"- {in_options(note)}"), soft_wrap=True)
+        say(f"- {in_options(note)}", to=stderr)
     _say_written(applied.embeddings.shape, out, applied.diagnostics)
-
-
-def _embed_stored(run: Path, graph: StoredGraph, out: Path, force: bool) -> None:
-    from nodejepa.methods import load_method
-    from nodejepa.owngraph.stored import embed_store
-
-    shape, found = embed_store(load_method(run, device="cpu"), graph, out, force=force)
-    _say_written(shape, out, found)
 
 
 def _embed_dataset(
@@ -96,11 +92,11 @@ def _embed_dataset(
 ) -> None:
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
+    from nodejepa.files import output_owned
     from nodejepa.io.embeddings import check_ending, write_embeddings
     from nodejepa.io.files_in import refuse_other_kind
-    from nodejepa.locks import output_owned
     from nodejepa.methods import load_method
-    from nodejepa.owngraph.outputs import drop_manifest, refuse_losing
+    from nodejepa.owngraph.places import drop_manifest, refuse_losing
 
     check_ending(out)  # before the work
     begins, columns = (b"\x93NUMPY", ()) if out.suffix == ".npy" else (b"PAR1", ("id", "z0"))
@@ -117,5 +113,5 @@ def _embed_dataset(
 
 
 def _say_written(shape: tuple[int, ...], out: Path, found: Diagnostics) -> None:
-    stdout.print(Text(f"{shape[0]:,} nodes x {shape[1]} -> {out}"), soft_wrap=True)
+    say(f"{shape[0]:,} nodes x {shape[1]} -> {out}")
     stderr.print(Text(f"Embeddings: {found.verdict}"))

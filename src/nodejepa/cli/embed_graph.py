@@ -13,7 +13,7 @@ from rich.text import Text
 from nodejepa.cli.catalogue import MethodName, Settings, folder_path
 from nodejepa.cli.embedded import show_result, show_store
 from nodejepa.cli.reading_options import EdgeFile, MemoryLimit, NodeFile, options_given, reads_files
-from nodejepa.cli.screen import in_options, stderr, stdout
+from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.config import DEFAULT_METHOD
 
 if TYPE_CHECKING:
@@ -86,14 +86,8 @@ def embed_graph(
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
     if epochs is not None:
         changes["training.epochs"] = epochs
-    trained: dict[str, Any] = {
-        "method": method,
-        "preset": preset,
-        "settings": changes,
-        "seed": seed,
-        "device": device,
-        "dim": dim,
-    }
+    trained: dict[str, Any] = {"method": method, "preset": preset, "settings": changes}
+    trained |= {"seed": seed, "device": device, "dim": dim}
     logging = Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}")
     if StoredGraph.is_at(edges):
         asked = {"--nodes": nodes, "--dim": dim, "--clusters": clusters, "--umap": umap}
@@ -129,7 +123,7 @@ def embed_graph(
                 typer.echo(json.dumps(answer, indent=2))
             else:
                 said = f"{error.what}. {in_options(error.fix)}"
-                stdout.print(Text.assemble(("Does not fit. ", "red"), said), soft_wrap=True)
+                say(("Does not fit. ", "red"), said)
             return
         if as_json:
             typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
@@ -180,9 +174,9 @@ def show_inspection(console: Console, found: Inspection) -> None:
         table.add_row(name, Text(value))
     console.print(table)
     for note in found.loaded.report.notes:
-        console.print(Text(f"- {in_options(note)}"), soft_wrap=True)
+        say(f"- {in_options(note)}", to=console)
     for warning in found.warnings():
-        console.print(Text.assemble(("Note: ", "yellow"), in_options(warning)), soft_wrap=True)
+        say(("Note: ", "yellow"), in_options(warning), to=console)
     if not found.plan.fits:
         fitting = in_options(found.plan.proposed) or "nothing smaller fits either"
-        console.print(Text.assemble(("Does not fit. ", "red"), f"What does: {fitting}."), soft_wrap=True)
+        say(("Does not fit. ", "red"), f"What does: {fitting}.", to=console)

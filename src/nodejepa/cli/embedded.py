@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.screen import in_options, stderr, stdout
+from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.errors import Advice, Setting
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def show_store(
     from nodejepa.memory import Room
     from nodejepa.methods.budget import Workload
     from nodejepa.owngraph import make_trainable
+    from nodejepa.owngraph.apply import store_facts
     from nodejepa.owngraph.plan import stored_roads
-    from nodejepa.owngraph.stored import store_facts
 
     if as_json:
         typer.echo(json.dumps({"store": str(graph.folder), "graph": store_facts(graph)}, indent=2))
@@ -42,9 +42,9 @@ def show_store(
     for road in roads:  # it is on disk already: of each only the options count
         options = road.options or (Setting("method", "linear-jepa"),)
         fitting = Advice("This fits: ", replace(road, options=options, road="").words, ".")
-        stdout.print(Text(in_options(fitting)), soft_wrap=True)
+        say(in_options(fitting))
     if not roads:
-        stdout.print(Text("No way to embed it fits into the memory there is.", "red"), soft_wrap=True)
+        say(("No way to embed it fits into the memory there is.", "red"))
 
 
 def show_result(made: EmbeddedGraph | EmbeddedStore, shape: tuple[int, ...]) -> None:
@@ -53,7 +53,7 @@ def show_result(made: EmbeddedGraph | EmbeddedStore, shape: tuple[int, ...]) -> 
 
     for warning in made.manifest["warnings"]:
         if warning.startswith("No scores"):
-            stderr.print(Text.assemble(("Warning: ", "yellow"), warning), soft_wrap=True)
+            say(("Warning: ", "yellow"), warning, to=stderr)
     if made.scores is not None:
         from nodejepa.owngraph.page import beats_the_floors, floor_words, largest_words
 
@@ -70,23 +70,23 @@ def show_result(made: EmbeddedGraph | EmbeddedStore, shape: tuple[int, ...]) -> 
             table.add_row(f"{name}, fine-tuned (one split)", f"{tuned.test_accuracy:.1f}")
             table.add_row("the same network from random weights", f"{tuned.scratch_test_accuracy:.1f}")
         stdout.print(table)
-        stdout.print(Text(f"Fair linear probe; {made.scores.split}."), soft_wrap=True)
+        say(f"Fair linear probe; {made.scores.split}.")
         style = "" if beats_the_floors(made.scores, name) else "yellow"
-        stdout.print(Text(floor_words(made.scores, name), style=style), soft_wrap=True)
+        say((floor_words(made.scores, name), style))
         for words in largest_words(made.scores):
-            stdout.print(Text(words), soft_wrap=True)
+            say(words)
     if not isinstance(made, EmbeddedStore) and made.clusters is not None:
         from nodejepa.owngraph.page import cluster_words
 
         words = cluster_words(made.clusters, made.inspection.loaded.labels)
-        stdout.print(Text(words), soft_wrap=True)
+        say(words)
     if made.manifest["found"]:
-        stdout.print(Text(made.manifest["found"]), soft_wrap=True)
-    stdout.print(Text(f"{shape[0]:,} nodes x {shape[1]} -> {made.places.embeddings}"), soft_wrap=True)
-    stdout.print(Text(f"Embeddings: {made.manifest['diagnostics']['verdict']}"), soft_wrap=True)
+        say(made.manifest["found"])
+    say(f"{shape[0]:,} nodes x {shape[1]} -> {made.places.embeddings}")
+    say(f"Embeddings: {made.manifest['diagnostics']['verdict']}")
     for name, path in (
         ("manifest", made.places.manifest),
         *((("report", made.places.page),) if made.manifest["report"] else ()),
         ("model", made.places.run),
     ):
-        stdout.print(Text(f"{name:9}{path}"), soft_wrap=True)
+        say(f"{name:9}{path}")

@@ -1,17 +1,16 @@
-"""``nodejepa neighbours``: the nodes that the embeddings put next to a node."""
+"""``nodejepa neighbours`` and ``nodejepa export``: what a file of embeddings says, in other formats."""
 
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.screen import stderr, stdout
+from nodejepa.cli.screen import say, stderr, stdout
 
 if TYPE_CHECKING:
     from nodejepa.io import StoredEmbeddings
@@ -22,13 +21,17 @@ NEIGHBOURS_EXAMPLES = (
     "nodejepa neighbours z.parquet --id user-17\n\n"
     "nodejepa neighbours z.npy --id 0 -k 5 --metric euclidean --json"
 )
+EXPORT_EXAMPLES = (
+    "Examples:\n\n"
+    "nodejepa export z.parquet --to projector --out projector && tensorboard --logdir projector\n\n"
+    "nodejepa export z.parquet --to parquet --out vectors.parquet   (LanceDB, Milvus)\n\n"
+    "nodejepa export z.parquet --to jsonl --out vectors.jsonl   (Qdrant, Weaviate, OpenSearch)\n\n"
+    "nodejepa export z.parquet --to fvecs --out z.fvecs   (FAISS; ids go to z.fvecs.ids.jsonl)"
+)
 
 
-class Measure(StrEnum):
-    """How nearness is measured."""
-
-    cosine = "cosine"
-    euclidean = "euclidean"
+# what nodejepa.io.EXPORT_FORMATS offers, without the cost of importing it
+Format = Literal["projector", "parquet", "jsonl", "csv", "fvecs", "npy"]
 
 
 def neighbours(
@@ -38,8 +41,8 @@ def neighbours(
     node: Annotated[str, typer.Option("--id", help="The node, as its id is written in the file.")],
     k: Annotated[int, typer.Option("-k", "--k", help="How many neighbours.", min=1)] = 10,
     metric: Annotated[
-        Measure, typer.Option(help="cosine similarity, or euclidean distance.")
-    ] = Measure.cosine,
+        Literal["cosine", "euclidean"], typer.Option(help="cosine similarity, or euclidean distance.")
+    ] = "cosine",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
 ) -> None:
     """List the nodes nearest to a node in a file of embeddings; the search is exact."""
@@ -48,8 +51,8 @@ def neighbours(
 
     stored = read_embeddings(embeddings)
     row = find_row(stored.ids, node)
-    found = nearest_neighbours(stored.matrix, [row], k=k, metric=metric.value)
-    if metric is Measure.cosine and not stored.matrix[row].any():
+    found = nearest_neighbours(stored.matrix, [row], k=k, metric=metric)
+    if metric == "cosine" and not stored.matrix[row].any():
         stderr.print(
             Text("This node's embedding is all zeros: its similarity to every node counts as 0."), style="dim"
         )
@@ -92,3 +95,34 @@ def _printable(name: object) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(name)
     )
+
+
+def export(
+    embeddings: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Embeddings: .parquet (with ids) or .npy (row numbers).")
+    ],
+    to: Annotated[Format, typer.Option(help="The format.")],
+    out: Annotated[Path, typer.Option(help="The file; for the projector, the folder.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace --out, also where it holds something else.")
+    ] = False,
+) -> None:
+    """Write embeddings for TensorBoard's projector, a vector store, FAISS or a spreadsheet."""
+    from nodejepa.io import export_embeddings, read_columns, read_embeddings
+    from nodejepa.io.export import EXPORT_FORMATS, check_target
+    from nodejepa.io.files_in import refuse_other_kind, refuse_replacing
+    from nodejepa.owngraph.places import refuse_losing
+
+    check_target(out, to)  # before the work
+    refuse_replacing(out, embeddings)
+    kind = EXPORT_FORMATS[to]
+    refuse_other_kind(out, kind.begins, kind.columns, force=force)
+    refuse_losing(out, force=force, manifest_only=True)
+    stored = read_embeddings(embeddings)
+    exported = export_embeddings(out, stored.ids, stored.matrix, to=to, columns=read_columns(embeddings))
+    nodes, width = stored.matrix.shape
+    stdout.print(Text(f"{nodes:,} nodes x {width}"))
+    for path in exported.files:
+        say(f"-> {path}")
+    for note in exported.notes:
+        say(f"Note: {note}.", to=stderr)

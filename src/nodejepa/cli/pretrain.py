@@ -1,21 +1,36 @@
-"""``nodejepa pretrain``: from a graph to a model."""
+"""``nodejepa prepare`` and ``nodejepa pretrain``: from files to a graph on disk, from a graph to a model."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from nodejepa.cli.catalogue import DataRoot, DatasetName, Device, MethodName, Settings, folder_path
-from nodejepa.cli.reading_options import MemoryLimit
-from nodejepa.cli.screen import stdout
+from nodejepa.cli.reading_options import MemoryLimit, NodeFile, reads_files
+from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.cli.workers import AllReduce, AsWorker, Ray, Wait, Workers, joined, start_workers
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.errors import ConfigError
 
+if TYPE_CHECKING:
+    from nodejepa.store import StoredGraph
+
+PREPARE_EXAMPLES = (
+    "Examples:\n\n"
+    "nodejepa prepare --edges edges.parquet --nodes nodes.parquet --labels topic --out graph.store\n\n"
+    "nodejepa prepare --edges edges.parquet --structural pagerank,degree,clustering --out graph.store\n\n"
+    "nodejepa pretrain graph.store --method linear-jepa --out run\n\n"
+    "nodejepa pretrain graph.store --method nodejepa --preset paper --set parts=100 --set parts_per_step=5 "
+    "--set descriptors=pagerank,degree,clustering --out trained\n\n"
+    "nodejepa embed run graph.store --out z.parquet\n\n"
+    "nodejepa probe graph.store --run run\n\n"
+    "nodejepa prepare --verify graph.store"
+)
 PRETRAIN_EXAMPLES = (
     "Examples:\n\n"
     "nodejepa pretrain digits --out runs/digits\n\n"
@@ -24,6 +39,46 @@ PRETRAIN_EXAMPLES = (
     "nodejepa pretrain physics --method nodejepa --preset paper --set parts=32 --set parts_per_step=8 "
     "--set units=2 --workers 2 --out runs/p"
 )
+
+
+@reads_files()
+def prepare(
+    edges: Annotated[
+        Path | None, typer.Option(help="Edges, a row each: as in embed-graph.", metavar="FILE")
+    ] = None,
+    nodes: NodeFile = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the store: there when it is whole.")] = None,
+    verify: Annotated[
+        Path | None, typer.Option(help="Instead: read a store and compare its checksums.", metavar="STORE")
+    ] = None,
+    reading: Any = None,  # the options of reading, see reads_files
+    force: Annotated[bool, typer.Option("--force", help="Replace a store that is there.")] = False,
+) -> None:
+    """Keep a graph that is larger than memory on disk; killed, it goes on where it was."""
+    if verify is not None:
+        from nodejepa.store import StoredGraph
+
+        found = StoredGraph(verify)
+        found.verify()
+        _say(found, "every checksum matches")
+        return
+    if edges is None or out is None:
+        raise typer.BadParameter("Give --edges and --out, or --verify a store.")
+    from nodejepa.store.prepare import prepare_store
+
+    def announce(notes: Sequence[str]) -> None:
+        for note in notes:
+            say(f"- {in_options(note)}", to=stderr)
+
+    made = prepare_store(edges, nodes, reading, out=out, force=force, announce=announce)
+    _say(made, made.content_hash[:16])
+
+
+def _say(graph: StoredGraph, more: str) -> None:
+    sizes = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} stored edges, {graph.num_features:,} features"
+    classes = graph.manifest.classes
+    labels = "" if classes is None else f", labels of {len(classes):,} classes"
+    say(f"{graph.folder}: {sizes}{labels}; {more}")
 
 
 def pretrain(
@@ -60,8 +115,8 @@ def pretrain(
     from nodejepa.diagnostics import diagnose
     from nodejepa.graph import Graph
     from nodejepa.methods import find_method, make_estimator
+    from nodejepa.owngraph.apply import save_schema
     from nodejepa.owngraph.plan import make_plan
-    from nodejepa.owngraph.stored import save_schema
     from nodejepa.store import StoredGraph
     from nodejepa.training.journal import Logging
 
@@ -122,7 +177,7 @@ def pretrain(
     if isinstance(graph, Graph):
         stdout.print(Text(f"Embeddings: {diagnose(estimator.transform(graph)).verdict}"))
     elif estimator.describe():
-        stdout.print(Text(estimator.describe()), soft_wrap=True)
-    stdout.print(Text(f"model    {out / 'model.safetensors'}"), soft_wrap=True)
+        say(estimator.describe())
+    say(f"model    {out / 'model.safetensors'}")
     if history:
-        stdout.print(Text(f"history  {out / 'history.csv'}"), soft_wrap=True)
+        say(f"history  {out / 'history.csv'}")

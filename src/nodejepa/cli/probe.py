@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -13,8 +12,8 @@ from rich.text import Text
 
 from nodejepa.cli.catalogue import DataRoot, DatasetName, MethodName, Settings
 from nodejepa.cli.screen import stderr, stdout
+from nodejepa.config import parse_seeds
 from nodejepa.errors import ConfigError
-from nodejepa.study.run.seeds import parse_seeds
 
 if TYPE_CHECKING:
     from nodejepa.study.run.scoring import MethodScore
@@ -29,13 +28,6 @@ PROBE_EXAMPLES = (
 )
 
 
-class Mode(StrEnum):
-    """The two probes."""
-
-    fair = "fair"
-    paper = "paper"
-
-
 def probe(
     dataset: DatasetName,
     method: MethodName = "sgc",
@@ -48,9 +40,9 @@ def probe(
         typer.Option(help='"20-30" labels per class, "random-10-10-80" percent, "official".'),
     ] = None,
     mode: Annotated[
-        Mode,
+        Literal["fair", "paper"],
         typer.Option("--probe", help="fair: scaling and C chosen on validation. paper: raw, C = 1."),
-    ] = Mode.fair,
+    ] = "fair",
     preset: Annotated[str, typer.Option(help="Settings of the method.")] = "default",
     settings: Settings = None,
     data_root: DataRoot = None,
@@ -81,11 +73,9 @@ def probe(
         else load_dataset(dataset, data_root)
     )
     if run is not None:
-        score = score_run(data, run, chosen, split=split, probe=mode.value)
+        score = score_run(data, run, chosen, split=split, probe=mode)
     else:
-        score = score_method(
-            data, method, chosen, preset=preset, settings=changes, split=split, probe=mode.value
-        )
+        score = score_method(data, method, chosen, preset=preset, settings=changes, split=split, probe=mode)
     if as_json:
         typer.echo(json.dumps(score.to_dict(), indent=2, allow_nan=False))
     else:

@@ -19,146 +19,108 @@ EdgeFile = Annotated[
         help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx, GraphML.", metavar="FILE"
     ),
 ]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--drop", "--ignore", help="Column of the node table to leave out; repeatable.", metavar="COLUMN"
-    ),
-]
-Directed = Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")]
-FreeText = Annotated[
-    Literal["refuse", "hash", "ignore"], typer.Option(help="Free text: refuse, hash or ignore.")
-]
-Missing = Annotated[
-    Literal["fill", "refuse"],
-    typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
-]
-Infinite = Annotated[
-    Literal["refuse", "missing"], typer.Option(help="Infinite numbers: refuse, or take them for missing.")
-]
-Scaling = Annotated[
-    Literal["auto", "standardise", "none"],
-    typer.Option(
-        help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
-        "first but for columns of 0 and 1 and lists (auto)."
-    ),
-]
 NodeFile = Annotated[
     Path | None,
     typer.Option(help="Nodes, a row each; without it only the structure describes them.", metavar="FILE"),
 ]
-SourceColumn = Annotated[str | None, typer.Option(help="Column of an edge's start.", metavar="COLUMN")]
-TargetColumn = Annotated[str | None, typer.Option(help="Column of an edge's end.", metavar="COLUMN")]
-WeightColumn = Annotated[str | None, typer.Option(help="Column of edge weights.", metavar="COLUMN")]
-NoWeight = Annotated[
-    bool, typer.Option("--no-weight", help="Read no edge weights, also where a column is named weight.")
-]
-IdColumn = Annotated[
-    str | None, typer.Option("--id", help="Column of the node table that edges refer to.", metavar="COLUMN")
-]
-Bipartite = Annotated[
-    bool | None,
-    typer.Option(
-        "--bipartite/--one-id-space",
-        help="Whether the two columns of the edges have ids of their own, as users and items do (a node is "
-        "then called COLUMN:ID), or name the same nodes.",
-    ),
-]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header", help="Whether the first row of text files names the columns (else guessed)."
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(help="Between columns of text files: one character, tab or space (else guessed)."),
-]
-Structural = Annotated[
-    str | None,
-    typer.Option(
-        help="Structural features, separated by commas: pagerank, degree, clustering, spectral; all or none. "
-        "Without it: all if there are no other features. On large graphs spectral is the slow one; the "
-        "predictor's own are chosen with --set predictor.descriptors=...",
-        metavar="NAMES",
-    ),
-]
-
 MemoryLimit = Annotated[
     float | None, typer.Option(help="Memory this may take (default: what is free).", metavar="GB")
 ]
-
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
-UnknownIds = Annotated[
-    Literal["add", "drop", "refuse"],
-    typer.Option(help="Nodes that only edges name: add them, drop their edges, or refuse."),
-]
 
-
-def weight_choice(column: str | None, none: bool) -> str | Literal[False] | None:
-    """--weight and --no-weight as the reader wants them."""
-    if none and column is not None:
-        raise typer.BadParameter("Give --weight or --no-weight, not both.")
-    return False if none else column
-
-
-def delimiter_choice(given: str | None) -> str | None:
-    """A delimiter that is hard to type has a name."""
-    return None if given is None else _DELIMITERS.get(given, given)
-
-
-def structural_choice(given: str | None) -> tuple[str, ...] | None:
-    """``all``, ``none`` or names."""
-    from nodejepa.io.reading_options import STRUCTURAL
-
-    if given is None or given in ("all", "none"):
-        return None if given is None else tuple(STRUCTURAL) if given == "all" else ()
-    return tuple(name.strip() for name in given.split(","))
-
-
-def _reading(
-    source: SourceColumn = None,
-    target: TargetColumn = None,
-    weight: WeightColumn = None,
-    no_weight: NoWeight = False,
-    id_column: IdColumn = None,
+def _options(
+    source: Annotated[str | None, typer.Option(help="Column of an edge's start.", metavar="COLUMN")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of an edge's end.", metavar="COLUMN")] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of edge weights.", metavar="COLUMN")] = None,
+    no_weight: Annotated[
+        bool, typer.Option("--no-weight", help="Read no edge weights, also where a column is named weight.")
+    ] = False,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="Column of the node table that edges refer to.", metavar="COLUMN"),
+    ] = None,
     labels: Annotated[
         str | None,
         typer.Option(help="Column of classes: scored, never trained on.", metavar="COLUMN"),
     ] = None,
-    drop: Drop = None,
-    directed: Directed = False,
-    text: FreeText = "refuse",
-    missing: Missing = "fill",
-    infinite: Infinite = "refuse",
-    scale: Scaling = "auto",
-    unknown_ids: UnknownIds = "add",
-    bipartite: Bipartite = None,
-    structural: Structural = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
-) -> Any:
-    from nodejepa.io import ReadingOptions
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drop", "--ignore", help="Column of the node table to leave out; repeatable.", metavar="COLUMN"
+        ),
+    ] = None,
+    directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
+    text: Annotated[
+        Literal["refuse", "hash", "ignore"], typer.Option(help="Free text: refuse, hash or ignore.")
+    ] = "refuse",
+    missing: Annotated[
+        Literal["fill", "refuse"],
+        typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
+    ] = "fill",
+    infinite: Annotated[
+        Literal["refuse", "missing"],
+        typer.Option(help="Infinite numbers: refuse, or take them for missing."),
+    ] = "refuse",
+    scale: Annotated[
+        Literal["auto", "standardise", "none"],
+        typer.Option(
+            help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
+            "first but for columns of 0 and 1 and lists (auto)."
+        ),
+    ] = "auto",
+    unknown_ids: Annotated[
+        Literal["add", "drop", "refuse"],
+        typer.Option(help="Nodes that only edges name: add them, drop their edges, or refuse."),
+    ] = "add",
+    bipartite: Annotated[
+        bool | None,
+        typer.Option(
+            "--bipartite/--one-id-space",
+            help="Whether the two columns of the edges have ids of their own, as users and items do (a node "
+            "is then called COLUMN:ID), or name the same nodes.",
+        ),
+    ] = None,
+    structural: Annotated[
+        str | None,
+        typer.Option(
+            help="Structural features, separated by commas: pagerank, degree, clustering, spectral; all or "
+            "none. Without it: all if there are no other features. On large graphs spectral is the slow "
+            "one; the predictor's own are chosen with --set predictor.descriptors=...",
+            metavar="NAMES",
+        ),
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Whether the first row of text files names the columns (else guessed).",
+        ),
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(help="Between columns of text files: one character, tab or space (else guessed)."),
+    ] = None,
+) -> None:
+    """What may be said; :func:`_reading` takes it."""
 
-    return ReadingOptions(
-        source=source,
-        target=target,
-        weight=weight_choice(weight, no_weight),
-        id_column=id_column,
-        labels=labels,
-        drop=tuple(drop or ()),
-        directed=directed,
-        text=text,
-        missing=missing,
-        infinite=infinite,
-        scale=scale,
-        unknown_ids=unknown_ids,
-        bipartite=bipartite,
-        structural=structural_choice(structural),
-        header=header,
-        delimiter=delimiter_choice(delimiter),
-    )
+
+def _reading(given: dict[str, Any]) -> ReadingOptions:
+    """The options as the reader wants them; a delimiter that is hard to type has a name."""
+    from nodejepa.io import ReadingOptions
+    from nodejepa.io.reading_options import STRUCTURAL
+
+    if given.pop("no_weight", False):
+        if given["weight"] is not None:
+            raise typer.BadParameter("Give --weight or --no-weight, not both.")
+        given["weight"] = False
+    given["drop"] = tuple(given.get("drop") or ())
+    named = given.get("structural")
+    if named is not None:
+        names = tuple(name.strip() for name in named.split(","))
+        given["structural"] = {"all": tuple(STRUCTURAL), "none": ()}.get(named, names)
+    given["delimiter"] = _DELIMITERS.get(given["delimiter"], given["delimiter"])
+    return ReadingOptions(**given)
 
 
 def reads_files(
@@ -167,7 +129,7 @@ def reads_files(
     """Give a command the options of reading (``only`` some, or all ``without`` some) for its ``reading``."""
     options = [
         option
-        for name, option in inspect.signature(_reading, eval_str=True).parameters.items()
+        for name, option in inspect.signature(_options, eval_str=True).parameters.items()
         if (not only or name in only) and name not in without
     ]
 
@@ -175,8 +137,7 @@ def reads_files(
         own = inspect.signature(command, eval_str=True)
 
         def with_options(**given: Any) -> None:
-            reading = _reading(**{option.name: given.pop(option.name) for option in options})
-            command(reading=reading, **given)
+            command(reading=_reading({option.name: given.pop(option.name) for option in options}), **given)
 
         merged = [
             parameter.replace(kind=parameter.KEYWORD_ONLY)

@@ -1,4 +1,4 @@
-"""``nodejepa study run`` and ``nodejepa study render``: the evidence, from one command each."""
+"""``nodejepa study`` and ``nodejepa report``: the evidence from one command each, and as a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nodejepa.cli.catalogue import DataRoot
-from nodejepa.cli.screen import counted, stderr, stdout
+from nodejepa.cli.screen import counted, say, stderr, stdout
 from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,6 +24,12 @@ _RUN_EXAMPLES = (
     "nodejepa study run studies/main.toml --quick\n\n"
     "nodejepa study run studies/main.toml --jobs 2 --dry-run\n\n"
     "nodejepa study run studies/main.toml --jobs 2 --dataset photo --method nodejepa"
+)
+REPORT_EXAMPLES = (
+    "Examples:\n\n"
+    "nodejepa report runs/digits --out report.html\n\n"
+    "nodejepa report first.parquet second.parquet --out both.html   (of embed-graph, compared)\n\n"
+    "nodejepa report studies/main runs/photo --out report.html --data-root ~/datasets"
 )
 
 
@@ -53,10 +59,10 @@ def run(
     data_root: DataRoot = None,
 ) -> None:
     """Measure every cell of a study that has no record yet. Stop it any time; the same command goes on."""
-    from nodejepa.study.run.processes import Folders
+    from nodejepa.config import parse_seeds
     from nodejepa.study.run.runner import check_run, make_worklist, run_study
-    from nodejepa.study.run.seeds import parse_seeds
     from nodejepa.study.run.spec import load_spec
+    from nodejepa.study.run.worker import Folders
 
     spec = load_spec(specification, quick=quick)
     beside = specification.with_suffix("")
@@ -87,7 +93,7 @@ def run(
         )
 
     work = make_worklist(spec, folders, retry_failed=retry_failed, wanted=wanted)
-    stderr.print(Text(f"{spec.name}: {spec.summary}"), soft_wrap=True)
+    say(f"{spec.name}: {spec.summary}", to=stderr)
     check_run(work, folders, jobs)
     if dry_run:
         _show(work, jobs, data_root)
@@ -98,24 +104,20 @@ def run(
         jobs=jobs,
         threads=threads,
         retry_failed=retry_failed,
-        say=lambda line: stderr.print(Text(line), soft_wrap=True),
+        say=lambda line: say(line, to=stderr),
     )
-    stderr.print(
-        Text(
-            f"{counted(outcome.measured, 'cell')} measured, {work.measured} were there before, "
-            f"{outcome.failed} failed, {work.failed} had failed before, {outcome.not_run} without data, "
-            f"{outcome.elsewhere} taken by another runner. "
-            f"Records: {folders.out / 'records.jsonl'}"
-        ),
-        soft_wrap=True,
+    say(
+        f"{counted(outcome.measured, 'cell')} measured, {work.measured} were there before, "
+        f"{outcome.failed} failed, {work.failed} had failed before, {outcome.not_run} without data, "
+        f"{outcome.elsewhere} taken by another runner. "
+        f"Records: {folders.out / 'records.jsonl'}",
+        to=stderr,
     )
     if outcome.failed or work.failed:
-        stderr.print(
-            Text(
-                f"What went wrong is in {folders.runs / 'failures'}; --retry-failed tries again, and what "
-                "failed for want of memory or disk is tried again by itself."
-            ),
-            soft_wrap=True,
+        say(
+            f"What went wrong is in {folders.runs / 'failures'}; --retry-failed tries again, and what "
+            "failed for want of memory or disk is tried again by itself.",
+            to=stderr,
         )
         raise typer.Exit(2)
 
@@ -130,12 +132,12 @@ def render(
 ) -> None:
     """Rebuild every table and figure of a study from its records."""
     from nodejepa.study.render.contents import render_study
-    from nodejepa.study.render.insert import read_page, refresh_page
+    from nodejepa.study.render.page import read_page, refresh_page
 
     for name in page or []:
         read_page(name)  # a mistyped one is found before the work
     for path in [*render_study(folder), *(page for page in page or [] if refresh_page(page))]:
-        stdout.print(Text(str(path)), soft_wrap=True)
+        say(str(path))
 
 
 def _show(work: Worklist, jobs: int, data_root: Path | None) -> None:
@@ -159,3 +161,30 @@ def _show(work: Worklist, jobs: int, data_root: Path | None) -> None:
         f"{in_words(possible / jobs)} with {counted(jobs, 'job')} for those whose graph is here. "
         "A rough figure until some cells of each method are measured."
     )
+
+
+def report(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUNS...",
+            help="Run folders, study folders and embeddings of embed-graph, in any mixture.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="Graph of the maps, as `nodejepa datasets` lists it; else found by its hash."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace --out, even if it is no page.")] = False,
+    data_root: DataRoot = None,
+) -> None:
+    """Write one self-contained HTML page: sortable tables, curves, diagnostics, maps of the embeddings."""
+    from nodejepa.io.files_in import refuse_other_kind
+    from nodejepa.report import write_report
+    from nodejepa.study.render.page import build_report
+
+    refuse_other_kind(out, b"<!doctype html", force=force)
+    found = build_report(runs, dataset=dataset, data_root=data_root)
+    write_report(found, out)
+    say(f"report  {out} ({out.stat().st_size / 2**20:.1f} MB)")

@@ -1,23 +1,23 @@
 """The named graphs, where they come from and what they must count to."""
 
-from __future__ import annotations
-
-import difflib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from nodejepa.data.dataset import Dataset
-from nodejepa.data.development import development_path, load_development
-from nodejepa.data.digits import load_digits_graph
-from nodejepa.data.gnn_benchmark import GNN_BENCHMARK_PATHS, load_gnn_benchmark
+from nodejepa.data.dataset import Dataset, load_digits_graph
+from nodejepa.data.gnn_benchmark import (
+    GNN_BENCHMARK_PATHS,
+    development_path,
+    load_development,
+    load_gnn_benchmark,
+)
 from nodejepa.data.ogb import ARXIV_ARCHIVE, load_arxiv
 from nodejepa.data.planetoid import CORA_FILES, load_cora
 from nodejepa.data.synthetic import make_synthetic
 from nodejepa.data.synthetic_spec import ARXIV_LIKE, SyntheticSpec
-from nodejepa.errors import DataError
+from nodejepa.errors import DataError, nearest
 from nodejepa.files import cache_root
 
 _GRAPH_DATA = "EdisonLeeeee/GraphData (MIT)"
@@ -66,8 +66,8 @@ def load_dataset(name: str, root: str | Path | None = None) -> Dataset:
     """
     head, colon, settings = str(name).partition(":")
     if head not in CATALOGUE:
-        near = difflib.get_close_matches(head.lower(), CATALOGUE, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
+        near = nearest(head, CATALOGUE)
+        hint = f"Did you mean {near!r}? " if near else ""
         raise DataError(f"no graph is called {head!r}", fix=f"{hint}Known are {', '.join(CATALOGUE)}.")
     entry = CATALOGUE[head]
     if colon:
@@ -118,26 +118,22 @@ def _synthetic_entry(name: str, summary: str, spec: SyntheticSpec) -> DatasetEnt
     )
 
 
-def _medium(name: str, summary: str, nodes: int, edges: int, features: int, classes: int) -> DatasetEntry:
-    load = partial(load_gnn_benchmark, name)
-    files = (GNN_BENCHMARK_PATHS[name],)
-    return DatasetEntry(name, summary, _SHCHUR, nodes, edges, features, classes, "20-30", load, files)
-
-
-def _development(
-    name: str, summary: str, nodes: int, edges: int, features: int, classes: int, source: str
+def _npz(
+    name: str, summary: str, nodes: int, edges: int, features: int, classes: int, source: str = _SHCHUR
 ) -> DatasetEntry:
-    load, files = partial(load_development, name), (development_path(name),)
-    return DatasetEntry(name, summary, source, nodes, edges, features, classes, "20-30", load, files)
+    published = name in GNN_BENCHMARK_PATHS
+    path = GNN_BENCHMARK_PATHS[name] if published else development_path(name)
+    load = partial(load_gnn_benchmark if published else load_development, name)
+    return DatasetEntry(name, summary, source, nodes, edges, features, classes, "20-30", load, (path,))
 
 
 SYNTHETIC = {"synthetic": SyntheticSpec(), "synthetic-arxiv": ARXIV_LIKE}
 
 _ENTRIES = (
-    _medium("computers", "Amazon: computers often bought together", 13_752, 491_722, 767, 10),
-    _medium("photo", "Amazon: photo equipment often bought together", 7_650, 238_162, 745, 8),
-    _medium("cs", "Coauthor: computer scientists who wrote together", 18_333, 163_788, 6_805, 15),
-    _medium("physics", "Coauthor: physicists who wrote together", 34_493, 495_924, 8_415, 5),
+    _npz("computers", "Amazon: computers often bought together", 13_752, 491_722, 767, 10),
+    _npz("photo", "Amazon: photo equipment often bought together", 7_650, 238_162, 745, 8),
+    _npz("cs", "Coauthor: computer scientists who wrote together", 18_333, 163_788, 6_805, 15),
+    _npz("physics", "Coauthor: physicists who wrote together", 34_493, 495_924, 8_415, 5),
     DatasetEntry(
         "arxiv",
         "ogbn-arxiv: computer science papers that cite each other",
@@ -162,16 +158,16 @@ _ENTRIES = (
         load_cora,
         tuple(file.path for file in CORA_FILES),
     ),
-    _development("acm", "papers by the same author", 3_025, 26_256, 1_870, 3, _GRAPH_DATA),
-    _development("actor", "actors on the same page; unlike their neighbours", 7_600, 53_318, 932, 5, _YANDEX),
-    _development("blogcatalog", "bloggers who follow each other", 5_196, 343_486, 8_189, 6, _GRAPH_DATA),
-    _development("chameleon_filtered", "pages on chameleons", 890, 17_708, 2_325, 5, _YANDEX),
-    _development("citeseer", "papers that cite each other", 3_327, 9_104, 3_703, 6, _PGL),
-    _development("dblp", "papers that cite each other", 17_716, 105_734, 1_639, 4, _GRAPH_DATA),
-    _development("facebook_pagepage", "pages that like each other", 22_470, 341_646, 4_714, 4, _GRAPH_DATA),
-    _development("minesweeper", "a grid with mines", 10_000, 78_804, 7, 2, _YANDEX),
-    _development("pubmed", "papers on diabetes that cite each other", 19_717, 88_648, 500, 3, _PGL),
-    _development("tolokers", "workers on the same task", 11_758, 1_038_000, 10, 2, _YANDEX),
+    _npz("acm", "papers by the same author", 3_025, 26_256, 1_870, 3, _GRAPH_DATA),
+    _npz("actor", "actors on the same page; unlike their neighbours", 7_600, 53_318, 932, 5, _YANDEX),
+    _npz("blogcatalog", "bloggers who follow each other", 5_196, 343_486, 8_189, 6, _GRAPH_DATA),
+    _npz("chameleon_filtered", "pages on chameleons", 890, 17_708, 2_325, 5, _YANDEX),
+    _npz("citeseer", "papers that cite each other", 3_327, 9_104, 3_703, 6, _PGL),
+    _npz("dblp", "papers that cite each other", 17_716, 105_734, 1_639, 4, _GRAPH_DATA),
+    _npz("facebook_pagepage", "pages that like each other", 22_470, 341_646, 4_714, 4, _GRAPH_DATA),
+    _npz("minesweeper", "a grid with mines", 10_000, 78_804, 7, 2, _YANDEX),
+    _npz("pubmed", "papers on diabetes that cite each other", 19_717, 88_648, 500, 3, _PGL),
+    _npz("tolokers", "workers on the same task", 11_758, 1_038_000, 10, 2, _YANDEX),
     DatasetEntry(
         "digits",
         "handwritten digits that look alike; embedded, no download",

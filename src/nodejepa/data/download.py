@@ -5,8 +5,6 @@ checked too; for the four gnn-benchmark files it is not known to us (``sha256=No
 checked by its counts, and a file other than the ones we know is told of.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import shutil
@@ -16,7 +14,7 @@ import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from nodejepa.files import atomic_path
 from nodejepa.progress import progress_bar
 
 _CHUNK = 1 << 20
+_FAILURES = (NodeJEPAError, http.client.HTTPException, ValueError)
 _TIMEOUT_SECONDS = 30
 _LONGEST_SECONDS = 3600  # of a whole download: a server may send a byte now and then for ever
 
@@ -56,7 +55,7 @@ def ensure_files(root: Path, files: Sequence[RemoteFile]) -> None:
         try:
             with atomic_path(root / file.path) as temporary:
                 fetch(file.url, temporary, file.sha256)
-        except (NodeJEPAError, http.client.HTTPException, ValueError) as error:
+        except _FAILURES as error:
             lacking = [other for other in files[number:] if not (root / other.path).is_file()]
             wanted = "; ".join(f"{other.path} (from {other.url})" for other in lacking)
             raise _missing(root, wanted, error) from error
@@ -78,34 +77,32 @@ def ensure_archive(root: Path, archive: RemoteArchive) -> None:
             fetch(archive.url, packed, archive.sha256)
             with zipfile.ZipFile(packed) as opened:
                 for member, path in lacking.items():
-                    _unpack(opened, member, root / path)
-    except (
-        OSError,
-        http.client.HTTPException,
-        ValueError,
-        KeyError,
-        NodeJEPAError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+                    with (
+                        opened.open(member) as source,
+                        atomic_path(root / path) as temporary,
+                        temporary.open("wb") as target,
+                    ):
+                        shutil.copyfileobj(source, target, _CHUNK)
+    except (OSError, *_FAILURES, KeyError, zipfile.BadZipFile, zlib.error) as error:
         wanted = ", ".join(lacking.values()) + f" (members of {archive.url})"
         raise _missing(root, wanted, error) from error
 
 
-def _unpack(opened: zipfile.ZipFile, member: str, path: Path) -> None:
-    with opened.open(member) as source, atomic_path(path) as temporary, temporary.open("wb") as target:
-        shutil.copyfileobj(source, target, _CHUNK)
-
-
 def fetch(url: str, target: Path, sha256: str | None) -> None:
     """Write what ``url`` holds to ``target``; refuse it if it is cut short or has another SHA-256."""
-    digest = hashlib.sha256()
+    digest, received, until = hashlib.sha256(), 0, time.monotonic() + _LONGEST_SECONDS
     with _open(url) as response, target.open("wb") as out:
         announced = response.headers.get("Content-Length")
         total = int(announced) if announced and announced.isdigit() else None
-        with progress_bar(f"Downloading {url.rsplit('/', 1)[-1]} (kB)", _kilobytes(total)) as advance:
-            # read1: what has arrived, without waiting for a full chunk
-            received = _copy(response.read1, out.write, digest.update, advance, url)
+        name, kilobytes = url.rsplit("/", 1)[-1], None if total is None else total / 1000
+        with progress_bar(f"Downloading {name} (kB)", kilobytes) as advance:
+            while chunk := response.read1(_CHUNK):  # what has arrived, without waiting for a full chunk
+                out.write(chunk)
+                digest.update(chunk)
+                received += len(chunk)
+                advance(len(chunk) / 1000)
+                if time.monotonic() > until:
+                    raise DataError(f"the download took more than {_LONGEST_SECONDS} seconds", where=url)
     if total is not None and received != total:
         raise DataError(f"the download broke off after {received} of {total} bytes", where=url)
     if sha256 is not None and digest.hexdigest() != sha256:
@@ -134,28 +131,6 @@ class _SameProtocol(urllib.request.HTTPRedirectHandler):
         if req.type == "https" and not newurl.lower().startswith("https:"):
             raise urllib.error.HTTPError(newurl, code, "redirected to a weaker protocol", headers, fp)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _copy(
-    read: Callable[[int], bytes],
-    write: Callable[[bytes], int],
-    update: Callable[[bytes], None],
-    advance: Callable[..., None],
-    url: str,
-) -> int:
-    received, until = 0, time.monotonic() + _LONGEST_SECONDS
-    while chunk := read(_CHUNK):
-        write(chunk)
-        update(chunk)
-        received += len(chunk)
-        advance(len(chunk) / 1000)
-        if time.monotonic() > until:
-            raise DataError(f"the download took more than {_LONGEST_SECONDS} seconds", where=url)
-    return received
-
-
-def _kilobytes(size: int | None) -> float | None:
-    return None if size is None else size / 1000
 
 
 def _missing(root: Path, wanted: str, error: Exception) -> DataError:

@@ -1,11 +1,13 @@
-"""The four medium graphs of gnn-benchmark (Shchur et al. 2018): Amazon co-purchases, co-authorships.
+"""Graphs in npz files: the four of gnn-benchmark (Shchur et al. 2018), and ten more for choosing recipes.
 
-Each npz file holds two CSR matrices (``adj_*`` and ``attr_*``: ``data``, ``indices``, ``indptr``, ``shape``)
-and ``labels``. As all common loaders do, edges lose direction, weight and self-loops, and features become
-binary (the Coauthor files count words). Everything stays sparse: Physics takes 14 MB instead of 1.2 GB.
+The four are Amazon co-purchases and co-authorships: two CSR matrices (``adj_*`` and ``attr_*``: ``data``,
+``indices``, ``indptr``, ``shape``) and ``labels``. As all common loaders do, edges lose direction, weight and
+self-loops, and features become binary (the Coauthor files count words). Everything stays sparse: Physics
+takes 14 MB instead of 1.2 GB.
+
+The ten are ``development/NAME.npz`` below the data root: ``edge_index`` (2 x E), features as dense ``x`` or
+as CSR in ``x_*``, labels ``y``. They are not downloaded: the paper's graphs stay a test.
 """
-
-from __future__ import annotations
 
 import hashlib
 import warnings
@@ -19,11 +21,12 @@ import scipy.sparse as sp
 
 from nodejepa.data.dataset import Dataset
 from nodejepa.data.download import RemoteFile, ensure_files
-from nodejepa.errors import DataError
+from nodejepa.errors import Advice, DataError, Setting
 from nodejepa.graph import Graph
 from nodejepa.io.stored_size import array_bytes
 from nodejepa.memory import Room
 
+_UNREADABLE = (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 _SOURCE = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/"
 GNN_BENCHMARK_PATHS = {
     "computers": "Amazon/Computers/raw/amazon_electronics_computers.npz",
@@ -73,7 +76,7 @@ def read_gnn_benchmark(path: Path, name: str) -> Dataset:
             links.row[present], links.col[present], features=words, num_nodes=links.shape[0]
         )
         return Dataset(name, graph, labels, class_names)
-    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except _UNREADABLE as error:
         raise DataError(
             f"the file cannot be read: {error}",
             where=str(path),
@@ -96,3 +99,33 @@ def _class_names(archive: np.lib.npyio.NpzFile) -> tuple[str, ...] | None:
     except ValueError:  # stored as pickled objects: decoration, not worth unpickling
         return None
     return tuple(str(name) for name in names)
+
+
+def development_path(name: str) -> str:
+    """Where the file of a graph is, below the data root."""
+    return f"development/{name}.npz"
+
+
+def load_development(name: str, root: Path) -> Dataset:
+    """The graph ``name`` from below ``root``; pickled arrays in its file are refused."""
+    path = root / development_path(name)
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            source, target = archive["edge_index"]
+            labels = archive["y"]
+            features = archive["x"] if "x" in archive.files else _csr(archive, "x")
+            features = features.astype(np.float32)
+        graph = Graph.from_edges(source, target, features=features, num_nodes=len(labels))
+        return Dataset(name, graph, labels)
+    except FileNotFoundError:
+        raise DataError(
+            "the file is missing, and cannot be downloaded",
+            where=str(path),
+            fix=Advice(
+                "Put it there, or name the folder above it with ", Setting("root"), " or NODEJEPA_DATA."
+            ),
+        ) from None
+    except _UNREADABLE as error:
+        raise DataError(
+            f"the file cannot be read: {error}", where=str(path), fix="It is damaged or in another layout."
+        ) from error

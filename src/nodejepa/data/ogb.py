@@ -4,9 +4,8 @@ The ``ogb`` package keeps processed graphs as pickles; the raw files underneath 
 headers, and those are read here. Citations lose their direction.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,17 +46,18 @@ def load_arxiv(root: Path) -> Dataset:
 def read_ogb(folder: Path, name: str) -> Dataset:
     """Read a node-classification graph in OGB's raw layout: ``raw/*.csv.gz`` and ``split/time/*.csv.gz``."""
     raw, time = folder / "raw", folder / "split" / "time"
-    edges = _integers(raw / "edge.csv.gz", columns=2)
-    features = _floats(raw / "node-feat.csv.gz")
-    labels = _integers(raw / "node-label.csv.gz", columns=1)[:, 0]
+    edges = _numbers(raw / "edge.csv.gz", np.int64, 2)
+    features = _numbers(raw / "node-feat.csv.gz", np.float32)
+    labels = _numbers(raw / "node-label.csv.gz", np.int64, 1)[:, 0]
     for path, found in (
         ("num-node-list.csv.gz", features.shape[0]),
         ("num-edge-list.csv.gz", edges.shape[0]),
     ):
-        announced = int(_integers(raw / path, columns=1).sum())
+        announced = int(_numbers(raw / path, np.int64, 1).sum())
         if announced != found:
             raise _damaged(raw / path, f"it announces {announced} rows but there are {found}")
-    parts = {part: _integers(time / f"{part}.csv.gz", columns=1)[:, 0] for part in ("train", "valid", "test")}
+    names = ("train", "valid", "test")
+    parts = {part: _numbers(time / f"{part}.csv.gz", np.int64, 1)[:, 0] for part in names}
     for part, members in parts.items():
         if members.max(initial=0) >= labels.size:
             raise _damaged(time / f"{part}.csv.gz", f"node {members.max()} does not exist")
@@ -66,37 +66,21 @@ def read_ogb(folder: Path, name: str) -> Dataset:
     return Dataset(name, graph, labels, None, split, "official")
 
 
-def _integers(path: Path, columns: int) -> npt.NDArray[np.int64]:
-    table = _read(path)
-    if table.num_columns != columns:
-        raise _damaged(path, f"{table.num_columns} columns instead of {columns}")
-    out = np.empty((table.num_rows, columns), dtype=np.int64)
-    _fill(path, table, out)
-    return out
-
-
-def _floats(path: Path) -> npt.NDArray[np.float32]:
-    table = _read(path)
-    out = np.empty((table.num_rows, table.num_columns), dtype=np.float32)
-    _fill(path, table, out)
-    return out
-
-
-def _read(path: Path) -> pa.Table:
+def _numbers(path: Path, kind: type[Any], columns: int | None = None) -> npt.NDArray[Any]:
     try:
-        return csv.read_csv(path, read_options=csv.ReadOptions(autogenerate_column_names=True))
+        table = csv.read_csv(path, read_options=csv.ReadOptions(autogenerate_column_names=True))
     except (OSError, pa.ArrowException) as error:
         raise _damaged(path, str(error)) from error
-
-
-def _fill(path: Path, table: pa.Table, out: npt.NDArray[np.int64] | npt.NDArray[np.float32]) -> None:
-    whole = out.dtype.kind == "i"
+    if columns not in (None, table.num_columns):
+        raise _damaged(path, f"{table.num_columns} columns instead of {columns}")
+    out, whole = np.empty((table.num_rows, table.num_columns), dtype=kind), kind is np.int64
     for column, values in enumerate(table.columns):
         numeric = pa.types.is_integer(values.type) or (pa.types.is_floating(values.type) and not whole)
         if not numeric or values.null_count:
             wanted = "whole numbers" if whole else "numbers"
             raise _damaged(path, f"column {column} does not hold {wanted} throughout")
         out[:, column] = values.to_numpy()
+    return out
 
 
 def _damaged(path: Path, reason: str) -> DataError:

@@ -5,8 +5,6 @@ type can carry a stray pointer. So the SHA-256 of every file is checked on every
 parsed. What passes is read by an unpickler that knows arrays, CSR matrices, dicts and lists, nothing else.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import pickle

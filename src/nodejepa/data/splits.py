@@ -3,8 +3,6 @@
 Unlabelled nodes carry the label -1 and are in no part of any split.
 """
 
-from __future__ import annotations
-
 import hashlib
 import operator
 import re
@@ -189,8 +187,8 @@ def _generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(number)
 
 
-def _labelled(labels: npt.ArrayLike) -> tuple[Indices, Indices]:
-    """The labels as int64 and the positions of the labelled nodes."""
+def label_array(labels: npt.ArrayLike) -> Indices:
+    """One whole number a node, or an error."""
     array = np.asarray(labels)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise EvaluationError(
@@ -198,7 +196,12 @@ def _labelled(labels: npt.ArrayLike) -> tuple[Indices, Indices]:
             where="labels",
             fix="Give one whole number a node, -1 where the label is unknown.",
         )
-    classes = array.astype(np.int64)
+    return array.astype(np.int64)
+
+
+def _labelled(labels: npt.ArrayLike) -> tuple[Indices, Indices]:
+    """The labels as int64 and the positions of the labelled nodes."""
+    classes = label_array(labels)
     if classes.min(initial=0) < -1:
         raise EvaluationError(
             f"label {classes.min()} is negative", where="labels", fix="Only -1 (unknown) may be."

@@ -5,9 +5,8 @@ Node i has weight :math:`\theta_i` from a Pareto law. An edge starts at a node d
 are the class centre, drawn from N(0, I), plus ``feature_noise`` times N(0, I).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -91,9 +90,7 @@ class _BlockModel:
     homophily: float
 
     @classmethod
-    def from_spec(
-        cls, spec: SyntheticSpec, labels: npt.NDArray[np.int64], rng: np.random.Generator
-    ) -> _BlockModel:
+    def from_spec(cls, spec: SyntheticSpec, labels: npt.NDArray[np.int64], rng: np.random.Generator) -> Self:
         counts = _stub_counts(spec, rng)
         order = np.argsort(labels, kind="stable").astype(np.int32)
         sizes = np.bincount(labels, weights=counts, minlength=spec.classes).astype(np.int64)

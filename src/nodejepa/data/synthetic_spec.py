@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from dataclasses import dataclass
 
-from nodejepa.errors import ConfigError
+from nodejepa.errors import ConfigError, nearest
 
 _WHERE = "synthetic graph"
 
@@ -73,8 +72,8 @@ class SyntheticSpec:
         for item in text.split(","):
             key, _, value = (piece.strip() for piece in item.partition("="))
             if key not in kinds or key in changes:
-                near = difflib.get_close_matches(key, kinds, n=1)
-                hint = f"Did you mean {near[0]!r}? " if near and key not in kinds else ""
+                near = nearest(key, kinds)
+                hint = f"Did you mean {near!r}? " if near and key not in kinds else ""
                 raise ConfigError(
                     f"{key!r} is {'given twice' if key in changes else 'no setting'}",
                     where=_WHERE,

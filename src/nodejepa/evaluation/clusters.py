@@ -5,8 +5,6 @@ they are a group. The number of groups is the one with the highest silhouette (R
 nodes of (b - a) / max(a, b), with a the distance to the own group and b that to the nearest other one.
 """
 
-from __future__ import annotations
-
 import operator
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Fine-tuning: a pretrained encoder trained on with labels, beside the same network from random weights."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -99,27 +97,13 @@ def finetune(
         seed: of the head, of dropout and of the random weights.
         baseline: also train the same network from random weights, with the same budget.
     """
-    run = _prepare(estimator, graph, labels, split, config, seed)
+    run = tuning(estimator, graph, labels, split, config, seed)
     own = run.train(copy.deepcopy(_encoder(estimator.encoder_)), f"Fine-tuning {estimator.name}")
     scores: dict[str, Any] = asdict(own)
     if baseline:
-        scratch = run.train(fresh_encoder(estimator, seed), f"{estimator.name}'s network from scratch")
+        scratch = run.from_scratch(estimator)
         scores |= {f"scratch_{k}": v for k, v in asdict(scratch).items()}
     return FinetuneResult(split=split.name, split_hash=split.hash, seed=run.seed, **scores)
-
-
-def train_from_scratch(
-    estimator: Estimator,
-    graph: Any,
-    labels: npt.ArrayLike,
-    split: Split,
-    *,
-    config: FinetuneConfig | None = None,
-    seed: int = 0,
-) -> Tuned:
-    """The baseline of :func:`finetune` alone, the same for every method that has the same network."""
-    run = _prepare(estimator, graph, labels, split, config, seed)
-    return run.train(fresh_encoder(estimator, seed), f"{estimator.name}'s network from scratch")
 
 
 def fresh_encoder(estimator: Estimator, seed: int) -> nn.Module:
@@ -134,35 +118,8 @@ def can_be_tuned(estimator: Estimator) -> bool:
     return isinstance(estimator, TrainedEstimator) and not isinstance(encoder, HopEncoder | None)
 
 
-def _prepare(
-    estimator: Estimator,
-    graph: Any,
-    labels: npt.ArrayLike,
-    split: Split,
-    config: FinetuneConfig | None,
-    seed: int,
-) -> _Tuning:
-    if not can_be_tuned(estimator):
-        raise ConfigError(
-            "only a fitted method whose encoder is trained can be fine-tuned",
-            where="finetune",
-            fix="Fit it first; floors such as sgc and closed forms have nothing to train on.",
-        )
-    graph = as_graph(graph)
-    check_columns(graph, estimator.in_dim_)
-    seed, supervision = check_seed(seed), supervise(labels, split, graph.num_nodes, "finetune")
-    if split.test.size == 0 or split.test.max() >= graph.num_nodes:
-        raise EvaluationError(
-            "there are no test nodes" if split.test.size == 0 else f"node {split.test.max()} does not exist",
-            where=f"test part of split {split.name}",
-            fix="Make the split from the labels of the same graph, and leave some nodes for testing.",
-        )
-    inputs = WholeGraph(graph, pick_device(estimator.device))
-    return _Tuning(inputs, supervision, np.asarray(labels), split, config or FinetuneConfig(), seed)
-
-
 @dataclass(frozen=True, eq=False)
-class _Tuning:
+class Tuning:
     """Everything but where training begins."""
 
     inputs: WholeGraph
@@ -190,6 +147,38 @@ class _Tuning:
             val_accuracy=100 * float(np.mean(right[self.split.val])),
             epochs=len(history),
         )
+
+    def from_scratch(self, estimator: Estimator) -> Tuned:
+        """The baseline, the same for every method that has the same network."""
+        return self.train(fresh_encoder(estimator, self.seed), f"{estimator.name}'s network from scratch")
+
+
+def tuning(
+    estimator: Estimator,
+    graph: Any,
+    labels: npt.ArrayLike,
+    split: Split,
+    config: FinetuneConfig | None = None,
+    seed: int = 0,
+) -> Tuning:
+    """The arguments of :func:`finetune`, checked."""
+    if not can_be_tuned(estimator):
+        raise ConfigError(
+            "only a fitted method whose encoder is trained can be fine-tuned",
+            where="finetune",
+            fix="Fit it first; floors such as sgc and closed forms have nothing to train on.",
+        )
+    graph = as_graph(graph)
+    check_columns(graph, estimator.in_dim_)
+    seed, supervision = check_seed(seed), supervise(labels, split, graph.num_nodes, "finetune")
+    if split.test.size == 0 or split.test.max() >= graph.num_nodes:
+        raise EvaluationError(
+            "there are no test nodes" if split.test.size == 0 else f"node {split.test.max()} does not exist",
+            where=f"test part of split {split.name}",
+            fix="Make the split from the labels of the same graph, and leave some nodes for testing.",
+        )
+    inputs = WholeGraph(graph, pick_device(estimator.device))
+    return Tuning(inputs, supervision, np.asarray(labels), split, config or FinetuneConfig(), seed)
 
 
 def _encoder(module: nn.Module) -> nn.Module:

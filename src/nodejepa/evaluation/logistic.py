@@ -5,8 +5,6 @@ tolerance than scikit-learn's default. Small training sets are stacked and solve
 large one is solved alone, from small to large C, each start being the solution before it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,9 +16,9 @@ import torch
 from torch import Tensor
 
 from nodejepa.diagnostics import Embeddings
-from nodejepa.evaluation.basis import Basis, Matrix, small_basis, worth_turning
 from nodejepa.evaluation.lbfgs import minimise
-from nodejepa.evaluation.softmax_loss import DenseRows, Rows, SoftmaxLoss, SparseRows
+from nodejepa.evaluation.scaling import Basis, Matrix, small_basis, worth_turning
+from nodejepa.evaluation.softmax_loss import DenseRows, SoftmaxLoss, SparseRows
 from nodejepa.progress import progress_bar
 
 _LARGE = 2**21  # elements of a training set above which it is not stacked with others
@@ -57,12 +55,10 @@ class LinearClassifiers:
 
 
 def fit_logistic(sets: Iterable[TrainingSet], num_classes: int) -> list[LinearClassifiers]:
-    """Fit every training set with each of its values of C.
+    """Fit every training set with each of its values of C; labels are below ``num_classes``.
 
-    Args:
-        sets: they may differ in rows, columns, classes and values of C (not in how many of those); they are
-            read one by one, so a generator keeps only what is being solved in memory.
-        num_classes: labels are below this.
+    Sets may differ in rows, columns, classes and values of C (not in how many of those). They are read one by
+    one, so a generator keeps only what is being solved in memory.
     """
     fitted: list[LinearClassifiers] = []
     with progress_bar("Fitting classifiers") as advance:
@@ -115,7 +111,7 @@ class _Stack:
             start = found[-1][:, -1:]
         return self._lift(torch.cat(found, dim=1), torch.cat(converged, dim=1))
 
-    def _rows(self) -> Rows:
+    def _rows(self) -> DenseRows | SparseRows:
         first = self.bases[0]
         if first.coordinates is None and sp.issparse(first.rows):
             return SparseRows(first.rows.astype(np.float64), torch.from_numpy(first.mean))
@@ -136,7 +132,7 @@ class _Stack:
         start[..., -1] = torch.where(self.present, self.frequency.clamp(min=1e-300).log(), 0.0)
         return start.unsqueeze(1)
 
-    def _loss(self, rows: Rows, strength: Tensor) -> SoftmaxLoss:
+    def _loss(self, rows: DenseRows | SparseRows, strength: Tensor) -> SoftmaxLoss:
         # the Hessian's diagonal at the start: C sum_i p_k (1 - p_k) z_ij^2, plus 1 for a penalised weight
         variance = (self.frequency * (1 - self.frequency)).clamp(min=1e-3)
         hessian = strength[:, :, None, None] * variance[:, None, :, None] * self.energy[:, None, None, :]

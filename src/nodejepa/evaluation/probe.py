@@ -5,8 +5,6 @@
 * ``paper``: scikit-learn's logistic regression on the embeddings as they are, C = 1, as the paper does.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,15 +15,19 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from nodejepa.data.splits import Split, default_splits
+from nodejepa.data.splits import Split, default_splits, per_class_split
 from nodejepa.diagnostics import Embeddings
 from nodejepa.errors import EvaluationError
-from nodejepa.evaluation.basis import Matrix
 from nodejepa.evaluation.logistic import TrainingSet, fit_logistic
-from nodejepa.evaluation.metrics import accuracy, measure_guesses
-from nodejepa.evaluation.probe_checks import ProbeInput, check_probe_input
-from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
-from nodejepa.evaluation.scaling import ScaledEmbeddings, Scaling, scale
+from nodejepa.evaluation.probe_result import (
+    ProbeInput,
+    ProbeResult,
+    SplitScore,
+    accuracy,
+    check_probe_input,
+    measure_guesses,
+)
+from nodejepa.evaluation.scaling import Matrix, ScaledEmbeddings, Scaling, scale
 
 ProbeMode: TypeAlias = Literal["fair", "paper"]
 
@@ -166,3 +168,36 @@ def _all_classes(model: LogisticRegression, num_classes: int) -> tuple[Matrix, M
     intercepts = np.full(num_classes, -np.inf)
     weights[model.classes_], intercepts[model.classes_] = coefficients, offsets
     return weights, intercepts
+
+
+def fewshot_probe(
+    embeddings: Embeddings,
+    labels: npt.ArrayLike,
+    *,
+    shots: Sequence[int] = (5, 10, 20),
+    draws: int = 5,
+    val: int = 30,
+    seed: int = 42,
+    mode: ProbeMode = "fair",
+) -> dict[int, ProbeResult]:
+    """The linear probe with k training labels per class, for every k in ``shots``.
+
+    Each k is drawn ``draws`` times (seeds ``seed``, ``seed + 1``, ...), with ``val`` validation labels per
+    class and all other nodes for testing. ``embeddings`` is one matrix ``[nodes, d]``; the encoder that made
+    it must not have seen more labels than the probe.
+    """
+    if draws < 1 or not shots or len(set(shots)) < len(shots):
+        raise EvaluationError(
+            f"shots {tuple(shots)} with {draws} draws",
+            where="few-shot probe",
+            fix="Give different numbers of labels per class and at least one draw.",
+        )
+    return {
+        k: linear_probe(
+            embeddings,
+            labels,
+            [per_class_split(labels, train=k, val=val, seed=seed + draw) for draw in range(draws)],
+            mode=mode,
+        )
+        for k in shots
+    }

@@ -11,7 +11,6 @@ are scaled so that the Hessian at the start (no weights, class frequencies as in
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,47 +20,30 @@ from torch import Tensor
 _BLOCK_ELEMENTS = 2**21  # logits at a time: they stay in the cache between the two products
 
 
-class Rows(Protocol):
-    """Training rows of every group with a column of ones appended; padded rows are all zero."""
-
-    def blocks(self, columns: int) -> list[slice]:
-        """Pieces of the rows to work on one after another when there are ``columns`` logits a row."""
-        ...
-
-    def logits(self, weights: Tensor, rows: slice) -> Tensor:
-        """``[groups, m, r + 1]`` -> ``[groups, m, rows]``."""
-        ...
-
-    def gradient(self, residuals: Tensor, rows: slice) -> Tensor:
-        """The transpose of it: ``[groups, m, rows]`` -> ``[groups, m, r + 1]``."""
-        ...
-
-    def keep(self, groups: Tensor) -> Rows:
-        """These groups only."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class DenseRows:
-    """Rows as one tensor ``[groups, n, r + 1]``, float64, or float32 for large ones."""
+    """Training rows of every group as one tensor ``[groups, n, r + 1]``: float64, or float32 for large ones.
+
+    The last column is all ones; padded rows are all zero.
+    """
 
     values: Tensor
 
     def blocks(self, columns: int) -> list[slice]:
-        """See :class:`Rows`."""
+        """Pieces of the rows to work on one after another when there are ``columns`` logits a row."""
         groups, count, _ = self.values.shape
         return _slices(count, max(1, _BLOCK_ELEMENTS // (groups * columns)))
 
     def logits(self, weights: Tensor, rows: slice) -> Tensor:
-        """See :class:`Rows`."""
+        """``[groups, m, r + 1]`` -> ``[groups, m, rows]``."""
         return weights.to(self.values.dtype) @ self.values[:, rows].mT
 
     def gradient(self, residuals: Tensor, rows: slice) -> Tensor:
-        """See :class:`Rows`."""
+        """The transpose of it: ``[groups, m, rows]`` -> ``[groups, m, r + 1]``."""
         return (residuals @ self.values[:, rows]).double()
 
     def keep(self, groups: Tensor) -> DenseRows:
-        """See :class:`Rows`."""
+        """These groups only."""
         return self if len(groups) == len(self.values) else DenseRows(self.values[groups])
 
 
@@ -73,24 +55,24 @@ class SparseRows:
     mean: Tensor  # [d]
 
     def blocks(self, columns: int) -> list[slice]:
-        """See :class:`Rows`."""
+        """As of :class:`DenseRows`."""
         return _slices(self.values.shape[0], max(1, _BLOCK_ELEMENTS // columns))
 
     def logits(self, weights: Tensor, rows: slice) -> Tensor:
-        """See :class:`Rows`."""
+        """As of :class:`DenseRows`."""
         slopes, intercepts = weights[0, :, :-1], weights[0, :, -1]
         product = torch.from_numpy(self.values[rows] @ np.ascontiguousarray(slopes.T.numpy()))
         return (product + (intercepts - slopes @ self.mean)).mT.contiguous().unsqueeze(0)
 
     def gradient(self, residuals: Tensor, rows: slice) -> Tensor:
-        """See :class:`Rows`."""
+        """As of :class:`DenseRows`."""
         ours = residuals[0]
         total = ours.sum(dim=1, keepdim=True)
         product = torch.from_numpy(self.values[rows].T @ np.ascontiguousarray(ours.T.numpy())).mT
         return torch.cat([product - total * self.mean, total], dim=1).unsqueeze(0)
 
     def keep(self, groups: Tensor) -> SparseRows:
-        """See :class:`Rows`."""
+        """As of :class:`DenseRows`."""
         del groups  # the one group is there until the end
         return self
 
@@ -99,7 +81,7 @@ class SparseRows:
 class SoftmaxLoss:
     """The grid of problems, as :class:`nodejepa.evaluation.lbfgs.Objective`."""
 
-    rows: Rows
+    rows: DenseRows | SparseRows
     labels: Tensor  # [g, n], any class for padded rows
     weight: Tensor  # [g, n], 1 for a real row and 0 for a padded one
     absent: Tensor  # [g, k], minus infinity for a class without training rows, else 0

@@ -12,8 +12,6 @@ Nearness is the cosine of rows less their mean. On graphs where neighbours diffe
 far all of these agree with labels is measured in ``studies/compare``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Self
 

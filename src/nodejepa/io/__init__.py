@@ -1,16 +1,14 @@
 """A user's own graph in, embeddings out."""
 
 from nodejepa.io.assemble import graph_with_features
-from nodejepa.io.convert import as_graph, from_networkx, from_pyg, to_networkx, to_pyg
+from nodejepa.io.convert import as_graph, embeddings_frame, from_networkx, from_pyg, to_networkx, to_pyg
 from nodejepa.io.embeddings import write_embeddings
 from nodejepa.io.embeddings_reader import StoredEmbeddings, read_columns, read_embeddings
 from nodejepa.io.export import EXPORT_FORMATS, Exported, export_embeddings
 from nodejepa.io.feature_schema import FeatureSchema
-from nodejepa.io.frame import embeddings_frame
 from nodejepa.io.id_lookup import find_row, find_rows
 from nodejepa.io.load import LoadedGraph, load_graph, read_graph
-from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import ReadingOptions
+from nodejepa.io.reading_options import ReadingOptions, ReadReport
 
 __all__ = [
     "EXPORT_FORMATS",

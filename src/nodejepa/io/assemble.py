@@ -1,7 +1,5 @@
 """Positions and rows of nodes -> the graph, its edges counted on the way."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +12,7 @@ from nodejepa.graph_checks import Features, FloatArray
 from nodejepa.io.convert import as_graph
 from nodejepa.io.feature_schema import FeatureSchema
 from nodejepa.io.join import Joined
-from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import STRUCTURAL, ReadingOptions, structural_width
+from nodejepa.io.reading_options import STRUCTURAL, ReadingOptions, ReadReport, structural_width
 from nodejepa.io.rows import Nodes
 from nodejepa.progress import progress_bar
 

@@ -4,8 +4,6 @@ Columns of text files arrive as text and are interpreted from all of their cells
 type. Numbers come out as float64 ``[rows, width]`` with NaN where a cell is empty, words as Arrow strings.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np

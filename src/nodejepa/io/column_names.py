@@ -1,7 +1,6 @@
 """Names that say what a column is: the end of an edge, a weight, an id, or the index of a data frame."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Sequence
 
 PAIRS = (
@@ -32,12 +31,18 @@ PARTNER = {a + end: b + end for end in ENDINGS for a, b in reversed(PAIRS)}
 WEIGHTS = ("weight", "weights", "edgeweight")
 # "label" names nodes in some formats and classes in others: never guessed
 IDS = ("id", "nodeid", "node", "nodes", "uuid", "key", "vertex", "vertexid", "name")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _INDEXES = ("__index_level_0__", "Unnamed: 0")  # what pandas calls an index without a name
 
 
 def plain(name: str) -> str:
     """Letters and digits in lower case: ``Source_ID`` and ``sourceid`` are one name."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def words_of(name: str) -> set[str]:
+    """The words in a name, in lower case: ``user`` and ``id`` of ``userId`` and of ``user_id``."""
+    return {word.lower() for word in _WORD.findall(name)}
 
 
 def unnamed(position: int) -> str:

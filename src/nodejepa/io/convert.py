@@ -1,6 +1,4 @@
-"""Graphs from and to the objects people already have: PyG ``Data``, NetworkX, SciPy."""
-
-from __future__ import annotations
+"""Graphs from and to what people have: PyG ``Data``, NetworkX, SciPy; embeddings as a pandas frame."""
 
 import importlib
 import os
@@ -12,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from nodejepa.errors import GraphError
+from nodejepa.diagnostics import check_embeddings
+from nodejepa.errors import DataError, GraphError
 from nodejepa.graph import Direction, Graph
-from nodejepa.graph_ids import id_array
+from nodejepa.graph_features import id_array
 
 _DIRECTED = 'Pass direction="symmetrize" to forget directions or direction="keep" to keep them.'
 
@@ -190,3 +189,25 @@ def optional_module(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         raise GraphError(f"{module} is not installed", fix=f"pip install 'nodejepa[{extra}]'.") from None
+
+
+def embeddings_frame(ids: npt.ArrayLike | None, embeddings: Any) -> Any:
+    """A ``pandas.DataFrame`` with a row a node: index ``id``, columns ``z0``, ``z1``, ...
+
+    Args:
+        ids: of the rows, in order, such as ``graph.node_ids``; none numbers them.
+        embeddings: ``[nodes, d]``, dense or SciPy sparse.
+
+    >>> embeddings_frame(["ann", "bob"], np.eye(2, dtype=np.float32)).loc["bob"].tolist()
+    [0.0, 1.0]
+    """
+    pd = optional_module("pandas", "pandas")
+    z = check_embeddings(embeddings)
+    dense = z if isinstance(z, np.ndarray) else z.toarray()
+    names = np.arange(len(dense)) if ids is None else ids
+    index = pd.Index(names, name="id")
+    if len(index) != len(dense):
+        raise DataError(
+            f"there are {len(index)} ids for {len(dense)} rows", where="ids", fix="Give one id a row."
+        )
+    return pd.DataFrame(dense, index=index, columns=[f"z{j}" for j in range(dense.shape[1])])

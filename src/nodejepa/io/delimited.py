@@ -4,8 +4,6 @@ Nothing is converted here: ``007`` stays ``007`` and a 64-bit id never passes th
 holds is decided later, from all of it.
 """
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ import pyarrow.csv as pacsv
 
 from nodejepa.errors import DataError
 from nodejepa.io.files_in import byte_stream, reading
-from nodejepa.io.read_report import ReadReport
+from nodejepa.io.reading_options import ReadReport
 from nodejepa.io.text_layout import NOT_UTF8, find_layout
 
 _BLOCK = 1 << 22
@@ -93,16 +91,14 @@ class TextTable:
         }
 
     def _ended(self, stream: Any, quoted: bool) -> Any:
-        return pa.PythonFile(_WithLastRow(stream, self._last_row()), mode="r") if quoted else stream
+        last = ("\n" + self.delimiter.join([_END] * len(self.names)) + "\n").encode()
+        return pa.PythonFile(_WithLastRow(stream, last), mode="r") if quoted else stream
 
     def _without_end(self, table: pa.Table) -> pa.Table:
         last = table.num_rows - 1
         if last < 0 or any(column[last].as_py() != _END for column in table.columns):
             raise DataError("a quote is opened and never closed", where=str(self.path), fix=_QUOTING)
         return table.slice(0, last)
-
-    def _last_row(self) -> bytes:
-        return ("\n" + self.delimiter.join([_END] * len(self.names)) + "\n").encode()
 
     def _may_break_lines(self) -> bool:
         """Only between quotes can a cell hold a line break; without quotes lines are cut faster."""
@@ -140,15 +136,6 @@ def open_text(
     header: bool | None = None,
     most: int | None = None,
 ) -> TextTable:
-    """The table in a delimited file.
-
-    Args:
-        path: the file.
-        compression: as :func:`nodejepa.io.files_in.file_format` found it.
-        report: guesses are noted there.
-        delimiter: one character; guessed if not given.
-        header: whether the first row names the columns; guessed if not given.
-        most: bytes that a compressed file may unpack to.
-    """
+    """The table in a delimited file; what was not told is guessed, and guesses are noted in the report."""
     layout = find_layout(path, compression, report=report, delimiter=delimiter, header=header)
     return TextTable(path, compression, *layout, most)

@@ -1,13 +1,10 @@
 """Which columns of an edge list are its ends and its weight, as told or as their names suggest."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.io.column_names import ENDINGS, IDS, PAIRS, PARTNER, WEIGHTS, frame_index, plain
-from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import ReadingOptions
+from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.tables import InputTable
 
 

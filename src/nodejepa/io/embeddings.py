@@ -1,7 +1,5 @@
 """Embeddings out, a row a node: parquet with the caller's own ids, or a plain npy array."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

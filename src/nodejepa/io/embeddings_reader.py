@@ -1,7 +1,5 @@
 """Embeddings back from disk: the ids and the matrix, or a clear word on why a file cannot be trusted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ import pyarrow.parquet as pq
 
 from nodejepa.diagnostics import check_embeddings
 from nodejepa.errors import DataError, NodeJEPAError
-from nodejepa.graph_ids import id_array
+from nodejepa.graph_features import id_array
 from nodejepa.io.files_in import near_path
 from nodejepa.progress import progress_bar
 
@@ -101,7 +99,8 @@ def _read_npy(file: Path) -> StoredEmbeddings:
     if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
         shape = getattr(matrix, "shape", "no shape")
         raise DataError(f"the array is no table of numbers but has {shape}", where=str(file), fix=_MAKE)
-    return StoredEmbeddings(np.arange(matrix.shape[0]), _as_float(matrix))
+    kind = np.float32 if matrix.dtype in (np.float16, np.float32) else np.float64
+    return StoredEmbeddings(np.arange(matrix.shape[0]), matrix.astype(kind, copy=False))
 
 
 def _read_parquet(file: Path) -> StoredEmbeddings:
@@ -182,7 +181,3 @@ def _ids(column: pa.ChunkedArray, where: str) -> npt.NDArray[Any]:
         integers: npt.NDArray[Any] = column.to_numpy()
         return integers
     return id_array(column.to_pylist())
-
-
-def _as_float(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return matrix.astype(np.float32 if matrix.dtype in (np.float16, np.float32) else np.float64, copy=False)

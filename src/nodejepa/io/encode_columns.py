@@ -1,7 +1,5 @@
 """Columns as a fitted :class:`FeatureColumn` says -> their part of the feature matrix."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -1,19 +1,17 @@
 """Ids on their way into other formats: kept as they are where the format can, and told where it cannot."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from nodejepa.errors import DataError
-from nodejepa.graph_ids import read_ids
+from nodejepa.graph_features import read_ids
 
 _BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -33,7 +31,7 @@ class ExportIds:
     @classmethod
     def of(
         cls, ids: npt.ArrayLike | None, rows: int, columns: Mapping[str, Sequence[Any]] | None = None
-    ) -> ExportIds:
+    ) -> Self:
         """From any ids; none numbers the rows."""
         more = {name: pa.array(values) for name, values in (columns or {}).items()}
         for name, values in more.items():

@@ -1,21 +1,33 @@
 """One column of a node table -> columns of the feature matrix, in a way that can be repeated."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 
 from nodejepa.errors import Advice, DataError, GraphError, Setting
 from nodejepa.io.column_content import ColumnContent, Kind
-from nodejepa.io.read_report import first_names
+from nodejepa.io.column_names import words_of
+from nodejepa.io.reading_options import ReadReport, first_names
 
 ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "text"]
 MAX_CATEGORIES = 100
 TEXT_BUCKETS = 128
 _MOST_BUCKETS = 1 << 20
 _LARGEST = float(np.finfo(np.float32).max)
+_NAMES = {
+    "label",
+    "labels",
+    "class",
+    "classes",
+    "target",
+    "targets",
+    "category",
+    "categories",
+    "topic",
+    "outcome",
+}
+_WHOLE_NAMES = {"y", "groundtruth"}
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ class FeatureColumn:
         return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items() if v}
 
     @classmethod
-    def from_dict(cls, content: Any) -> FeatureColumn:
+    def from_dict(cls, content: Any) -> Self:
         """The column that :meth:`to_dict` wrote."""
         try:
             column = cls(
@@ -159,3 +171,35 @@ def count_missing(content: ColumnContent, rows: int) -> int:
     if content.words is not None:
         return int(content.words.null_count)
     return int(np.isnan(content.numbers).any(axis=1).sum())
+
+
+def looks_like_target(column: FeatureColumn, content: ColumnContent) -> bool:
+    """Whether a column is named like a target and has few values, much fewer than there are rows."""
+    words = words_of(column.name)
+    if not (words & _NAMES or "".join(sorted(words)) in _WHOLE_NAMES):
+        return False
+    if content.words is not None:
+        return column.kind == "category"
+    if column.kind == "vector" or column.kind == "time":
+        return False
+    values = content.numbers[~np.isnan(content.numbers)]
+    distinct = np.unique(values)
+    few = distinct.size <= min(MAX_CATEGORIES, max(2, values.size // 2))
+    return few and bool((distinct == np.floor(distinct)).all())
+
+
+def warn_of_targets(names: list[str], report: ReadReport) -> None:
+    """Say which columns may give the answer away, and what to do about it."""
+    if not names:
+        return
+    said = "column {} looks like a target" if len(names) == 1 else "columns {} look like targets"
+    report.warnings.append(
+        Advice(
+            said.replace("{}", first_names(names)) + " (named so, few different values) and the features are "
+            "made of it: scores on it would mean nothing. Say ",
+            Setting("labels", names[0]),
+            " to score by it, or ",
+            Setting("drop", names[0]),
+            " to leave it out.",
+        )
+    )

@@ -1,11 +1,9 @@
 """``FeatureSchema``: how a node table became features, fitted once and applied to every table after it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import pyarrow as pa
 
@@ -18,18 +16,19 @@ from nodejepa.io.feature_columns import (
     ColumnGroup,
     FeatureColumn,
     count_missing,
+    looks_like_target,
     refuse_infinite,
+    warn_of_targets,
 )
 from nodejepa.io.fit_columns import ColumnFit, Useless
-from nodejepa.io.read_report import ReadReport
 from nodejepa.io.reading_options import (
     STRUCTURAL,
     InfinitePolicy,
     MissingPolicy,
     ReadingOptions,
+    ReadReport,
     structural_width,
 )
-from nodejepa.io.target_columns import looks_like_target, warn_of_targets
 from nodejepa.progress import progress_bar
 
 _FORMAT = "nodejepa feature schema"
@@ -72,7 +71,7 @@ class FeatureSchema:
         where: str,
         report: ReadReport,
         reading: ReadingOptions,
-    ) -> tuple[FeatureSchema, Features]:
+    ) -> tuple[Self, Features]:
         """How to encode the columns of a table, and the table encoded so."""
         columns: list[FeatureColumn] = []
         blocks, targets = [], []
@@ -178,7 +177,7 @@ class FeatureSchema:
         }
 
     @classmethod
-    def from_dict(cls, content: Any) -> FeatureSchema:
+    def from_dict(cls, content: Any) -> Self:
         """The schema that :meth:`to_dict` wrote."""
         where = "feature schema"
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
@@ -211,7 +210,7 @@ class FeatureSchema:
         write_json(path, self.to_dict())
 
     @classmethod
-    def load(cls, path: str | Path) -> FeatureSchema:
+    def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote."""
         try:
             content = parse_json(Path(path).read_bytes())

@@ -1,7 +1,5 @@
 """Opening a user's file: what it is by its content, and any trouble as one kind of error."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -71,11 +69,8 @@ def refuse_replacing(out: Path, *sources: Path) -> None:
 def refuse_other_kind(out: Path, begins: bytes, columns: Sequence[str] = (), *, force: bool) -> None:
     """Refuse to replace a file by one of another kind: a model by a page, records by vectors.
 
-    Args:
-        out: where will be written; nothing, or an empty file, may be there.
-        begins: how files of the new kind begin, in any case of letters.
-        columns: what it has, the first of them first, if it is a parquet file.
-        force: whether replacing was asked for.
+    Files of the new kind begin with ``begins``, in any case of letters; if they are parquet they have
+    ``columns``, the first of them first. Nothing, or an empty file, may be there.
     """
     if force or not out.is_file() or not out.stat().st_size:
         return
@@ -193,30 +188,15 @@ def _bytes_of(path: Path, compression: str | None, label: str | None) -> Iterato
         yield pa.CompressedInputStream(stream, compression) if compression else stream
 
 
-class _CountedFile:
+class _CountedFile(io.FileIO):
     """A file that tells how many megabytes were read of it."""
 
     def __init__(self, path: Path, advance: Callable[..., None]) -> None:
-        self._file = path.open("rb")
+        super().__init__(path)
         self._advance = advance
 
-    def __enter__(self) -> _CountedFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    @property
-    def closed(self) -> bool:
-        """Whether the file was closed; Arrow asks."""
-        return self._file.closed
-
-    def close(self) -> None:
-        """Close the file; Arrow does so when it is done."""
-        self._file.close()
-
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int | None = -1, /) -> bytes:
         """The next bytes, counted."""
-        content = self._file.read(size)
+        content = super().read(size)
         self._advance(len(content) / 1e6)
         return content

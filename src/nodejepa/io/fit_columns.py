@@ -1,7 +1,5 @@
 """How to encode a column, found out from its cells: all at once, or some rows after the other."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files that are not read, by their first bytes or their endings, and what to do with them."""
 
-from __future__ import annotations
-
 from nodejepa.errors import DataError
 
 _TABLES = "Give parquet, CSV or TSV in UTF-8 (also .gz, .bz2, .zst), npz, npy, MatrixMarket or GraphML."

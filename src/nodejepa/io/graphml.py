@@ -4,8 +4,6 @@ XML can name other files and addresses, and a few bytes of it can stand for giga
 type, which GraphML has no use for. A file with one is refused before NetworkX sees it.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass

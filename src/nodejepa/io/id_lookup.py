@@ -1,7 +1,5 @@
 """From a node's id to its row, also when the id comes as text from a command line."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Hashable, Iterable, Sequence

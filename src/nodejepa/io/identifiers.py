@@ -4,8 +4,6 @@ Ids are never array indices, so a billion-sized one costs no more than a small o
 64-bit ones stay exact. Ids that came as text become whole numbers only if every one of them is written so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nodejepa.errors import GraphError
-from nodejepa.graph_ids import id_array
+from nodejepa.graph_features import id_array
 from nodejepa.io.column_content import undecorated
-from nodejepa.io.read_report import ReadReport
+from nodejepa.io.reading_options import ReadReport
 
 _WHOLE = r"^(0|-?[1-9][0-9]{0,19})$"
 _WHOLE_FLOAT = r"^(0|-?[1-9][0-9]{0,19})(\.0+)?$"
@@ -75,7 +73,8 @@ def plain_ids(column: IdColumn) -> pa.ChunkedArray:
     if pa.types.is_null(kind):
         return values.cast(pa.string())
     if pa.types.is_integer(kind):
-        return _whole(values, kind)
+        huge = kind == pa.uint64() and (pc.max(values).as_py() or 0) >= 2**63
+        return values if huge else values.cast(pa.int64())
     if pa.types.is_floating(kind):
         return _from_floats(values, column)
     if pa.types.is_fixed_size_binary(kind) and kind.byte_width == 16:
@@ -121,13 +120,6 @@ def _refuse_missing(column: IdColumn, row: int, count: int) -> None:
         where=column.where,
         fix="Give every row an id or remove the row; rows are counted from 1 below the header.",
     )
-
-
-def _whole(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if kind == pa.uint64():
-        largest = pc.max(values).as_py()
-        return values if largest is not None and largest >= 2**63 else values.cast(pa.int64())
-    return values.cast(pa.int64())
 
 
 def _from_floats(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:

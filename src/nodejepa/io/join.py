@@ -1,7 +1,9 @@
-"""Edges and nodes brought together: edges as positions of nodes, and the rows of nodes in that order."""
+"""Edges and nodes brought together: edges as positions of nodes, and the rows of nodes in that order.
 
-from __future__ import annotations
+Two kinds of nodes may be numbered each for itself: user 5 and item 5 are not one node.
+"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,14 +12,94 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nodejepa.errors import Advice, GraphError, Setting
-from nodejepa.io.id_spaces import is_one_of, refuse_mixed_spaces
+from nodejepa.io.column_names import PARTNER, plain, words_of
 from nodejepa.io.identifiers import IdColumn, number_ids
-from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import ReadingOptions
+from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.rows import Edges, Nodes, Positions
 from nodejepa.progress import progress_bar
 
+_ID_WORDS = {"id", "ids", "key", "no", "nr", "num", "number", "idx", "index", "code", "node"}
+# the ends of an edge between two nodes of one kind are often called by their roles
+_ROLES = """
+source target src dst dest destination origin from to start end head tail left right first second next prev
+previous other neighbour neighbor friend follower followee followed following manager boss supervisor parent
+child mother father spouse partner coauthor colleague sender receiver recipient payer payee caller callee
+citing cited referrer referred reply mention mentioned linked related similar
+"""
+# where a name has no "id" in it only these are taken for kinds of nodes
+_KINDS = """
+user customer client buyer member person reader viewer patient student author item product movie film book
+song track artist paper article post page course business store shop tag word group team gene drug disease
+protein company order document question answer
+"""
 _DROP = Setting("unknown_ids", "drop")
+
+
+def two_kinds(source: str, target: str) -> bool:
+    """Whether the ends of the edges are named after two kinds of nodes, such as user_id and item_id."""
+    if PARTNER.get(plain(source)) == plain(target) or PARTNER.get(plain(target)) == plain(source):
+        return False
+    first, second = _nouns(source), _nouns(target)
+    if not first or not second or first & second or (first | second) & set(_ROLES.split()):
+        return False
+    kinds = set(_KINDS.split())
+    return (_names_ids(source) and _names_ids(target)) or bool(first & kinds and second & kinds)
+
+
+def refuse_mixed_spaces(
+    source: Positions, target: Positions, ids: npt.NDArray[Any], described: bool, report: ReadReport
+) -> None:
+    """Refuse to make one node of two that only share their number.
+
+    Not where a node table, whose ids are of neither kind, has all of them (``described``).
+    """
+    first, second = (str(report.edge_columns.get(end) or "") for end in ("source", "target"))
+    if report.id_kind != "integer" or described or not two_kinds(first, second):
+        return
+    shared = np.intersect1d(source, target)
+    if not shared.size:
+        return
+    example = ids[shared[0]]
+    raise GraphError(
+        f"columns {first!r} and {second!r} are named after two kinds of nodes, but {shared.size:,} numbers "
+        f"occur in both: {first} {example} and {second} {example} would be one node",
+        where=report.edge_file,
+        fix=Advice(
+            "Keep the two kinds apart with ",
+            Setting("bipartite", True),
+            ", or say ",
+            Setting("bipartite", False),
+            " if both columns number the same nodes.",
+        ),
+    )
+
+
+def is_one_of(id_column: str | None, report: ReadReport) -> bool:
+    """Whether the ids of the node table are called as one end of the edges: it describes that kind only."""
+    ends = [_nouns(str(name)) for name in report.edge_columns.values() if name]
+    return id_column is not None and any(end and end == _nouns(id_column) for end in ends)
+
+
+def sides_of(ids: Sequence[str], report: ReadReport, *, whole: bool | None = None) -> dict[str, list[Any]]:
+    """Of ids (of all nodes, or of some) that were kept apart: the side of every node, and its id there.
+
+    ``whole``: whether ids are given as numbers; if not told, where all of them are some.
+    """
+    names = sorted((str(report.edge_columns[end]) for end in ("source", "target")), key=len, reverse=True)
+    sides = [next((n for n in names if text.startswith(f"{n}:")), "") for text in ids]
+    own = [text.removeprefix(f"{side}:") for text, side in zip(ids, sides, strict=True)]
+    if whole is None:
+        whole = all(text.removeprefix("-").isdecimal() and len(text) < 19 for text in own)
+    return {"side": sides, "side_id": [int(text) for text in own] if whole else own}
+
+
+def _nouns(name: str) -> set[str]:
+    words = words_of(name) - _ID_WORDS
+    return {word[:-2] if word.endswith("id") and len(word) > 4 else word for word in words}
+
+
+def _names_ids(name: str) -> bool:
+    return plain(name).endswith(("id", "ids", "key", "number", "idx", "index", "code", "nr", "no"))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """A column of labels -> class numbers and the names of the classes. Labels never enter the features."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

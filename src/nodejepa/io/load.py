@@ -1,7 +1,5 @@
 """A user's own files -> a graph, with an account of what was read, guessed and left out."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from dataclasses import dataclass, replace
@@ -18,18 +16,16 @@ from nodejepa.io.convert import as_graph
 from nodejepa.io.edge_columns import refuse_swapped
 from nodejepa.io.feature_schema import FeatureSchema
 from nodejepa.io.files_in import existing_file, file_format
-from nodejepa.io.first_row import data_in_header
 from nodejepa.io.graphml import GraphFile, open_graphml
-from nodejepa.io.id_spaces import sides_of
-from nodejepa.io.join import join
+from nodejepa.io.join import join, sides_of
 from nodejepa.io.labels import read_labels
 from nodejepa.io.matrices import MATRIX_FORMATS, MatrixFile, open_matrix
-from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import ReadingOptions
-from nodejepa.io.rows import Edges, Nodes, read_edge_table, read_node_matrix, read_node_table
+from nodejepa.io.reading_options import ReadingOptions, ReadReport
+from nodejepa.io.rows import Edges, Nodes, data_in_header, read_edge_table, read_node_matrix, read_node_table
 from nodejepa.io.stored_size import unpacked_limit
 from nodejepa.io.tables import InputTable, frame_table, is_frame, open_file_table
 from nodejepa.memory import Room
+from nodejepa.progress import timed
 
 Source: TypeAlias = str | os.PathLike[str] | pa.Table | Any
 
@@ -74,7 +70,8 @@ def load_graph(edges: Source, nodes: Source | None = None, **options: Any) -> Gr
     options are those of :func:`read_graph`, which returns the labels and an account of the reading as well;
     here only a column that may give the answer away is warned of.
     """
-    if nodes is None and not options and not _is_readable(edges):
+    readable = isinstance(edges, str | os.PathLike) or is_frame(edges)
+    if nodes is None and not options and not readable:
         return as_graph(edges)
     loaded = read_graph(edges, nodes, **options)
     for warning in loaded.report.warnings:
@@ -110,12 +107,12 @@ def read_graph(
     reading = (reading or ReadingOptions()).changed(options)
     labels, report, room = reading.labels, ReadReport(), Room.of(memory_limit)
     node_source, read, rows = _read_rows(edges, nodes, reading, report, room, {})
-    with report.timed("ids"):
+    with timed(report.seconds, "ids", 4):
         joined = join(read, rows, reading, report)
         del read, rows  # the text of the ids may be larger than the graph
-    with report.timed("building"):
+    with timed(report.seconds, "building", 4):
         bare = build_graph(joined, reading.directed, report)
-    with report.timed("features"):
+    with timed(report.seconds, "features", 4):
         classes, names, content = None, None, joined.nodes
         if labels is not None and content.table is not None:
             place = f"{content.where}, column {labels!r}"
@@ -142,7 +139,7 @@ def _read_rows(
 ) -> tuple[InputTable | MatrixFile | None, Edges, Nodes | None]:
     """Where the nodes came from, the rows of edges and those of nodes; ``headers`` are known by role."""
     said = len(report.notes)
-    with report.timed("reading"):
+    with timed(report.seconds, "reading", 4):
         edge_source = _open(edges, "edges", report, reading, room, headers)
         own: InputTable | MatrixFile | None = None  # a file of edges may describe its nodes as well
         if isinstance(edge_source, MatrixFile):
@@ -230,7 +227,3 @@ def _open(
         return open_graphml(path, compression, most)
     header = headers.get(role, reading.header)
     return open_file_table(path, report, delimiter=reading.delimiter, header=header, most=most)
-
-
-def _is_readable(value: object) -> bool:
-    return isinstance(value, str | os.PathLike) or is_frame(value)

@@ -1,7 +1,5 @@
 """Graphs and features stored as matrices: SciPy and NumPy archives, MatrixMarket."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,16 @@ _WEIGHTS = ("edge_weight", "weights", "edge_weights")
 _FEATURES = ("features", "x", "attr", "feat")
 _IDS = ("node_ids", "ids")
 _PLAUSIBLE_NODES = 1_000_000  # a matrix may declare this many rows freely; more only if most are used
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """Edges as positions; ``num_nodes`` where the file says how many there are."""
+
+    source: npt.NDArray[np.int64]
+    target: npt.NDArray[np.int64]
+    weight: npt.NDArray[Any] | None
+    num_nodes: int | None
 
 
 @dataclass(frozen=True)
@@ -122,16 +130,6 @@ class MatrixFile:
         return ", ".join(map(repr, list(self.arrays)[:10])) or "no arrays"
 
 
-@dataclass(frozen=True)
-class Adjacency:
-    """Edges as positions; ``num_nodes`` where the file says how many there are."""
-
-    source: npt.NDArray[np.int64]
-    target: npt.NDArray[np.int64]
-    weight: npt.NDArray[Any] | None
-    num_nodes: int | None
-
-
 def open_matrix(path: Path, kind: str, compression: str | None, most: int | None = None) -> MatrixFile:
     """Read an npz, npy or MatrixMarket file; ``most`` bytes may come out of a compressed one."""
     where = str(path)
@@ -142,12 +140,9 @@ def open_matrix(path: Path, kind: str, compression: str | None, most: int | None
     if kind == "npy":
         with reading(where), path.open("rb") as file:
             return MatrixFile(where, {"array": np.load(file, allow_pickle=False)})
-    return MatrixFile(where, _assembled(_read_npz(path), where))
-
-
-def _read_npz(path: Path) -> dict[str, Any]:
-    with reading(str(path)), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
+    with reading(where), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        found = {name: arrays[name] for name in arrays.files}
+    return MatrixFile(where, _assembled(found, where))
 
 
 def _assembled(arrays: dict[str, Any], where: str) -> dict[str, Any]:

@@ -4,8 +4,6 @@ The format: a banner ``%%MatrixMarket matrix <format> <field> <symmetry>``, comm
 entries ``row column [value]`` counted from 1 (``coordinate``) or all values column by column (``array``).
 """
 
-from __future__ import annotations
-
 import io
 import warnings
 from pathlib import Path

@@ -1,23 +1,23 @@
 """The rows of edges and nodes that make a graph, read from a table or a matrix."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.graph_checks import Features
-from nodejepa.io.column_content import interpret
+from nodejepa.io.column_content import interpret, undecorated
 from nodejepa.io.column_names import frame_index
+from nodejepa.io.delimited import TextTable
 from nodejepa.io.edge_columns import edge_columns, guess_id_column
 from nodejepa.io.identifiers import IdColumn
 from nodejepa.io.matrices import MatrixFile
-from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import ReadingOptions
+from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.tables import InputTable
 
 Positions: TypeAlias = npt.NDArray[np.integer[Any]]
@@ -134,13 +134,7 @@ def node_columns(
 
 
 def read_node_matrix(file: MatrixFile, report: ReadReport, *, features: bool) -> Nodes | None:
-    """A matrix of features, a row a node, and ids if there are any.
-
-    Args:
-        file: with features, ids or both.
-        report: where the rows are counted.
-        features: whether the file must have them; None comes back if there is nothing about nodes in it.
-    """
+    """A matrix of features, which must be there if ``features``, and ids; None if there is neither."""
     matrix = file.features() if features or file.has_features() else None
     found = file.node_ids()
     if matrix is None and found is None:
@@ -153,3 +147,40 @@ def read_node_matrix(file: MatrixFile, report: ReadReport, *, features: bool) ->
         raise GraphError(f"ids are {found.dtype} of shape {found.shape} for {size} nodes", where=file.where)
     values = pa.chunked_array([pa.array(found.tolist() if found.dtype.kind == "U" else found)])
     return Nodes(file.where, True, None, matrix, IdColumn(values, True, f"{file.where}, node ids"))
+
+
+def data_in_header(
+    edge_source: InputTable | MatrixFile,
+    node_source: InputTable | MatrixFile | None,
+    read: Edges,
+    rows: Nodes | None,
+    reading: ReadingOptions,
+    report: ReadReport,
+) -> str | None:
+    """``"edges"`` or ``"nodes"`` if the header of that file is a guess, and ids occur in it."""
+    ends = [*(read.ids or ())]
+    known = [*ends, *([rows.ids] if rows is not None and rows.ids is not None else [])]
+    named = [str(report.edge_columns.get(end)) for end in ("source", "target")]
+    asked: object = reading.source or reading.target or reading.weight
+    if _is_guess(edge_source) and not asked and all(_occurs(name, known) for name in named):
+        return "edges"
+    asked = reading.id_column or reading.labels or reading.columns or reading.drop
+    if _is_guess(node_source) and not asked and _occurs(str(report.id_column), ends):
+        return "nodes"
+    return None
+
+
+def _is_guess(source: InputTable | MatrixFile | None) -> bool:
+    text = source.source if isinstance(source, InputTable) else None
+    return isinstance(text, TextTable) and text.doubtful
+
+
+def _occurs(name: str, columns: Sequence[IdColumn]) -> bool:
+    for column in columns:
+        values = undecorated(column.values)
+        if pa.types.is_integer(values.type):
+            values = values.cast(pa.string())
+        text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+        if text and pc.any(pc.equal(pc.utf8_trim(values, " \t"), name)).as_py():
+            return True
+    return False

@@ -1,7 +1,5 @@
 """What a file becomes in memory, found before it is read: a small one can hold or promise a great deal."""
 
-from __future__ import annotations
-
 import math
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A user's table, whatever it is stored in: parquet, delimited text, or a data frame in memory."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,7 +13,7 @@ import pyarrow.parquet as pq
 from nodejepa.errors import Advice, DataError, GraphError, Setting, did_you_mean
 from nodejepa.io.delimited import TextTable, open_text
 from nodejepa.io.files_in import file_format, reading
-from nodejepa.io.read_report import ReadReport
+from nodejepa.io.reading_options import ReadReport
 from nodejepa.progress import progress_bar
 
 PathLike: TypeAlias = str | os.PathLike[str]

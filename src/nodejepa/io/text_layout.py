@@ -1,7 +1,5 @@
 """How a delimited file is laid out, found by looking at its beginning: comments, delimiter, header."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -12,7 +10,7 @@ from nodejepa.errors import Advice, DataError, GraphError, Setting
 from nodejepa.io.column_content import MISSING
 from nodejepa.io.column_names import speaks_of_a_graph, unnamed
 from nodejepa.io.files_in import byte_stream, reading
-from nodejepa.io.read_report import ReadReport
+from nodejepa.io.reading_options import ReadReport
 
 NOT_UTF8 = 'Save it as UTF-8; spreadsheets call that "CSV UTF-8".'
 _SAMPLE = 1 << 16

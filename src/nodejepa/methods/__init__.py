@@ -14,9 +14,9 @@ from nodejepa.methods.bgrl import BGRL
 from nodejepa.methods.budget import ClosedFormCost, GradientCost
 from nodejepa.methods.ccassg import CCASSG
 from nodejepa.methods.dgi import DGI
-from nodejepa.methods.entry import Look, MethodEntry, floor_entry
+from nodejepa.methods.entry import Look, MethodEntry
 from nodejepa.methods.estimator import Estimator
-from nodejepa.methods.floors import SGC, SGC1, SGC3, EqualHops, RandomGCN, RawFeatures
+from nodejepa.methods.floor_entries import FLOOR_ENTRIES
 from nodejepa.methods.graphmae import GraphMAE
 from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.methods.nodejepa import NodeJEPA
@@ -53,55 +53,7 @@ _PAPER = "Zhang et al., NodeJEPA"
 METHODS: dict[str, MethodEntry] = {
     entry.name: entry
     for entry in (
-        floor_entry(
-            "raw",
-            "Raw features",
-            "the node features themselves",
-            "-",
-            RawFeatures,
-            Look("#C8C8C8", "x", "", ":"),
-        ),
-        floor_entry(
-            "sgc",
-            "Propagated (S^2 X)",
-            "features propagated twice, S^2 X",
-            "Wu et al. 2019",
-            SGC,
-            Look("#909090", "+", "||", ":"),
-        ),
-        floor_entry(
-            "random-gcn",
-            "Random GCN",
-            "untrained 3 x 256 GCN encoder",
-            "Kipf & Welling 2017",
-            RandomGCN,
-            Look("#606060", "1", "oo", ":"),
-            seeded=True,
-        ),
-        floor_entry(
-            "sgc-1",
-            "Propagated (S X)",
-            "features propagated once, S X",
-            "Wu et al. 2019",
-            SGC1,
-            Look("#A8A8A8", "2", "|", ":"),
-        ),
-        floor_entry(
-            "sgc-3",
-            "Propagated (S^3 X)",
-            "propagated three times, S^3 X",
-            "Wu et al. 2019",
-            SGC3,
-            Look("#787878", "3", "|||", ":"),
-        ),
-        floor_entry(
-            "equal-hops",
-            "X with equal hops",
-            "X, S X and S^2 X, equally loud",
-            "-",
-            EqualHops,
-            Look("#B8B8B8", "4", "-", ":"),
-        ),
+        *FLOOR_ENTRIES,
         MethodEntry(
             "linear-jepa",
             "LinearJEPA (closed form)",

@@ -53,6 +53,11 @@ class Moments:
         zero = torch.zeros_like(self.mean)
         return Moments(second, self.cross - (between + between.T) / 2, zero, zero, self.basis)
 
+    def loudness(self, weight: Tensor) -> float:
+        """Root of the mean squared length of ``weight' x``, ``weight`` ``[F, k]``; 1 where all are silent."""
+        turned = self.basis.T @ weight
+        return float((turned * (self.second @ turned)).sum().sqrt()) or 1.0
+
     def to_features(self, vectors: Tensor) -> Tensor:
         """Columns in the basis as columns ``[F, k]`` of the features."""
         return self.basis @ vectors

@@ -20,10 +20,9 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.closed_form import Moments, Spectrum, moments_of
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.hop_encoder import HopEncoder
-from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
+from nodejepa.nn.hop_encoder import HopEncoder, walk_weights
+from nodejepa.nn.inputs import StoredInputs, WholeGraph
 from nodejepa.progress import progress_bar
-from nodejepa.store.graph import BLOCK_ROWS
 from nodejepa.training.journal import Logging, peak_memory_mb
 from nodejepa.training.run import History, Run
 
@@ -34,15 +33,15 @@ class LinearJEPAConfig:
 
     dim: int = 256  # columns of the embeddings; fewer where the features have few directions
     # how many directions' worth of prediction are let in: eps is such that the |rho| sum to this ...
-    predictability: float = 3.0
+    predictability: float = 4.0
     predictability_share: float = 0.125  # ... and to no more than this share of the directions there are
     shrinkage: float | None = None  # eps as a share of the trace of C; none: by predictability
     power: float = 0.5  # latent j is as loud as |rho_j| to this power
-    hops: int = 4  # how far the low part reaches
-    equal_hops: bool = True  # every hop is brought to the same loudness before they are added
-    high: bool = True  # whether the difference to the neighbours is kept beside the sum
+    hops: int = 10  # how far the walk goes
+    restart: float = 0.15  # how often it returns to the node itself
+    own: bool = True  # whether the latents themselves stand beside it, louder where neighbours are not alike
     agreement: float | None = None  # of neighbours, 0 to 1; none: read off the signs of rho
-    mean_kept: float | None = None  # share of the latents' mean; none: the root of the agreement
+    mean_kept: float | None = None  # share of the latents' mean; none: the agreement
     basis: int = 768  # principal directions of the features that are looked at, at most
     side_by_side: int = 64  # features of no more directions keep hops 0 to 3 apart: dimensions are free there
 
@@ -54,6 +53,7 @@ class LinearJEPAConfig:
         require(self.shrinkage is None or self.shrinkage > 0, "shrinkage", self.shrinkage, "above 0 or none")
         require(0 <= self.power <= 4, "power", self.power, "between 0 and 4")
         require(1 <= self.hops <= 64, "hops", self.hops, "between 1 and 64")
+        require(0 <= self.restart < 1, "restart", self.restart, "at least 0 and below 1")
         for name in ("agreement", "mean_kept"):
             value = getattr(self, name)
             require(value is None or 0 <= value <= 1, name, value, "between 0 and 1, or none")
@@ -112,8 +112,7 @@ class LinearJEPA(Estimator):
     def make_encoder(self, in_dim: int) -> HopEncoder:
         """A linear map and a mixture of hops, all zero."""
         found = self.findings_
-        hops = 3 if found.blocks == 4 else self.config.hops
-        return HopEncoder(in_dim, len(found.rho), found.blocks, hops)
+        return HopEncoder(in_dim, len(found.rho), found.blocks, 3 if found.blocks == 4 else self.config.hops)
 
     def learn(
         self,
@@ -131,7 +130,8 @@ class LinearJEPA(Estimator):
     def _solve(self, inputs: WholeGraph | StoredInputs, moments: Moments) -> HopEncoder:
         config, directions = self.config, len(moments.second)
         apart = directions <= config.side_by_side
-        latents = min(config.dim // (4 if apart else 2 if config.high else 1), directions)
+        blocks = 4 if apart else 2 if config.own else 1
+        latents = min(config.dim // blocks, directions)
         spectrum = Spectrum(moments)
         shrinkage = config.shrinkage
         if shrinkage is None:
@@ -142,20 +142,28 @@ class LinearJEPA(Estimator):
         agreement = config.agreement
         if agreement is None:
             agreement = _agreement(Spectrum(moments.centred()).rho(eps, latents))
-        kept = config.mean_kept if config.mean_kept is not None else agreement**0.5
-        blocks = 4 if apart else 2 if config.high else 1
+        kept = config.mean_kept if config.mean_kept is not None else agreement
         self.findings_ = Findings(tuple(rho.tolist()), shrinkage, agreement, kept, directions, blocks)
         weight = v * rho.abs() ** config.power
+        weight = weight * (latents**0.5 / moments.loudness(weight))  # as loud as latents of unit variance
         encoder = self.make_encoder(inputs.num_features).to(inputs.device)
         encoder.weight.copy_(weight)
         if not apart:
-            mean = moments.to_features(moments.mean[:, None])[:, 0]
-            encoder.shift.copy_((1 - kept) * (mean @ weight))
-        loudness = hop_loudness(encoder, inputs)
-        if not config.equal_hops:
-            loudness = torch.ones_like(loudness)
-        encoder.mix.copy_(_mixture(agreement, encoder.mix.shape, apart=apart) / loudness)
+            encoder.shift.copy_((1 - kept) * (moments.to_features(moments.mean[:, None])[:, 0] @ weight))
+        encoder.mix.copy_(torch.eye(4) if apart else self._mixture(agreement, blocks))
         return encoder
+
+    def _mixture(self, agreement: float, blocks: int) -> Tensor:
+        """How hops are added, ``[blocks, hops + 1]``.
+
+        The walk with restart shares weights between a node and its surroundings, which is right where they
+        are alike; the latents themselves beside it let a reader tell them apart.
+        """
+        mix = torch.zeros(blocks, self.config.hops + 1, dtype=torch.float64)
+        mix[0] = walk_weights(self.config.hops, self.config.restart)
+        if blocks == 2:
+            mix[1, 0] = self.config.restart * (1 - agreement)
+        return mix
 
     def width(self, graph: RowGraph) -> int:  # noqa: ARG002 - the same on all
         """As set; fewer where the features have few directions."""
@@ -190,31 +198,3 @@ def _agreement(rho: Tensor) -> float:
     """1 where neighbours only ever agree, 0 where they agree no more than they disagree."""
     total = float(rho.abs().sum())
     return max(0.0, 1 - 2 * float(rho[rho < 0].abs().sum()) / total) if total > 0 else 0.0
-
-
-def _mixture(agreement: float, shape: torch.Size, *, apart: bool) -> Tensor:
-    """How hops are added, ``[blocks, hops + 1]``.
-
-    The sum shares weights between a node and its neighbours, which is right where they are alike: then far
-    hops count, too, and the node itself less. The difference lets a reader tell them apart.
-    """
-    if apart:
-        return torch.eye(shape[0], shape[1], dtype=torch.float64)
-    mix = torch.zeros(shape, dtype=torch.float64)
-    mix[0, 0] = 1 - agreement / 2
-    mix[0, 1:3] = 1
-    mix[0, 3:] = agreement
-    if shape[0] == 2:
-        mix[1, 0], mix[1, 1] = 1 - agreement / 2, agreement / 2 - 1
-    return mix
-
-
-def hop_loudness(encoder: HopEncoder, inputs: GraphInputs) -> Tensor:
-    """Root of the mean squared length of a row of every hop; 1 for a hop that is silent."""
-    squares = [0.0] * encoder.mix.shape[1]
-    rows = BLOCK_ROWS if inputs.on_disk else max(inputs.num_nodes, 1)
-    for group in inputs.column_groups(encoder.weight.shape[1]):
-        for k, hop in enumerate(encoder.hops(inputs, encoder.latents(inputs, group))):
-            squares[k] += sum(float(part.double().square().sum()) for part in torch.split(hop, rows))
-    means = [square / max(inputs.num_nodes, 1) for square in squares]
-    return torch.tensor([mean**0.5 if mean > 0 else 1.0 for mean in means], dtype=torch.float64)

@@ -38,9 +38,12 @@ _ABSENT: dict[str, dict[str, Any]] = {
 }
 _ABSENT["nodejepa"] |= {"loss.prediction_weight": 1.0, "masking.max_neighbours": None, "masking.pool": None}
 _ABSENT["nodejepa"] |= {"start": "random"}
+# LinearJEPA's first recipe added hops of equal loudness: no setting of today means the same
+_REMOVED: dict[str, dict[str, Any]] = {"linear-jepa": {"equal_hops": None, "high": None}}
 
 MIGRATIONS: dict[str, Migration] = {  # by name of the method
-    method: Migration(absent=values) for method, values in _ABSENT.items()
+    method: Migration(absent=_ABSENT.get(method, {}), removed=_REMOVED.get(method, {}))
+    for method in _ABSENT | _REMOVED
 }
 
 

@@ -23,6 +23,7 @@ from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
+from nodejepa.nn.stack import pick_rows
 from nodejepa.objectives.laplacian import laplacian_energy
 from nodejepa.objectives.prediction import cosine_distance, l2_distance
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
@@ -168,7 +169,7 @@ class NodeJEPATask(TeacherTask):
         with torch.no_grad():  # line 3
             teacher, latents = self.target_encoder, self.latents
             wanted = latents.predicted(teacher, inputs, targets) if latents else teacher(inputs, rows=targets)
-        context = h[torch.from_numpy(~targets).to(h.device)]
+        context = pick_rows(h, ~targets)
         structure = inputs.take(self.descriptors)
         guess = self.predictor(context, inputs.propagation, targets, structure)  # line 4
         distance = cosine_distance if self.config.loss.prediction == "cosine" else l2_distance

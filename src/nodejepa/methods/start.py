@@ -18,7 +18,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.budget import Budget, ClosedFormCost, GradientCost, Workload
-from nodejepa.methods.linear_jepa import LinearJEPA, LinearJEPAConfig, hop_loudness
+from nodejepa.methods.linear_jepa import LinearJEPA, LinearJEPAConfig
 from nodejepa.methods.teacher import TeacherEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
@@ -160,14 +160,12 @@ def _entry(weight: Tensor) -> float:
 
 
 def _redraw(encoder: HopEncoder, inputs: WholeGraph | StoredInputs, mean_kept: float) -> None:
-    """Directions drawn at random, as long as those found; the mean's share and the hops' loudness stay."""
-    loudness = hop_loudness(encoder, inputs)
+    """Directions drawn at random, as long as those found; the mean's share and the mixture of hops stay."""
     length = encoder.weight.norm(dim=0) / math.sqrt(len(encoder.weight))
     encoder.weight.copy_(torch.randn(encoder.weight.shape).to(length.device) * length)
     if encoder.shift.any():
         encoder.shift.zero_()
         encoder.shift.copy_((1 - mean_kept) * encoder.latents(inputs).mean(dim=0))
-    encoder.mix.mul_(loudness.to(encoder.mix) / hop_loudness(encoder, inputs).to(encoder.mix))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from nodejepa.training.schedules import linear
 from nodejepa.training.task import Moment, Task, TrainingConfig
 
 # Whose embeddings are kept. The paper says only "the encoder"; I-JEPA keeps its target encoder, and so does
-# this: it scores higher on validation and nearer to the paper's Table 1 (docs/log.md).
+# this: on the development graphs the two cannot be told apart (docs/log.md).
 Keep = Literal["target", "context"]
 
 

@@ -38,8 +38,7 @@ class GCN(Encoder):
         self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
     ) -> Tensor:
         r"""``S \tilde X W + b``."""
-        out: Tensor = self.first.propagated(inputs, hidden, token, rows) + self.biases[0]
-        return out
+        return self.first.propagated(inputs, hidden, token, rows).add_(self.biases[0])
 
     def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
         """``S H W + b``."""

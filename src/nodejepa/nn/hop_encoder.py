@@ -15,6 +15,13 @@ from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.restrict import Rows
 
 
+def walk_weights(hops: int, restart: float) -> Tensor:
+    """How loud hops 0, 1, ... are in a walk ``y = restart z + (1 - restart) S y`` of so many, begun at z."""
+    weights = (1 - restart) ** torch.arange(hops + 1, dtype=torch.float64)
+    weights[:hops] *= restart
+    return weights
+
+
 class HopEncoder(nn.Module):
     r"""Blocks :math:`\sum_k m_{bk}\, S^k (X W - c)` side by side; only W can be trained, if asked to.
 
@@ -90,10 +97,11 @@ class HopEncoder(nn.Module):
     def _mixed(self, hops: Iterator[Tensor], kept: Any) -> list[Tensor]:
         blocks: list[Tensor] = []
         for hop, weights in zip(hops, self.mix.T, strict=True):
-            heard = (weight * hop[kept] for weight in weights)  # one at a time: each is as long as the graph
-            if blocks:
-                for block, part in zip(blocks, heard, strict=True):
-                    block += part
-            else:
-                blocks = list(heard)
+            heard = hop[kept]
+            if not blocks:
+                blocks = [weight * heard for weight in weights]
+                continue
+            for block, weight in zip(blocks, weights, strict=True):
+                if weight:  # a block need not hear every hop
+                    block += weight * heard
         return blocks

@@ -78,7 +78,7 @@ class MessagePassingPredictor(nn.Module):
     def _receive(self, layer: int, gathered: Tensor, descriptors: Tensor) -> Tensor:
         message: Tensor = self.messages[layer](gathered)
         if self.structure:
-            message = message + self.structure[layer](descriptors)
+            message = message.add_(self.structure[layer](descriptors))  # no backward pass reads it
         return message
 
 

@@ -17,8 +17,8 @@ from nodejepa.nn.sparse import SparseOperator
 
 BLOCK_ROWS = 2**16  # of :meth:`Encoder.embed`: 64 MiB at width 256
 # MKL sums a row of a product in one order, however many rows there are, if there are some and their width
-# fills its registers.
-_EXACT_WIDTHS, _EXACT_ROWS = 16, 64
+# fills its registers. PyTorch's activations take 32 numbers at a time (AVX-512), and the rest in another way.
+_EXACT_WIDTHS, _EXACT_ROWS = 32, 64
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "prelu": nn.PReLU, "elu": nn.ELU, "gelu": nn.GELU}
 
@@ -182,7 +182,10 @@ class Encoder(nn.Module, ABC):
 
 def pick_rows(h: Tensor, rows: Rows) -> Tensor:
     """The rows asked for; all of them if none were named."""
-    return h if rows is None else h[torch.from_numpy(rows).to(h.device)]
+    if rows is None:
+        return h
+    # by position: by a mask, torch would look for them again in the backward pass
+    return h.index_select(0, torch.from_numpy(np.flatnonzero(rows)).to(h.device))
 
 
 def operator_to(operator: SparseOperator, rows: Rows) -> SparseOperator:

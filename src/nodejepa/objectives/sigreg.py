@@ -43,7 +43,7 @@ def sigreg(
     most = nodes if max_nodes is None else -(-max_nodes // group.units)
     if nodes > most:
         chosen = torch.randperm(nodes, generator=generator)[:most].sort().values
-        z = z[chosen.to(z.device)]
+        z = z.index_select(0, chosen.to(z.device))
     directions = torch.randn(width, slices, generator=shared or generator, dtype=z.dtype).to(z.device)
     directions = directions / directions.norm(dim=0, keepdim=True)
     statistic: Tensor = _GaussianDistance.apply(z @ directions, group)  # type: ignore[no-untyped-call]

@@ -2,22 +2,20 @@
 
 inspect      the data report: what was read, what the graph is like
 plan         estimated time and memory against what there is, and settings that fit
-embed        read, train, embed, score, write; ``memory``, ``places`` and ``timing`` serve it
-embed_stored the same for a graph on disk; ``stored`` writes its rows
+embed        read, train, embed, score, write; ``places`` says where to
+embed_stored the same for a graph on disk
 apply        a trained encoder on a graph it has not seen; ``run_schema`` says how to read that
 scores       what the embeddings are worth, where there are labels
-page         the HTML report; ``manifest`` is the same for programs
+page         the HTML report; the manifest (``run_schema``) is the same for programs
 compare      several methods on one graph (``bench`` measures), and which to take (``recommend``)
 """
 
 from nodejepa.owngraph.apply import AppliedRun, apply_run
-from nodejepa.owngraph.compare import COMPARED, EMBEDDINGS, PAGE, RESULT, Comparison, compare
-from nodejepa.owngraph.compare_files import compare_files
+from nodejepa.owngraph.compare import COMPARED, EMBEDDINGS, PAGE, RESULT, Comparison, compare, compare_files
 from nodejepa.owngraph.embed import EmbeddedGraph, embed_graph
 from nodejepa.owngraph.embed_stored import EmbeddedStore, embed_stored_graph
-from nodejepa.owngraph.inspect import Inspection, inspect_graph
+from nodejepa.owngraph.inspect import Inspection, inspect_graph, make_trainable
 from nodejepa.owngraph.recommend import MethodRow
-from nodejepa.owngraph.trainable import make_trainable
 
 __all__ = [
     "COMPARED",

@@ -1,7 +1,5 @@
 """One method after another on the same graph: learned, with parts hidden, with another seed, scored."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from dataclasses import asdict
@@ -26,7 +24,7 @@ from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.plan import make_plan
 from nodejepa.owngraph.recommend import DEFAULT, MethodRow
 from nodejepa.progress import in_words, progress_bar
-from nodejepa.report.projection import neighbour_plane
+from nodejepa.report.maps import neighbour_plane
 from nodejepa.training.journal import Logging, peak_memory_mb, reset_peak_memory
 from nodejepa.training.run import Run
 

@@ -1,7 +1,5 @@
 """``compare``: several methods on one graph, a score each that needs no labels, and which one to take."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -18,15 +16,18 @@ import numpy.typing as npt
 from nodejepa.errors import Advice, ConfigError, EvaluationError, Setting
 from nodejepa.files import write_json
 from nodejepa.graph import Graph
-from nodejepa.io import as_graph, write_embeddings
+from nodejepa.io import ReadingOptions, as_graph, write_embeddings
+from nodejepa.io.files_in import refuse_replacing
 from nodejepa.methods import FLOORS, METHODS, find_method, load_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.owngraph.bench import VERSION, Bench
 from nodejepa.owngraph.compare_page import comparison_report
+from nodejepa.owngraph.inspect import Inspection, inspect_graph, make_trainable
+from nodejepa.owngraph.places import input_files
 from nodejepa.owngraph.recommend import COMPARED_PRESETS, DEFAULT, MethodRow, Recommendation, recommend
+from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.owngraph.scores import describe_split
-from nodejepa.owngraph.trainable import make_trainable
 from nodejepa.progress import progress_bar
 from nodejepa.report import write_report
 from nodejepa.training.run import Run
@@ -106,7 +107,9 @@ def compare(
         for name in asked
     ]
     known, names = _check_labels(labels, class_names, graph)
-    deadline = None if minutes is None else time.monotonic() + 60 * _positive(minutes)
+    if minutes is not None and not 0 < minutes < 1e9:
+        raise ConfigError(f"minutes is {minutes!r}", where="minutes", fix="Give a positive number.")
+    deadline = None if minutes is None else time.monotonic() + 60 * minutes
     with ExitStack() as held_open:
         folder = Path(held_open.enter_context(tempfile.TemporaryDirectory()) if out is None else out)
         if out is not None:
@@ -129,9 +132,8 @@ def compare(
         split = describe_split(bench.splits[0]) if bench.splits else None
         made = Comparison(tuple(rows), found, embeddings, split, tuple(notes))
         if out is not None:
-            (folder / RESULT).unlink(
-                missing_ok=True
-            )  # until the new one is there, nothing counts as finished
+            # until the new one is there, nothing counts as finished
+            (folder / RESULT).unlink(missing_ok=True)
             with progress_bar("Writing embeddings and report"):
                 write_embeddings(folder / EMBEDDINGS, graph, embeddings, columns)
                 write_report(comparison_report(made, graph, bench.drawn, known, names), folder / PAGE)
@@ -146,12 +148,6 @@ def _order(estimator: Estimator) -> tuple[bool, bool]:
 
 def _epochs(method: str, epochs: int | None) -> dict[str, Any]:
     return {} if epochs is None or not find_method(method).by_gradient else {"training.epochs": epochs}
-
-
-def _positive(minutes: float) -> float:
-    if not 0 < minutes < 1e9:
-        raise ConfigError(f"minutes is {minutes!r}", where="minutes", fix="Give a positive number.")
-    return minutes
 
 
 def _check_labels(
@@ -189,3 +185,46 @@ def _check_folder(folder: Path, *, resume: bool, force: bool) -> None:
             path.unlink(missing_ok=True)
         for name in METHODS:  # ours, and nothing else that somebody has put there
             shutil.rmtree(folder / "runs" / name, ignore_errors=True)
+
+
+def compare_files(
+    edges: Any,
+    nodes: Any = None,
+    reading: ReadingOptions | None = None,
+    *,
+    out: str | os.PathLike[str],
+    memory_limit: float | None = None,
+    inspected: Callable[[Inspection], None] | None = None,
+    **arguments: Any,
+) -> Comparison:
+    """Read a graph from files (as :func:`nodejepa.read_graph` does) and :func:`compare` methods on it.
+
+    ``inspected`` is called with the data report before the first method begins.
+    """
+    folder, reading = Path(out), reading or ReadingOptions()
+    for name in (EMBEDDINGS, PAGE, RESULT):
+        refuse_replacing(folder / name, *input_files(edges, nodes))
+    default = make_trainable(DEFAULT)
+    found = inspect_graph(edges, nodes, reading, estimator=default, memory_limit=memory_limit)
+    if inspected is not None:
+        inspected(found)
+    found.require_usable()
+    loaded, notes = found.loaded, found.warnings()
+    if loaded.schema.structural:
+        notes.append(
+            "Structural features saw the links that were then held out: links are scored too kindly."
+        )
+    made = compare(
+        loaded.graph,
+        loaded.labels,
+        class_names=loaded.class_names,
+        out=folder,
+        memory_limit=memory_limit,
+        columns=loaded.sides,
+        notes=notes,
+        **arguments,
+    )
+    for row in made.rows:
+        if row.problem is None:
+            RunSchema.of(loaded, reading).save(folder / "runs" / row.method)
+    return made

@@ -14,21 +14,10 @@ from nodejepa.graph import Graph
 from nodejepa.methods import METHODS
 from nodejepa.owngraph.recommend import MethodRow
 from nodejepa.report import Report, footer
-from nodejepa.report.charts import EmbeddingMap
+from nodejepa.report.charts import EmbeddingMap, verdict
 from nodejepa.report.maps import embedding_map, names_of_classes
 from nodejepa.report.sections import Chapter, Section, SortableTable, Text
-from nodejepa.report.summary import summarise
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    Row,
-    mean_cell,
-    mean_column,
-    number_cell,
-    text_cell,
-    text_column,
-)
-from nodejepa.report.training import verdict
+from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
 
 if TYPE_CHECKING:
     from nodejepa.owngraph.compare import Comparison
@@ -62,19 +51,19 @@ def comparison_table(rows: Sequence[MethodRow], chosen: str, split: str | None) 
     """All scores of all methods that were measured, the chosen one marked."""
     labelled = [name for name in _BY_LABELS if any(getattr(row, name) for row in rows)]
     columns = (
-        text_column("method"),
-        *(mean_column(_BY_LABELS[name]) for name in labelled),
+        Column.name("method"),
+        *(Column.mean(_BY_LABELS[name]) for name in labelled),
         *(Column(title) for title in _UNLABELLED.values()),
         *map(Column, ("seconds", "MB")),
     )
 
     def line(row: MethodRow) -> Row:
         return (
-            text_cell(row.method, mark=" ✓" if row.method == chosen else ""),
-            *(mean_cell(summarise(getattr(row, name)), decimals=1) for name in labelled),
-            *(number_cell(getattr(row, name), decimals=3) for name in _UNLABELLED),
-            number_cell(row.seconds, decimals=1),
-            number_cell(row.memory_mb, decimals=0),
+            TableCell.name(row.method, mark=" ✓" if row.method == chosen else ""),
+            *(TableCell.mean(summarise(getattr(row, name)), decimals=1) for name in labelled),
+            *(TableCell.number(getattr(row, name), decimals=3) for name in _UNLABELLED),
+            TableCell.number(row.seconds, decimals=1),
+            TableCell.number(row.memory_mb, decimals=0),
         )
 
     done = tuple(line(row) for row in rows if row.problem is None)

@@ -1,7 +1,5 @@
 """``embed_graph``: a user's files in, embeddings out, with an account of everything in between."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -20,17 +18,14 @@ from nodejepa.files import write_json
 from nodejepa.io import ReadingOptions, write_embeddings
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
-from nodejepa.owngraph.inspect import Inspection, inspect_graph
-from nodejepa.owngraph.manifest import make_manifest
+from nodejepa.owngraph.inspect import Inspection, inspect_graph, make_trainable
 from nodejepa.owngraph.page import graph_report
 from nodejepa.owngraph.places import Places, input_files
-from nodejepa.owngraph.run_schema import RunSchema
-from nodejepa.owngraph.scores import Scores, score_embeddings
-from nodejepa.owngraph.timing import Timings
-from nodejepa.owngraph.trainable import make_trainable
-from nodejepa.progress import progress_bar
+from nodejepa.owngraph.run_schema import RunSchema, make_manifest
+from nodejepa.owngraph.scores import Found, Scores, score_embeddings
+from nodejepa.progress import progress_bar, timed
 from nodejepa.report import write_report
-from nodejepa.report.projection import require_umap
+from nodejepa.report.maps import require_umap
 from nodejepa.store import StoredGraph
 from nodejepa.training.journal import Logging
 
@@ -117,14 +112,13 @@ def embed_graph(
     if resume and force:
         raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
     places.check(input_files(edges, nodes), resume=resume, force=force)
-    timings = Timings()
+    seconds: dict[str, float] = {}
     with places.owned(), _heard() as said:
-        places.check(
-            input_files(edges, nodes), resume=resume, force=force
-        )  # now that nobody else writes there
+        # again, now that nobody else writes there
+        places.check(input_files(edges, nodes), resume=resume, force=force)
         before = places.state()
         inspection = inspect_graph(
-            edges, nodes, reading, estimator=estimator, memory_limit=memory_limit, timings=timings
+            edges, nodes, reading, estimator=estimator, memory_limit=memory_limit, seconds=seconds
         )
         if announce is not None:
             announce(inspection)
@@ -134,7 +128,7 @@ def embed_graph(
         width = min(estimator.width(graph), dim or estimator.width(graph))
         places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * width)
         places.begin(force=force)
-        with timings.phase("structure"):
+        with timed(seconds, "structure"):
             estimator.prepare(graph)
         if places.trained:
             schema.require_same(places.run)  # beside graph and settings, it is what makes two runs the same
@@ -144,21 +138,22 @@ def embed_graph(
         with places.abandoned_if_refused():
             estimator.fit(graph, out=places.run, resume=resume, logging=logging)
         # of the whole training, also that of a process that was killed
-        timings.seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
-        with timings.phase("embedding"), progress_bar("Embedding"):
-            found = estimator.transform(graph)
-            embeddings = found if isinstance(found, np.ndarray) else to_dense(found)
+        seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
+        with timed(seconds, "embedding"), progress_bar("Embedding"):
+            z = estimator.transform(graph)
+            embeddings = z if isinstance(z, np.ndarray) else to_dense(z)
             diagnostics = diagnose(embeddings)
         groups = None
         if clusters is not None:
-            with timings.phase("clustering"):
+            with timed(seconds, "clustering"):
                 groups = find_clusters(embeddings, clusters, seed=seed)
         scores, problem = None, None
         if inspection.loaded.labels is not None:
-            with timings.phase("scoring"):
+            with timed(seconds, "scoring"):
                 scores, problem = _score(estimator, inspection, embeddings, finetune)
         warned = [*said, *([problem] if problem else [])]
-        with timings.phase("writing"):
+        found = Found(inspection, estimator, embeddings, diagnostics, scores, groups, warned)
+        with timed(seconds, "writing"):
             places.require_unchanged(before)
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
             places.page.unlink(missing_ok=True)
@@ -169,30 +164,8 @@ def embed_graph(
                 write_embeddings(places.embeddings, graph, embeddings, columns)
             if report:
                 with progress_bar("Writing the report"):
-                    page = graph_report(
-                        inspection,
-                        estimator,
-                        embeddings,
-                        diagnostics,
-                        scores,
-                        groups,
-                        out=places.embeddings,
-                        warnings=warned,
-                        umap=umap,
-                    )
-                    write_report(page, places.page)
-        manifest = make_manifest(
-            places,
-            inspection,
-            schema,
-            estimator,
-            diagnostics,
-            scores,
-            groups,
-            preset=preset,
-            seconds=timings.seconds,
-            warnings=warned,
-        )
+                    write_report(graph_report(found, places.embeddings, umap=umap), places.page)
+        manifest = make_manifest(found, places, schema, preset=preset, seconds=seconds)
         write_json(places.manifest, manifest)
     return EmbeddedGraph(embeddings, inspection, scores, manifest, places, groups)
 

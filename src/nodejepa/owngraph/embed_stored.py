@@ -1,7 +1,5 @@
 """``embed_stored_graph``: a graph on disk in, embeddings out, as ``embed_graph`` does it for files."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,14 +13,13 @@ from nodejepa.diagnostics import diagnose
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.files import refusals, write_json
 from nodejepa.io.embeddings import MANIFEST_FORMAT, stream_embeddings
-from nodejepa.owngraph.manifest import VERSION, described
+from nodejepa.owngraph.apply import blocks, sample, schema_of
+from nodejepa.owngraph.inspect import make_trainable
 from nodejepa.owngraph.places import Places
+from nodejepa.owngraph.run_schema import VERSION, described
 from nodejepa.owngraph.scores import Scores, score_stored
-from nodejepa.owngraph.stored import blocks, sample, schema_of
 from nodejepa.owngraph.stored_page import stored_report
-from nodejepa.owngraph.timing import Timings
-from nodejepa.owngraph.trainable import make_trainable
-from nodejepa.progress import progress_bar
+from nodejepa.progress import progress_bar, timed
 from nodejepa.provenance import versions
 from nodejepa.report import write_report
 from nodejepa.store import StoredGraph
@@ -79,13 +76,13 @@ def embed_stored_graph(
     if resume and force:
         raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
     places.check([], resume=resume, force=force)
-    timings, schema = Timings(), schema_of(graph)
+    seconds, schema = dict[str, float](), schema_of(graph)
     with places.owned(), refusals(places.embeddings):
         places.check([], resume=resume, force=force)  # now that nobody else writes there
         before = places.state()
         places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * estimator.width(graph))
         places.begin(force=force)
-        with timings.phase("structure"):
+        with timed(seconds, "structure"):
             estimator.prepare(graph)
         if places.trained:
             schema.require_same(places.run)
@@ -94,20 +91,20 @@ def embed_stored_graph(
         logging = logging or Logging(description=f"Training {estimator.name}")
         with places.abandoned_if_refused():
             estimator.fit(graph, out=places.run, resume=resume, logging=logging)
-        timings.seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
-        with timings.phase("embedding"), progress_bar("Embedding"):
+        seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
+        with timed(seconds, "embedding"), progress_bar("Embedding"):
             z = estimator.transform_stored(graph, places.embeddings.parent)
             diagnostics = diagnose(sample(z))
         data, scores, warnings = None, None, list[str]()
         if graph.manifest.classes is not None:
-            with timings.phase("scoring"):
+            with timed(seconds, "scoring"):
                 try:
                     data = StoredDataset.of(graph)
                     scores = score_stored(estimator, data, z.at(data.nodes))
                 # too few labels, or a disk too small for the floors, must not cost anybody the embeddings
                 except (EvaluationError, OSError) as error:
                     warnings.append(f"No scores: {error}")
-        with timings.phase("writing"):
+        with timed(seconds, "writing"):
             places.require_unchanged(before)
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
             places.page.unlink(missing_ok=True)
@@ -141,7 +138,7 @@ def embed_stored_graph(
             "found": estimator.describe() or None,
             "threads": torch.get_num_threads(),
             "versions": versions(),
-            "seconds": dict(timings.seconds),
+            "seconds": seconds,
             "diagnostics": diagnostics.to_dict(),
             "scores": None if scores is None else scores.to_dict(),
             "warnings": warnings,

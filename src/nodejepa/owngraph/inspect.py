@@ -1,24 +1,52 @@
-"""The data report before training: what was read, what the graph is like, what training on it will take."""
-
-from __future__ import annotations
+"""The method, and the data report before training: what was read, and what training on it will take."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nodejepa.errors import Advice, GraphError
+from nodejepa.errors import Advice, ConfigError, GraphError, Setting
 from nodejepa.io import LoadedGraph, ReadingOptions, read_graph
 from nodejepa.io.assemble import structural_names
 from nodejepa.io.reading_options import structural_width
 from nodejepa.memory import Room, TooLarge, gigabytes
+from nodejepa.methods import find_method, make_method
+from nodejepa.methods.device import pick_device
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.places import describe_file
-from nodejepa.owngraph.plan import Plan, make_plan
-from nodejepa.owngraph.road import roads_of_files
-from nodejepa.owngraph.timing import Timings
-from nodejepa.progress import in_words, progress_bar
+from nodejepa.owngraph.plan import Plan, make_plan, roads_of_files
+from nodejepa.progress import in_words, progress_bar, timed
 from nodejepa.structure.summary import GraphSummary, summarise_graph
+
+
+def make_trainable(
+    method: str,
+    *,
+    preset: str = "default",
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    dim: int | None = None,
+) -> Estimator:
+    """The method with its settings, floors included; one that learns from labels is refused."""
+    entry = find_method(method)
+    if entry.supervised:
+        raise ConfigError(
+            f"{method} learns from labels, and embed-graph keeps labels away from training",
+            where="method",
+            fix=Advice(
+                "Use nodejepa or another method that `nodejepa methods` lists; ",
+                Setting("labels"),
+                " gives scores.",
+            ),
+        )
+    if dim is not None and (isinstance(dim, bool) or not isinstance(dim, int) or dim < 1):
+        raise ConfigError(f"dim is {dim!r}", where="dim", fix="Give a whole number of columns, 1 or more.")
+    pick_device(device)
+    estimator = make_method(method, preset=preset, settings=settings, seed=seed, device=device)
+    estimator.max_columns = dim
+    return estimator
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,25 +147,23 @@ def inspect_graph(
     *,
     estimator: Estimator,
     memory_limit: float | None = None,
-    timings: Timings | None = None,
+    seconds: dict[str, float] | None = None,
     describe: bool = True,
 ) -> Inspection:
     """Read a graph and say what training ``estimator`` on it will take; nothing is trained.
 
     Args:
-        edges: as in :func:`nodejepa.read_graph`.
-        nodes: likewise.
-        reading: likewise.
+        edges: as in :func:`nodejepa.read_graph`, and so are ``nodes`` and ``reading``.
         estimator: whose settings the estimate is for.
         memory_limit: gigabytes the process may take; what is available if not given.
-        timings: filled with the seconds of each phase.
+        seconds: filled with those of each phase.
         describe: compute structural features; without them the report is the same and, on a large graph,
             minutes earlier, but the graph is not ready to be trained on.
     """
-    timings = timings or Timings()
+    seconds = {} if seconds is None else seconds
     files = {"edges": edges, "nodes": nodes}
     paths = {name: Path(v) for name, v in files.items() if isinstance(v, str | os.PathLike)}
-    with timings.phase("reading"):
+    with timed(seconds, "reading"):
         reading = reading or ReadingOptions()
         asked = reading if describe else replace(reading, structural=())
         try:
@@ -154,9 +180,9 @@ def inspect_graph(
             told.has_road = True
             raise told from None
         pending = () if describe else structural_names(reading.structural, loaded.schema)
-    with timings.phase("checking"), progress_bar("Checking the graph"):
+    with timed(seconds, "checking"), progress_bar("Checking the graph"):
         summary = summarise_graph(loaded.graph)
         plan = make_plan(estimator, loaded.graph, memory_limit, more_columns=structural_width(pending))
-    with timings.phase("hashing"):
+    with timed(seconds, "hashing"):
         inputs = {name: describe_file(path) for name, path in paths.items()}
     return Inspection(loaded, summary, plan, inputs, pending)

@@ -1,35 +1,21 @@
 """The HTML report on a user's own graph, composed of the report's sections."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from nodejepa.config import flatten
-from nodejepa.diagnostics import Diagnostics
 from nodejepa.evaluation.clusters import Clusters, agreement
 from nodejepa.io import FeatureSchema
-from nodejepa.io.read_report import ReadReport, first_names
+from nodejepa.io.reading_options import ReadReport, first_names
 from nodejepa.methods import FLOORS, METHODS
-from nodejepa.methods.estimator import Estimator
-from nodejepa.owngraph.inspect import Inspection
-from nodejepa.owngraph.scores import Scores
+from nodejepa.owngraph.scores import Found, Scores
 from nodejepa.report import Report, footer
+from nodejepa.report.charts import training_curves, verdict, what_was_found
 from nodejepa.report.maps import embedding_map, error_sections
 from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    mean_cell,
-    mean_column,
-    number_cell,
-    text_cell,
-    text_column,
-)
-from nodejepa.report.training import training_curves, verdict, what_was_found
+from nodejepa.report.table import Column, ReportTable, TableCell
 
 # t-SNE can only show a few thousand nodes: in a graph much larger than that hardly any of them are neighbours
 # of each other, and the picture would take longer than everything else that is written
@@ -37,24 +23,14 @@ MAX_NODES_FOR_NEIGHBOURS = 50_000
 _MOSTLY_ONE_CLASS = 70.0  # percent of the test nodes
 
 
-def graph_report(
-    inspection: Inspection,
-    estimator: Estimator,
-    embeddings: npt.NDArray[np.float32],
-    diagnostics: Diagnostics,
-    scores: Scores | None,
-    clusters: Clusters | None = None,
-    *,
-    out: Path,
-    warnings: Sequence[str] = (),
-    umap: bool = False,
-) -> Report:
+def graph_report(found: Found, out: Path, *, umap: bool = False) -> Report:
     """Everything worth seeing about one graph and its embeddings."""
+    inspection, estimator, scores, clusters = found.inspection, found.estimator, found.scores, found.clusters
     loaded = inspection.loaded
     words = () if scores is None else (floor_words(scores, estimator.name), *largest_words(scores))
     doubtful = scores is not None and not beats_the_floors(scores, estimator.name)
-    sections: list[Section] = [verdict(diagnostics, *words, doubtful=doubtful)]
-    said = [*inspection.warnings(), *warnings]
+    sections: list[Section] = [verdict(found.diagnostics, *words, doubtful=doubtful)]
+    said = [*inspection.warnings(), *found.warnings]
     if said:
         sections.append(Text(tuple(said), tone="warning"))
     if scores is not None:
@@ -64,7 +40,7 @@ def graph_report(
     sections.append(
         embedding_map(
             loaded.graph,
-            embeddings,
+            found.embeddings,
             labels=loaded.labels,
             class_names=loaded.class_names,
             predicted=None if scores is None else scores.predicted,
@@ -93,10 +69,14 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
         about = "these embeddings" if name == method else METHODS[name].summary if name in FLOORS else ""
         about = about if name in scores.rows else "the largest class, whatever the node"
         rows.append(
-            (text_cell(name), text_cell(about), *(mean_cell(value, decimals=1) for value in found.values()))
+            (
+                TableCell.name(name),
+                TableCell.name(about),
+                *(TableCell.mean(value, decimals=1) for value in found.values()),
+            )
         )
-    titles = (mean_column(f"{title} %") for title in scores.measures.values())
-    columns = (text_column("embeddings"), text_column("what it is"), *titles)
+    titles = (Column.mean(f"{title} %") for title in scores.measures.values())
+    columns = (Column.name("embeddings"), Column.name("what it is"), *titles)
     notes = (
         f"Fair linear probe on test labels; {scores.split}.",
         "The floors need no training. Balanced accuracy and macro-F1 count every class alike, however small.",
@@ -106,11 +86,14 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
     tuned = scores.finetuned
     if tuned is not None:
         lines = (
-            (text_cell(f"{method}, fine-tuned"), number_cell(tuned.test_accuracy)),
-            (text_cell("the same network from random weights"), number_cell(tuned.scratch_test_accuracy)),
+            (TableCell.name(f"{method}, fine-tuned"), TableCell.number(tuned.test_accuracy)),
+            (
+                TableCell.name("the same network from random weights"),
+                TableCell.number(tuned.scratch_test_accuracy),
+            ),
         )
         note = "Trained end to end with labels, on one split: that says little about the spread."
-        headings = (text_column("encoder"), Column("test accuracy %"))
+        headings = (Column.name("encoder"), Column("test accuracy %"))
         sections.append(SortableTable(ReportTable("finetune", "Fine-tuning", headings, (lines,), (note,))))
     return sections
 
@@ -174,6 +157,9 @@ def columns_table(schema: FeatureSchema, report: ReadReport) -> Section:
     for name, why in report.dropped_columns.items():
         dropped.setdefault(why, []).append(name)
     made += [(first_names(names, 20), f"left out: {why}", 0) for why, names in dropped.items()]
-    rows = [(text_cell(name), text_cell(how), number_cell(width, decimals=0)) for name, how, width in made]
-    columns = (text_column("columns"), text_column("read as"), Column("features"))
+    rows = [
+        (TableCell.name(name), TableCell.name(how), TableCell.number(width, decimals=0))
+        for name, how, width in made
+    ]
+    columns = (Column.name("columns"), Column.name("read as"), Column("features"))
     return SortableTable(ReportTable("columns", "What the features are made of", columns, (tuple(rows),), ()))

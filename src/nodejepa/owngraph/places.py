@@ -1,6 +1,4 @@
-"""Where ``embed-graph`` leaves what it makes, and what may not be overwritten."""
-
-from __future__ import annotations
+"""Where embeddings and what goes with them are written, and what may not be overwritten."""
 
 import hashlib
 import os
@@ -10,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from nodejepa.errors import Advice, ConfigError, NodeJEPAError, Setting
-from nodejepa.files import remove_leftovers
-from nodejepa.io.embeddings import check_ending
+from nodejepa.files import output_owned, parse_json, remove_leftovers
+from nodejepa.io.embeddings import MANIFEST_FORMAT, check_ending
 from nodejepa.io.files_in import refuse_replacing
-from nodejepa.locks import output_owned
 from nodejepa.progress import progress_bar
 from nodejepa.training.run import Run
 
@@ -36,7 +33,7 @@ class Places:
     run: Path
 
     @classmethod
-    def beside(cls, out: str | os.PathLike[str], run: str | os.PathLike[str] | None = None) -> Places:
+    def beside(cls, out: str | os.PathLike[str], run: str | os.PathLike[str] | None = None) -> Self:
         """The places that go with the embeddings' path; the ending is checked."""
         check_ending(Path(out))
         if run is not None and not os.fspath(run):
@@ -201,3 +198,37 @@ def _check_writable(folder: Path) -> None:
             where=str(folder),
             fix="Check the path, its permissions and the free space, or choose another one.",
         ) from None
+
+
+def refuse_losing(out: Path, *, force: bool, manifest_only: bool = False) -> None:
+    """Refuse to write embeddings over others, whose manifest and report would then tell of what is gone.
+
+    With ``manifest_only`` those that no manifest tells of may be replaced without asking.
+    """
+    told = _manifest_of(out)
+    if force or not out.exists() or (manifest_only and told is None):
+        return
+    raise ConfigError(
+        f"{out} exists" + (f", and {told} tells how its embeddings were made" if told else ""),
+        fix=Advice("Choose another ", _OUT, ", or replace it with ", _FORCE, "."),
+    )
+
+
+def drop_manifest(out: Path) -> None:
+    """Take away manifest and report of embeddings that are about to be replaced by others."""
+    manifest = _manifest_of(out)
+    if manifest is not None:
+        manifest.unlink()
+        out.with_suffix(".html").unlink(missing_ok=True)
+
+
+def _manifest_of(out: Path) -> Path | None:
+    path = out.with_suffix(".json")
+    try:
+        content = parse_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
+        return None
+    described = content.get("embeddings")
+    return path if isinstance(described, dict) and described.get("file") == out.name else None

@@ -1,13 +1,16 @@
 """Will it fit? Estimated peak against the memory there is, and settings that fit where it does not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+
+import pyarrow.parquet as pq
 
 from nodejepa.config import flatten, override
 from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.graph import Graph
+from nodejepa.io.files_in import byte_stream, file_format, reading
+from nodejepa.io.reading_options import STRUCTURAL, structural_width
 from nodejepa.memory import Room, gigabytes
 from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.budget import Budget, StoredCost, StoredPartsCost, Workload, measured_speed
@@ -25,6 +28,8 @@ _ON_DISK = (
     f"keep the graph on disk: `nodejepa prepare`, `pretrain` ({_BY_ROWS}), `embed`, as docs/scale.md shows "
 )
 _IN_PARTS = "keep it on disk and train in parts: `nodejepa prepare`, then `pretrain` with "
+_LOOKED_AT = 1 << 16  # bytes of a text file
+_UNPACKED = 4  # bytes of text in one of a compressed file, about
 
 
 @dataclass(frozen=True)
@@ -113,11 +118,7 @@ def make_plan(
 ) -> Plan:
     """Estimate the run and, where needed, what else would do.
 
-    Args:
-        estimator: the method with its settings.
-        graph: already in memory.
-        memory_limit: gigabytes that the process may take; what is available if not given.
-        more_columns: features that the graph will have but does not have yet.
+    The graph is in memory already, but for ``more_columns`` of features that it will have.
     """
     room = Room.of(memory_limit)
     held, limit = room.held, room.limit
@@ -150,14 +151,23 @@ def stored_roads(
     estimator: Estimator, work: Workload, room: Room, speed: float | None = None
 ) -> list[Proposal]:
     """Ways on which the graph stays on disk: solved by rows, and the method itself trained in parts."""
-    roads = [stored_road(work, room, speed), _parts_road(estimator, work, room, speed)]
-    return [road for road in roads if road is not None]
+    if not work.columns:
+        return []
+    memory = min(StoredCost().memory, room.free // 2)
+    solved = ((), _ON_DISK, StoredCost(memory), make_estimator(_BY_ROWS).config)
+    roads = []
+    for options, words, cost, config in (solved, *_in_parts(estimator, work, memory)):
+        budget = cost.budget(config, work, operations_per_second=speed or measured_speed())
+        peak = room.held + budget.peak_bytes
+        if peak <= room.limit:
+            roads.append(Proposal(options, peak, budget.seconds, words))
+    return roads
 
 
-def _parts_road(estimator: Estimator, work: Workload, room: Room, speed: float | None) -> Proposal | None:
+def _in_parts(estimator: Estimator, work: Workload, memory: int) -> list[tuple[Any, str, Any, Any]]:
     found = find_method(estimator.name)
-    if not work.columns or not found.by_gradient or found.supervised or not estimator.config.training.epochs:
-        return None
+    if not found.by_gradient or found.supervised or not estimator.config.training.epochs:
+        return []
     parts = max(work.nodes // NODES_OF_A_PART, 2)
     alone = {"training.parts": 1, "training.parts_per_step": 1, "training.units": 1}
     changes: dict[str, Any] = {"training.parts": parts}
@@ -166,26 +176,10 @@ def _parts_road(estimator: Estimator, work: Workload, room: Room, speed: float |
     asked = flatten(estimator.config).get("predictor.descriptors", ())
     if "spectral" in asked:  # which reads the edges hundreds of times, and needs 800 bytes a node
         changes["predictor.descriptors"] = ",".join(name for name in asked if name != "spectral")
-    memory = max(room.limit - room.held, 0) // 2
-    cost = StoredPartsCost(found.cost, parts, min(StoredCost().memory, memory))
-    config = override(estimator.config, alone)
-    budget = cost.budget(config, work, operations_per_second=speed or measured_speed())
-    peak = room.held + budget.peak_bytes
     paper = [Setting("preset", "paper")] if flatten(estimator.config).get("start") == "random" else []
     options = (Setting("method", estimator.name), *paper, Setting("settings", changes))
-    return Proposal(options, peak, budget.seconds, _IN_PARTS) if peak <= room.limit else None
-
-
-def stored_road(work: Workload, room: Room, speed: float | None = None) -> Proposal | None:
-    """The graph kept on disk, where that fits and its nodes have features."""
-    if not work.columns:
-        return None
-    memory = max(room.limit - room.held, 0) // 2
-    cost = StoredCost(min(StoredCost().memory, memory))
-    config = make_estimator(_BY_ROWS).config
-    budget = cost.budget(config, work, operations_per_second=speed or measured_speed())
-    peak = room.held + budget.peak_bytes
-    return Proposal((), peak, budget.seconds, _ON_DISK) if peak <= room.limit else None
+    cost = StoredPartsCost(found.cost, parts, memory)
+    return [(options, _IN_PARTS, cost, override(estimator.config, alone))]
 
 
 def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, Any]]:
@@ -205,9 +199,8 @@ def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, 
                 found.append((tuple(options), name, override(config, changes)))
         if width is None and estimator.config.training.parts == 1:
             for parts in _PARTS:
-                in_parts = {"training.parts": parts}
-                options = [Setting("settings", in_parts)]
-                found.append((tuple(options), estimator.name, override(estimator.config, in_parts)))
+                cut = {"training.parts": parts}
+                found.append(((Setting("settings", cut),), estimator.name, override(estimator.config, cut)))
     return found
 
 
@@ -215,3 +208,38 @@ def _narrower(config: Any, width: int) -> dict[str, int]:
     flat = flatten(config)
     wide = ("encoder.hidden", "encoder.out_dim", "predictor.hidden")
     return {name: width for name in wide if isinstance(flat.get(name), int) and flat[name] > width}
+
+
+def roads_of_files(
+    estimator: Estimator, edges: Path | None, nodes: Path | None, room: Room
+) -> list[Proposal]:
+    """The roads on disk for tables of edges and maybe nodes; none for other files and where none fits."""
+    found = None if edges is None else _rows_and_columns(edges)
+    if found is None:
+        return []
+    rows = found[0]
+    described = (rows, structural_width(STRUCTURAL) + 1)  # of edges alone: hardly more nodes than rows
+    if nodes is not None:
+        found = _rows_and_columns(nodes)
+        if found is None:
+            return []
+        described = found
+    count, columns = described
+    work = Workload(count, 2 * rows, columns - 1, count * (columns - 1), True)
+    return stored_roads(estimator, work, room)
+
+
+def _rows_and_columns(path: Path) -> tuple[int, int] | None:
+    kind, compression = file_format(path)
+    with reading(str(path)):
+        if kind == "parquet":
+            with pq.ParquetFile(path) as file:
+                return file.metadata.num_rows, file.metadata.num_columns
+        if kind != "text":
+            return None
+        with byte_stream(path, compression) as stream:
+            lines = stream.read(_LOOKED_AT).splitlines()
+    length = sum(map(len, lines)) / len(lines) + 1
+    size = path.stat().st_size * (_UNPACKED if compression else 1)
+    commas = max(lines[0].count(mark) for mark in (b",", b"\t", b";", b" "))
+    return round(size / length), commas + 1

@@ -4,15 +4,13 @@ Scores that need no labels are shown and not followed: on graphs with labels the
 taking LinearJEPA (``studies/compare``). The figures below are those of its table; a test compares them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.methods import METHODS
-from nodejepa.report.summary import moments, summarise
+from nodejepa.report.table import moments, summarise
 
 DEFAULT = DEFAULT_METHOD  # what is recommended where labels say nothing
 COMPARED_PRESETS = {"nodejepa": "paper"}  # its own default is DEFAULT once more
@@ -47,7 +45,7 @@ class MethodRow:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> MethodRow:
+    def from_dict(cls, values: dict[str, Any]) -> Self:
         """What :meth:`to_dict` gave."""
         lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         return cls(**values | lists | {"plane": tuple((x, y) for x, y in values["plane"])})
@@ -90,7 +88,8 @@ def _by_labels(rows: Sequence[MethodRow]) -> Recommendation:
         words.append(f"Not told apart from it by these labels: {', '.join(level)}.")
         cheap = [name for name in level if not METHODS[name].trained]
         if METHODS[best.method].trained and cheap:
-            words.append(f"{_listed(cheap)} no training: if in doubt, the simplest is good enough.")
+            need = f"{', '.join(cheap)} need{'s' if len(cheap) == 1 else ''}"
+            words.append(f"{need} no training: if in doubt, the simplest is good enough.")
     else:
         words.append("Every other method is behind by more than the draws of the labels spread.")
     return Recommendation(best.method, True, tuple(words))
@@ -128,7 +127,3 @@ def _by_default(rows: Sequence[MethodRow]) -> Recommendation:
         )
     words.append("Twenty labels a class would settle it: name their column, and the scores are of your task.")
     return Recommendation(best.method, False, tuple(words))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names)} need{'s' if len(names) == 1 else ''}"

@@ -1,22 +1,30 @@
-"""How the graph of a run was read: what another graph must be read like before the run's encoder sees it."""
-
-from __future__ import annotations
+"""How the graph of a run was read, and the manifest: what was chosen and measured on the way."""
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
+import torch
+
+from nodejepa.config import to_dict
 from nodejepa.errors import CheckpointError, DataError
+from nodejepa.evaluation.clusters import agreement
 from nodejepa.files import parse_json, write_json
 from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions
+from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.io.files_in import near_path
+from nodejepa.owngraph.places import Places, sha256_of
+from nodejepa.owngraph.scores import Found
+from nodejepa.provenance import versions
 
 _FORMAT = "nodejepa run schema"
 _VERSION = 1
 _ASKED = ("source", "target", "weight", "bipartite", "id_column")
 FILE = "schema.json"
+VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,7 @@ class RunSchema:
     id_column: str | None = None
 
     @classmethod
-    def of(cls, loaded: LoadedGraph, reading: ReadingOptions) -> RunSchema:
+    def of(cls, loaded: LoadedGraph, reading: ReadingOptions) -> Self:
         """How this graph was read."""
         graph, asked = loaded.graph, (getattr(reading, name) for name in _ASKED)
         return cls(loaded.schema, graph.directed, graph.is_weighted, *asked)
@@ -46,7 +54,8 @@ class RunSchema:
 
     def save(self, run: Path) -> None:
         """Write ``schema.json`` into the run folder."""
-        content = self._content()
+        content = {name: getattr(self, name) for name in ("directed", "weighted", *_ASKED)}
+        content["features"] = self.features.to_dict()
         digest = _digest(content)
         write_json(run / FILE, {"format": _FORMAT, "version": _VERSION, "sha256": digest, **content})
 
@@ -60,7 +69,7 @@ class RunSchema:
             )
 
     @classmethod
-    def load(cls, run: Path) -> RunSchema:
+    def load(cls, run: Path) -> Self:
         """Read it back; a changed or damaged one is refused."""
         path = run / FILE
         if not run.is_dir():
@@ -96,10 +105,6 @@ class RunSchema:
         except (DataError, KeyError, TypeError) as error:
             raise _damaged(path, str(error)) from None
 
-    def _content(self) -> dict[str, Any]:
-        names = ("directed", "weighted", *_ASKED)
-        return {name: getattr(self, name) for name in names} | {"features": self.features.to_dict()}
-
     def summary(self) -> dict[str, Any]:
         """What the features are made of, for the manifest."""
         return {
@@ -125,3 +130,41 @@ def _damaged(path: Path, reason: str) -> CheckpointError:
         where=str(path),
         fix="Restore it from a copy, or train again.",
     )
+
+
+def make_manifest(
+    found: Found, places: Places, schema: RunSchema, *, preset: str, seconds: Mapping[str, float]
+) -> dict[str, Any]:
+    """Plain values, ready for JSON; all files it names must be written."""
+    inspection, estimator, diagnostics = found.inspection, found.estimator, found.diagnostics
+    scores, clusters, labels = found.scores, found.clusters, inspection.loaded.labels
+    agreed = {} if clusters is None or labels is None else agreement(clusters, labels)
+    return {
+        "format": MANIFEST_FORMAT,
+        "version": VERSION,
+        "embeddings": described(places.embeddings)
+        | {"nodes": diagnostics.nodes, "dimensions": diagnostics.dimensions},
+        "report": described(places.page) if places.page.exists() else None,
+        "run": {"folder": str(places.run), "model": described(places.run / "model.safetensors")},
+        **inspection.to_dict(),
+        "features": schema.summary(),
+        "method": estimator.name,
+        "preset": preset,
+        "config": to_dict(estimator.config),
+        "dim": estimator.max_columns,
+        "seed": estimator.seed,
+        "epochs": sum("loss" in record for record in estimator.history_),
+        "found": estimator.describe() or None,
+        "threads": torch.get_num_threads(),
+        "versions": versions(),
+        "seconds": dict(seconds),
+        "diagnostics": diagnostics.to_dict(),
+        "scores": None if scores is None else scores.to_dict(),
+        "clusters": None if clusters is None else clusters.to_dict() | agreed,
+        "warnings": [*inspection.warnings(), *found.warnings],
+    }
+
+
+def described(path: Path) -> dict[str, Any]:
+    """Name, size and digest of a file that was written."""
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}

@@ -1,7 +1,5 @@
 """What are the embeddings of a user's graph worth? Scores beside the floors, where there are labels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,15 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.data.splits import SPLIT_SEEDS, TRAIN, VALIDATION, Split, default_splits
+from nodejepa.diagnostics import Diagnostics
 from nodejepa.evaluation import FinetuneResult, ProbeResult, SplitScore, finetune, linear_probe
+from nodejepa.evaluation.clusters import Clusters
 from nodejepa.evaluation.finetune import can_be_tuned
-from nodejepa.evaluation.metrics import measure_guesses
+from nodejepa.evaluation.probe_result import class_codes, measure_guesses
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import FLOORS, make_method
 from nodejepa.methods.estimator import Estimator
+from nodejepa.owngraph.inspect import Inspection
 from nodejepa.progress import progress_bar
-from nodejepa.report.summary import Summary, summarise
+from nodejepa.report.table import Summary, summarise
 from nodejepa.store.dataset import StoredDataset
 
 Labels = npt.NDArray[np.int64]
@@ -72,6 +73,19 @@ class Scores:
     def _means(self, result: ProbeResult) -> dict[str, float | None]:
         found = {measure: summary(result, measure) for measure in self.measures}
         return {measure: None if value is None else value.mean for measure, value in found.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A user's graph, the method that embedded it, and everything that was found out about the embeddings."""
+
+    inspection: Inspection
+    estimator: Estimator
+    embeddings: npt.NDArray[np.float32]
+    diagnostics: Diagnostics
+    scores: Scores | None
+    clusters: Clusters | None
+    warnings: Sequence[str]
 
 
 def summary(result: ProbeResult, measure: str) -> Summary | None:
@@ -142,13 +156,12 @@ def _score(
 
 def always_largest(labels: Labels, splits: Sequence[Split]) -> ProbeResult:
     """What guessing the largest class for every node scores: so much accuracy needs no embeddings."""
-    classes, codes = np.unique(labels[labels >= 0], return_inverse=True)
-    everywhere = np.full(labels.shape, -1, dtype=np.int64)
-    everywhere[labels >= 0] = codes
+    classes, codes = class_codes(labels)
+    largest = np.bincount(codes[codes >= 0]).argmax()
     scores = []
     for split in splits:
-        truth = everywhere[split.test]
-        guesses = np.full(truth.shape, np.bincount(codes).argmax())
+        truth = codes[split.test]
+        guesses = np.full(truth.shape, largest)
         known: dict[str, Any] = {
             "split": split.name,
             "seed": split.seed,

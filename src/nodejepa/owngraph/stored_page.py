@@ -1,7 +1,5 @@
 """The HTML report on a graph on disk: of embeddings that nobody holds, a sample is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,16 +9,16 @@ import pyarrow as pa
 from nodejepa.config import flatten
 from nodejepa.diagnostics import Diagnostics
 from nodejepa.io import FeatureSchema
-from nodejepa.io.read_report import ReadReport
+from nodejepa.io.reading_options import ReadReport
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.stored import TallRows
+from nodejepa.owngraph.apply import store_facts
 from nodejepa.owngraph.page import beats_the_floors, columns_table, floor_words, largest_words, score_sections
 from nodejepa.owngraph.scores import Scores
-from nodejepa.owngraph.stored import store_facts
 from nodejepa.report import Report, footer
+from nodejepa.report.charts import training_curves, verdict, what_was_found
 from nodejepa.report.maps import MAX_POINTS, SampledNodes, embedding_map, error_sections
 from nodejepa.report.sections import Chapter, Facts, Section, Text
-from nodejepa.report.training import training_curves, verdict, what_was_found
 from nodejepa.store import StoredGraph
 from nodejepa.store.dataset import StoredDataset
 

@@ -4,8 +4,6 @@ The manifest says what was made and how it scored; the page beside it has map an
 as they are. Its digest is in the manifest: a page that was changed is not shown.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +15,7 @@ from nodejepa.files import parse_json
 from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.report.charts import Dot, DotPlot
 from nodejepa.report.sections import Chapter, Section, SortableTable, Text
-from nodejepa.report.summary import Summary, summarise
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    mean_cell,
-    mean_column,
-    number_cell,
-    text_cell,
-    text_column,
-)
+from nodejepa.report.table import Column, ReportTable, Summary, TableCell, summarise
 
 _MEASURES = {
     "test_accuracy": "accuracy %",
@@ -128,8 +117,16 @@ def _comparison(runs: Sequence[OwnRun], names: Sequence[str]) -> Chapter:
         for i in members:
             run, values = runs[i], runs[i].scores(runs[i].method, "test_accuracy")
             found = summarise(values)
-            cells = [mean_cell(summarise(run.scores(run.method, m)), decimals=1) for m in measures]
-            rows.append((text_cell(names[i]), text_cell(run.method), text_cell(graph), *cells, *_rest(run)))
+            cells = [TableCell.mean(summarise(run.scores(run.method, m)), decimals=1) for m in measures]
+            rows.append(
+                (
+                    TableCell.name(names[i]),
+                    TableCell.name(run.method),
+                    TableCell.name(graph),
+                    *cells,
+                    *_rest(run),
+                )
+            )
             if found is not None:
                 dots.append(Dot(names[i], found.mean, found.std, tuple(values)))
         floors = [best for i in members if (best := runs[i].best_floor()) is not None]
@@ -139,8 +136,8 @@ def _comparison(runs: Sequence[OwnRun], names: Sequence[str]) -> Chapter:
         if dots:
             panels[graph] = dots
             words.append(_standing(graph, [dot for dot in dots if dot.emphasised]))
-    columns = (*map(text_column, ("run", "method", "graph")), *map(mean_column, measures.values()))
-    last = (*map(Column, ("best floor %", "columns", "seconds")), text_column("embeddings"))
+    columns = (*map(Column.name, ("run", "method", "graph")), *map(Column.mean, measures.values()))
+    last = (*map(Column, ("best floor %", "columns", "seconds")), Column.name("embeddings"))
     notes = ("Mean ± standard deviation over splits; seconds of training. Only rows of one graph compare.",)
     table = ReportTable("own", "The runs", (*columns, *last), (tuple(rows),), notes)
     sections: list[Section] = [SortableTable(table, choices=("graph", "method"))]
@@ -155,10 +152,10 @@ def _rest(run: OwnRun) -> tuple[Any, ...]:
     seconds = (run.manifest.get("seconds") or {}).get("training")
     width = (run.manifest.get("embeddings") or {}).get("dimensions")
     return (
-        number_cell(None if floor is None else floor[1].mean, decimals=1),
-        number_cell(width, decimals=0),
-        number_cell(seconds, decimals=1),
-        text_cell(said.partition(":")[0]),
+        TableCell.number(None if floor is None else floor[1].mean, decimals=1),
+        TableCell.number(width, decimals=0),
+        TableCell.number(seconds, decimals=1),
+        TableCell.name(said.partition(":")[0]),
     )
 
 

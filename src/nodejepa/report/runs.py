@@ -1,7 +1,5 @@
 """The chapter about a run folder: how training went, what came out, where the nodes lie."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,9 @@ from nodejepa.errors import CheckpointError, EvaluationError
 from nodejepa.files import parse_json
 from nodejepa.methods import METHODS, load_method
 from nodejepa.progress import in_words
+from nodejepa.report.charts import training_curves, verdict, what_was_found
 from nodejepa.report.maps import embedding_map, error_sections, predict_test_nodes
 from nodejepa.report.sections import Chapter, Facts, Section, Text
-from nodejepa.report.training import training_curves, verdict, what_was_found
 from nodejepa.training.checkpoint import load_tensors
 from nodejepa.training.journal import NOT_A_LOSS
 from nodejepa.training.run import History, Run
@@ -61,12 +59,9 @@ def run_chapter(folder: Path, *, dataset: str | None = None, data_root: Path | N
 def find_dataset(
     graph: Mapping[str, Any] | None, name: str | None = None, data_root: Path | None = None
 ) -> Dataset | None:
-    """The dataset called ``name``; else the one at hand whose graph has the hash of ``graph``; else None.
+    """The dataset called ``name``; else the one at hand with counts and hash of ``graph``; else None.
 
-    Args:
-        graph: counts and hash, as in a run's config.json.
-        name: a name of the catalogue; then nothing is searched.
-        data_root: folder of the data files. Nothing is downloaded for a search.
+    Nothing is downloaded for a search.
     """
     if name is not None:
         return load_dataset(name, data_root)

@@ -1,13 +1,45 @@
-"""A table as data: what stands in it, before it becomes Markdown, LaTeX or CSV."""
+"""A table as data, before it becomes Markdown, LaTeX or CSV, and the means and spreads that stand in it.
 
-from __future__ import annotations
+Sums are exact (``math.fsum``), so that a table does not depend on the order of what stands behind it.
+"""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-from nodejepa.report.summary import Summary
+from typing import Self
 
 MISSING = "-"
 DAGGER = "†"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean and sample standard deviation (n - 1; ``None`` for one value) of ``n`` values."""
+
+    mean: float
+    std: float | None
+    n: int
+
+
+def summarise(values: Sequence[float]) -> Summary | None:
+    """Mean and standard deviation; ``None`` of nothing.
+
+    >>> summarise([1.0, 3.0])
+    Summary(mean=2.0, std=1.4142135623730951, n=2)
+    """
+    return moments(values) if values else None
+
+
+def moments(values: Sequence[float]) -> Summary:
+    """As :func:`summarise`, of at least one value."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return Summary(mean, None, 1)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    # rounding of equal values is not spread: a test would find it infinitely significant
+    tiny = 1e-12 * max(abs(value) for value in values)
+    return Summary(mean, spread if spread > tiny else 0.0, n)
 
 
 @dataclass(frozen=True)
@@ -19,6 +51,65 @@ class TableCell:
     bold: bool = False
     mark: str = ""
 
+    @classmethod
+    def name(cls, text: str, *, mark: str = "") -> Self:
+        """A name."""
+        return cls(text, (text,), mark=mark)
+
+    @classmethod
+    def score(
+        cls, score: Summary | None, *, decimals: int = 2, best: Summary | None = None, mark: str = ""
+    ) -> Self:
+        """``87.98 ± 0.58 (5)``: mean, standard deviation, seeds; bold if it is as good as ``best``."""
+        if score is None:
+            return cls(MISSING, ("", "", ""))
+        bold = best is not None and (score.n, score.mean) >= (best.n, best.mean)
+        text = f"{_mean_std(score, decimals)} ({score.n})"
+        return cls(text, (*_values(score), str(score.n)), bold, mark)
+
+    @classmethod
+    def mean(cls, score: Summary | None, *, decimals: int = 2) -> Self:
+        """``87.98 ± 0.58``, or ``-`` where there is nothing."""
+        if score is None:
+            return cls(MISSING, ("", ""))
+        return cls(_mean_std(score, decimals), _values(score))
+
+    @classmethod
+    def number(
+        cls,
+        value: float | None,
+        *,
+        decimals: int = 2,
+        signed: bool = False,
+        bold: bool = False,
+        mark: str = "",
+    ) -> Self:
+        """One number, with its sign if it is a difference."""
+        if value is None:
+            return cls(MISSING, ("",))
+        return cls(f"{value + 0.0:{'+' if signed else ''},.{decimals}f}", (_bare(value),), bold, mark)
+
+    @classmethod
+    def interval(cls, low: float | None, high: float | None) -> Self:
+        """``-0.13 to +0.70``: of a difference."""
+        if low is None or high is None:
+            return cls(MISSING, ("", ""))
+        ends = cls.number(low, signed=True), cls.number(high, signed=True)
+        return cls(f"{ends[0].text} to {ends[1].text}", (*ends[0].values, *ends[1].values))
+
+    @classmethod
+    def p(cls, p: float | None) -> Self:
+        """A p value: four digits, or a bound."""
+        if p is None:
+            return cls(MISSING, ("",))
+        return cls("< 0.0001" if p < 0.00005 else f"{p:.4f}", (f"{p:.6g}",), bold=p < 0.05)
+
+    @classmethod
+    def difference(cls, ours: Summary | None, theirs: Summary | None, *, decimals: int = 2) -> Self:
+        """Ours minus theirs."""
+        both = None if ours is None or theirs is None else ours.mean - theirs.mean
+        return cls.number(both, decimals=decimals, signed=True)
+
 
 @dataclass(frozen=True)
 class Column:
@@ -27,6 +118,21 @@ class Column:
     title: str
     parts: tuple[str, ...] = ("",)
     left: bool = False
+
+    @classmethod
+    def name(cls, title: str) -> Self:
+        """For names."""
+        return cls(title, left=True)
+
+    @classmethod
+    def score(cls, title: str) -> Self:
+        """For means of our own: mean, standard deviation and number of seeds."""
+        return cls(title, ("mean", "std", "seeds"))
+
+    @classmethod
+    def mean(cls, title: str) -> Self:
+        """For means that somebody else printed: mean and standard deviation."""
+        return cls(title, ("mean", "std"))
 
     @property
     def csv_titles(self) -> tuple[str, ...]:
@@ -64,74 +170,6 @@ class ReportTable:
     def rows(self) -> list[Row]:
         """All rows, top to bottom."""
         return [row for group in self.groups for row in group]
-
-
-def text_column(title: str) -> Column:
-    """For names."""
-    return Column(title, left=True)
-
-
-def score_column(title: str) -> Column:
-    """For means of our own: mean, standard deviation and number of seeds."""
-    return Column(title, ("mean", "std", "seeds"))
-
-
-def mean_column(title: str) -> Column:
-    """For means that somebody else printed: mean and standard deviation."""
-    return Column(title, ("mean", "std"))
-
-
-def text_cell(text: str, *, mark: str = "") -> TableCell:
-    """A name."""
-    return TableCell(text, (text,), mark=mark)
-
-
-def score_cell(
-    score: Summary | None, *, decimals: int = 2, best: Summary | None = None, mark: str = ""
-) -> TableCell:
-    """``87.98 ± 0.58 (5)``: mean, standard deviation, seeds; bold if it is as good as ``best``."""
-    if score is None:
-        return TableCell(MISSING, ("", "", ""))
-    bold = best is not None and (score.n, score.mean) >= (best.n, best.mean)
-    text = f"{_mean_std(score, decimals)} ({score.n})"
-    return TableCell(text, (*_values(score), str(score.n)), bold, mark)
-
-
-def mean_cell(score: Summary | None, *, decimals: int = 2) -> TableCell:
-    """``87.98 ± 0.58``, or ``-`` where there is nothing."""
-    if score is None:
-        return TableCell(MISSING, ("", ""))
-    return TableCell(_mean_std(score, decimals), _values(score))
-
-
-def number_cell(
-    value: float | None, *, decimals: int = 2, signed: bool = False, bold: bool = False, mark: str = ""
-) -> TableCell:
-    """One number, with its sign if it is a difference."""
-    if value is None:
-        return TableCell(MISSING, ("",))
-    return TableCell(f"{value + 0.0:{'+' if signed else ''},.{decimals}f}", (_bare(value),), bold, mark)
-
-
-def interval_cell(low: float | None, high: float | None) -> TableCell:
-    """``-0.13 to +0.70``: of a difference."""
-    if low is None or high is None:
-        return TableCell(MISSING, ("", ""))
-    ends = number_cell(low, signed=True), number_cell(high, signed=True)
-    return TableCell(f"{ends[0].text} to {ends[1].text}", (*ends[0].values, *ends[1].values))
-
-
-def p_cell(p: float | None) -> TableCell:
-    """A p value: four digits, or a bound."""
-    if p is None:
-        return TableCell(MISSING, ("",))
-    return TableCell("< 0.0001" if p < 0.00005 else f"{p:.4f}", (f"{p:.6g}",), bold=p < 0.05)
-
-
-def difference_cell(ours: Summary | None, theirs: Summary | None, *, decimals: int = 2) -> TableCell:
-    """Ours minus theirs."""
-    both = None if ours is None or theirs is None else ours.mean - theirs.mean
-    return number_cell(both, decimals=decimals, signed=True)
 
 
 def _mean_std(score: Summary, decimals: int) -> str:

@@ -1,7 +1,5 @@
 """Tables as Markdown, LaTeX (booktabs) and CSV. Text from records is escaped for each."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -17,13 +17,17 @@ from nodejepa.graph_features import read_features
 from nodejepa.io.assemble import side_by_side, with_descriptors
 from nodejepa.io.column_content import ColumnContent, expect, interpret
 from nodejepa.io.encode_columns import count_filled, encode_column, join_blocks, worth_sparse
-from nodejepa.io.feature_columns import FeatureColumn, count_missing, refuse_infinite
+from nodejepa.io.feature_columns import (
+    FeatureColumn,
+    count_missing,
+    looks_like_target,
+    refuse_infinite,
+    warn_of_targets,
+)
 from nodejepa.io.feature_schema import FeatureSchema, say_missing
 from nodejepa.io.fit_columns import ColumnFit, Useless
-from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import ReadingOptions
+from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.tables import InputTable
-from nodejepa.io.target_columns import looks_like_target, warn_of_targets
 from nodejepa.store.feature_rows import FeatureWriter, turn_form
 from nodejepa.store.layout import Manifest
 from nodejepa.store.positions import Tables

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.errors import NodeJEPAError
-from nodejepa.files import refusals
+from nodejepa.files import lock_file, refusals
 from nodejepa.graph_checks import Features, SparseMatrix
 from nodejepa.graph_rows import digest
-from nodejepa.locks import lock_file
 from nodejepa.progress import progress_bar
 from nodejepa.store.graph import StoredGraph
 from nodejepa.store.layout import DENSE, SPARSE, Manifest, damaged, put

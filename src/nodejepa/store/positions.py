@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nodejepa.errors import Advice, GraphError, Setting
-from nodejepa.io.id_spaces import is_one_of, refuse_mixed_spaces
 from nodejepa.io.identifiers import IdColumn, as_text, merged_ids, plain_ids, prefixed, whole_numbers
-from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import ReadingOptions
+from nodejepa.io.join import is_one_of, refuse_mixed_spaces
+from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.rows import read_weights
 from nodejepa.io.tables import InputTable
 from nodejepa.store.edges import EdgeFiles

@@ -13,17 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.errors import Advice, ConfigError, GraphError, NodeJEPAError, Setting
-from nodejepa.files import refusals
+from nodejepa.files import output_owned, refusals
 from nodejepa.io.assemble import say_edges
 from nodejepa.io.delimited import TextTable
 from nodejepa.io.edge_columns import edge_columns, refuse_swapped
 from nodejepa.io.files_in import existing_file, file_format
 from nodejepa.io.load import LoadedGraph, read_graph, refuse_without_nodes
-from nodejepa.io.read_report import ReadReport
-from nodejepa.io.reading_options import ReadingOptions
+from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.rows import node_columns
 from nodejepa.io.tables import open_file_table
-from nodejepa.locks import output_owned
 from nodejepa.store.edges import EdgeFiles, sort_edges
 from nodejepa.store.feature_rows import FeatureWriter
 from nodejepa.store.features import write_features

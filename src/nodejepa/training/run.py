@@ -21,8 +21,7 @@ import torch
 from torch import Tensor
 
 from nodejepa.errors import Advice, CheckpointError, ConfigError, NodeJEPAError, Setting, TrainingError
-from nodejepa.files import parse_json, remove_leftovers, write_json, write_text
-from nodejepa.locks import lock_file
+from nodejepa.files import lock_file, parse_json, remove_leftovers, write_json, write_text
 from nodejepa.training.checkpoint import Checkpoint, load_tensors, save_tensors
 from nodejepa.training.checkpoint import History as History
 

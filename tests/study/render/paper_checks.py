@@ -14,9 +14,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from nodejepa.report.summary import Summary
-from nodejepa.study.render.names import JEPA
-from nodejepa.study.render.paper import PrintedTest, paper_accuracy, paper_tests
+from nodejepa.report.table import Summary
+from nodejepa.study.render.paper import JEPA, PrintedTest, paper_accuracy, paper_tests
 from nodejepa.study.render.statistics import two_sided_p, welch_error
 
 _HALF = 0.005  # of the last digit of printed means and standard deviations

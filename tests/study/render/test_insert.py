@@ -12,7 +12,7 @@ import pytest
 
 from nodejepa.errors import DataError
 from nodejepa.study.render.contents import render_study
-from nodejepa.study.render.insert import refresh_page
+from nodejepa.study.render.page import refresh_page
 from nodejepa.study.run.records import read_records
 
 ROOT = Path(__file__).parents[3]

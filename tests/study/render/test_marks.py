@@ -6,17 +6,19 @@ import pytest
 from made_up import record
 
 from nodejepa.errors import DataError
-from nodejepa.report.summary import Summary
-from nodejepa.report.table import ReportTable
+from nodejepa.report.table import ReportTable, Summary
 from nodejepa.report.table_formats import to_latex
 from nodejepa.study.render.contents import figures_of, tables_of
-from nodejepa.study.render.contrasts import rank_methods
 from nodejepa.study.render.selection import by_split, values_by
+from nodejepa.study.render.statistics import rank_methods
 from nodejepa.study.render.tables.ablation import ablation_table
-from nodejepa.study.render.tables.accuracy import main_table, paper_comparison_table
-from nodejepa.study.render.tables.fewshot import fewshot_table
-from nodejepa.study.render.tables.finetune import finetune_table
-from nodejepa.study.render.tables.marks import best_of, floor_mark
+from nodejepa.study.render.tables.accuracy import (
+    fewshot_table,
+    finetune_table,
+    main_table,
+    paper_comparison_table,
+)
+from nodejepa.study.render.tables.shared import best_of, floor_mark
 
 # seed 42 is an easy split: everything scores 3 points more on it
 SGC = [record("sgc", "computers", seed, 84.0 if seed == 42 else 81.0) for seed in range(42, 47)]

@@ -2,7 +2,7 @@
 
 from nodejepa.config import to_dict
 from nodejepa.methods import make_method
-from nodejepa.study.render.outdated import outdated_notes
+from nodejepa.study.render.selection import outdated_notes
 
 
 def record(dataset="photo", variant=None, preset="paper", **settings):

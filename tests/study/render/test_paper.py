@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from paper_checks import check_printed_tests
 
-from nodejepa.study.render.names import SELF_SUPERVISED
 from nodejepa.study.render.paper import (
+    SELF_SUPERVISED,
     paper,
     paper_ablation,
     paper_accuracy,
@@ -19,7 +19,7 @@ from nodejepa.study.render.paper import (
     paper_tests,
     paper_total_seconds,
 )
-from nodejepa.study.render.tables.ranks import paper_ranks
+from nodejepa.study.render.tables.significance import paper_ranks
 
 TEX = Path(__file__).parents[4] / "shared" / "spec" / "nodejepa-paper.tex"
 GRAPHS = ("computers", "photo", "cs", "physics", "arxiv")

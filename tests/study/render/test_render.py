@@ -19,7 +19,8 @@ from nodejepa.errors import DataError, NodeJEPAError
 from nodejepa.study.render.contents import figures_of, render_study
 from nodejepa.study.render.figures.differences import OUTCOMES
 from nodejepa.study.render.figures.style import house_style
-from nodejepa.study.render.names import FLOORS, SELF_SUPERVISED, look
+from nodejepa.study.render.figures.time import epoch_curve_figure
+from nodejepa.study.render.paper import FLOORS, SELF_SUPERVISED, look
 
 pytestmark = pytest.mark.slow
 
@@ -144,6 +145,22 @@ def test_no_two_methods_look_alike():
     for part in ("colour", "marker"):
         assert len({getattr(one, part) for one in looks}) == len(looks)
     assert not {one.colour for one in looks} & {colour for _, colour, _ in OUTCOMES}
+
+
+def test_the_curve_of_epochs_is_the_median_of_the_passes_with_their_range():
+    curve = [1.0] * 24 + [5.0] * 35  # epochs 2 to 60; the 26th is the first with two hops
+    passes = [
+        record("nodejepa", "synthetic-arxiv", 42 + i, seconds_by_epoch=[(2 + i) * s for s in curve])
+        | {"total_seconds": 1.0}
+        for i in range(3)
+    ]
+    (panel,) = epoch_curve_figure(passes).axes
+    drawn, jump = panel.lines
+    assert list(drawn.get_xdata()) == [*range(2, 61)]
+    assert list(drawn.get_ydata()) == [3 * s for s in curve]
+    assert jump.get_xdata()[0] == 25.5
+    ((area,),) = (shape.get_paths() for shape in panel.collections)
+    assert {tuple(point) for point in area.vertices} >= {(2, 2), (2, 4), (60, 10), (60, 20)}
 
 
 def test_bars_of_all_panels_of_a_logarithmic_axis_compare():

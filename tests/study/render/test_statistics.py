@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from nodejepa.report.summary import Summary, summarise
+from nodejepa.report.table import Summary, summarise
 from nodejepa.study.render.statistics import average_ranks, compare, holm, outcome, ranks
 
 OURS = {42: 87.1, 43: 88.4, 44: 86.9, 45: 88.0, 46: 87.7}

@@ -9,18 +9,19 @@ import random
 import pytest
 from made_up import made_up, record
 
-from nodejepa.report.summary import Summary
-from nodejepa.report.table import ReportTable, number_cell, p_cell, score_cell, text_cell, text_column
+from nodejepa.report.table import Column, ReportTable, Summary, TableCell
 from nodejepa.report.table_formats import escape_latex, to_csv, to_latex, to_markdown
 from nodejepa.study.render.contents import study_kind, tables_of
-from nodejepa.study.render.contrasts import contrasts, rank_methods
 from nodejepa.study.render.selection import borrow_floors, by_split, unfinished_notes, with_preset_names
+from nodejepa.study.render.statistics import contrasts, rank_methods
 from nodejepa.study.render.tables.ablation import ablation_table
-from nodejepa.study.render.tables.accuracy import main_table, paper_comparison_table
-from nodejepa.study.render.tables.fewshot import fewshot_table
-from nodejepa.study.render.tables.finetune import finetune_table
-from nodejepa.study.render.tables.ranks import ranks_table
-from nodejepa.study.render.tables.significance import significance_table, wins_table
+from nodejepa.study.render.tables.accuracy import (
+    fewshot_table,
+    finetune_table,
+    main_table,
+    paper_comparison_table,
+)
+from nodejepa.study.render.tables.significance import ranks_table, significance_table, wins_table
 
 HAND_MADE = [
     record("nodejepa", "photo", 42, 90.0, test_accuracy_paper_probe=88.0),
@@ -343,22 +344,26 @@ def test_latex_and_markdown_escape_what_records_say():
 
 
 def test_numbers_in_cells():
-    assert number_cell(-0.004, signed=True).text == "-0.00"
-    assert number_cell(1234.5, decimals=1).text == "1,234.5"
-    assert number_cell(None).text == "-"
-    assert p_cell(0.00001).text == "< 0.0001"
-    assert p_cell(0.04999).bold
-    assert not p_cell(0.05).bold
-    assert score_cell(Summary(80.0, None, 1)).values == ("80", "", "1")
+    assert TableCell.number(-0.004, signed=True).text == "-0.00"
+    assert TableCell.number(1234.5, decimals=1).text == "1,234.5"
+    assert TableCell.number(None).text == "-"
+    assert TableCell.p(0.00001).text == "< 0.0001"
+    assert TableCell.p(0.04999).bold
+    assert not TableCell.p(0.05).bold
+    assert TableCell.score(Summary(80.0, None, 1)).values == ("80", "", "1")
     minus = ReportTable(
-        "t", "T", (text_column("a"), text_column("b")), (((number_cell(-1.5), text_cell("3-5")),),), ()
+        "t",
+        "T",
+        (Column.name("a"), Column.name("b")),
+        (((TableCell.number(-1.5), TableCell.name("3-5")),),),
+        (),
     )
     assert "$-$1.50 & 3-5" in to_latex(minus)
 
 
 def test_a_table_refuses_rows_that_do_not_fit():
     with pytest.raises(ValueError, match="does not fit"):
-        ReportTable("t", "T", (text_column("a"),), (((text_cell("x"), text_cell("y")),),), ())
+        ReportTable("t", "T", (Column.name("a"),), (((TableCell.name("x"), TableCell.name("y")),),), ())
 
 
 def test_values_that_are_no_numbers_are_missing():

@@ -1,6 +1,6 @@
 """Variants of one method side by side."""
 
-from nodejepa.study.render.tables.variants import variants_table
+from nodejepa.study.render.tables.gains import variants_table
 
 
 def record(variant, dataset, seed, score):

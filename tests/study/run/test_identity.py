@@ -59,26 +59,25 @@ def tomorrow(monkeypatch: pytest.MonkeyPatch):
     return arrive
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_a_new_setting_orphans_no_record(name: str, tomorrow: Any) -> None:
-    def measured() -> set[tuple[str, ...]]:
-        done = finished(read_records(STUDIES / name))
-        return {cell.coordinates for cell in load_spec(STUDIES / f"{name}.toml").cells if cell.key in done}
+def test_a_new_setting_orphans_no_record_and_another_value_is_another_result(
+    name: str, tomorrow: Any
+) -> None:
+    def read() -> tuple[dict[str, Cell], set[str]]:
+        """Cells by their keys, and the keys that have a record."""
+        cells = load_spec(STUDIES / f"{name}.toml").cells
+        return {cell.key: cell for cell in cells}, finished(read_records(STUDIES / name))
 
-    before = measured()
+    cells, done = read()
+    before = {cell.coordinates for key, cell in cells.items() if key in done}
     assert before
-    keys = {cell.key for cell in load_spec(STUDIES / f"{name}.toml").cells}
     tomorrow()
-    assert keys.isdisjoint(cell.key for cell in load_spec(STUDIES / f"{name}.toml").cells)  # it did arrive
-    assert measured() == before
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_another_value_is_another_result(name: str, tomorrow: Any) -> None:
-    tomorrow()
-    done = finished(read_records(STUDIES / name))
-    cells = [cell for cell in load_spec(STUDIES / f"{name}.toml").cells if cell.key in done]
-    changed = [dataclasses.replace(cell, settings=dict(cell.settings) | {"novelty": 4}) for cell in cells]
+    later, done = read()
+    assert later.keys().isdisjoint(cells)  # it did arrive
+    measured = [cell for key, cell in later.items() if key in done]
+    assert {cell.coordinates for cell in measured} == before
+    changed = [dataclasses.replace(cell, settings=dict(cell.settings) | {"novelty": 4}) for cell in measured]
     assert not [cell for cell in changed if cell.key in done]
 
 
@@ -101,6 +100,7 @@ def test_a_refused_resume_names_the_setting(
         )
 
 
+@pytest.mark.slow
 def test_an_encoder_of_an_older_version_is_found_in_its_folder(tomorrow: Any, tmp_path: Path) -> None:
     digits = load_dataset("digits")
 
@@ -118,6 +118,7 @@ def test_an_encoder_of_an_older_version_is_found_in_its_folder(tomorrow: Any, tm
     assert (folder / "model.safetensors").stat().st_mtime_ns == written
 
 
+@pytest.mark.slow
 def test_a_setting_that_records_lack_says_what_its_absence_means() -> None:
     """Else a later change of its default would silently change what old records were made with."""
     silent = set()

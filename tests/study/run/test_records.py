@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.forked import Forked
 
 from nodejepa.errors import DataError, NodeJEPAError
 from nodejepa.study.run.records import append_record, finished, read_records, require_names
@@ -91,16 +90,15 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
         append_record(tmp_path / "file", record("raw", 1))
 
 
+@pytest.mark.slow
 def test_many_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     code = (
         "import sys; from nodejepa.study.run.records import append_record\n"
         "for i in range(50):\n"
         "    append_record(sys.argv[1], {'method': sys.argv[2], 'seed': i, 'pad': 'x' * 3000})"
     )
-    writers = [
-        subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in ("a", "b", "c")
-    ]
-    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    writers = [Forked(code, tmp_path, name) for name in ("a", "b", "c")]
+    assert [writer.wait() for writer in writers] == [(0, "")] * 3
     lines = (tmp_path / "records.jsonl").read_text().splitlines()
     seen = {(r["method"], r["seed"]) for r in map(json.loads, lines)}
     assert len(lines) == len(seen) == 150
@@ -114,6 +112,9 @@ def test_what_is_finished() -> None:
     ]
     assert finished(records) == {"raw1", "sgc1"}
     assert finished(records, retry_failed=True) == {"raw1"}
+    timed = record("patchjepa", 1) | {"kind": "efficiency", "config": {"patches": {}}}
+    assert finished([timed]) == set()  # of before single epochs were timed
+    assert finished([timed | {"seconds_by_epoch": [1.0]}]) == {"patchjepa1"}
 
 
 def test_a_failure_does_not_undo_the_same_measurement(tmp_path: Path) -> None:

@@ -9,38 +9,51 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.forked import Forked
 
 from nodejepa.cli import main
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError, DataError, NodeJEPAError
 from nodejepa.provenance import source_hash
-from nodejepa.study.run.cell import Cell, Kind
+from nodejepa.study.run.cell import Cell, Kind, identified
 from nodejepa.study.run.encoder_store import encoder_folder
 from nodejepa.study.run.estimate import Remaining
-from nodejepa.study.run.identity import identified
 from nodejepa.study.run.measure import TIMED_EPOCHS, timed_epochs
-from nodejepa.study.run.processes import Folders, Workers
 from nodejepa.study.run.records import append_record, read_records
 from nodejepa.study.run.runner import NO_DATA, Worklist, apart, make_worklist, run_study
 from nodejepa.study.run.scoring import score_method, score_run
 from nodejepa.study.run.spec import StudySpec, load_spec
-from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, cell_record, claim_path, work
+from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, Folders, Workers, cell_record, claim_path, work
 
 pytestmark = pytest.mark.slow
 
 RAW = Cell("mine", "probe", "raw", "default", "digits", "20-30", 1)
-TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, settings={"training.epochs": 2})
+SMALL = {"training.epochs": 2, "encoder.hidden": 16}
+TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, settings=SMALL)
 
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Folders:
     return Folders(tmp_path / "out", tmp_path / "runs")
+
+
+@pytest.fixture
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells are measured here, one at a time: for tests that are not about the workers' processes."""
+    guard = threading.Lock()
+
+    def measure_here(workers: Workers, cell: Cell) -> tuple[int, str]:
+        with guard:
+            return measure(cell, workers.folders, retry_failed=workers.retry_failed), ""
+
+    monkeypatch.setattr(Workers, "measure", measure_here)
 
 
 def study(*cells: Cell) -> StudySpec:
@@ -56,9 +69,7 @@ def test_a_record_has_the_scores_of_a_direct_call(folders: Folders) -> None:
     (record,) = read_records(folders.out)
     digits = load_dataset("digits")
     for probe, field in (("fair", "test_accuracy"), ("paper", "test_accuracy_paper_probe")):
-        direct = score_method(
-            digits, "patchjepa", [1], preset="paper", settings={"training.epochs": 2}, probe=probe
-        )
+        direct = score_method(digits, "patchjepa", [1], preset="paper", settings=SMALL, probe=probe)
         assert record[field] == direct.result.scores[0].test_accuracy
     assert record["effective_rank"] == direct.diagnostics.effective_rank
     assert record["split_sizes"] == [200, 300, 1297]
@@ -83,6 +94,7 @@ def test_a_change_of_code_shows_in_the_source_hash(tmp_path: Path) -> None:
     assert len({before, changed, of(tmp_path)}) == 3
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_only_what_is_missing_is_measured_again(folders: Folders) -> None:
     spec = study(*(replace(RAW, seed=seed) for seed in range(3)))
     assert [measure(cell, folders) for cell in spec.cells] == [MEASURED] * 3
@@ -162,7 +174,7 @@ def test_what_failed_for_the_machines_sake_is_tried_again_by_itself(folders, mon
 def test_a_killed_worker_is_tried_again_and_a_crashed_one_is_not(folders, monkeypatch) -> None:
     for ending, again in ((signal.SIGKILL, True), (signal.SIGSEGV, False)):
         cell = replace(RAW, seed=int(ending))
-        monkeypatch.setattr("nodejepa.study.run.processes.Workers.measure", lambda *_, e=ending: (-e, ""))
+        monkeypatch.setattr("nodejepa.study.run.worker.Workers.measure", lambda *_, e=ending: (-e, ""))
         assert run_study(make_worklist(study(cell), folders), folders).failed == 1
         assert make_worklist(study(cell), folders).cells == ((cell,) if again else ())
 
@@ -214,9 +226,9 @@ def test_two_runners_at_once_measure_every_cell_once(folders: Folders, tmp_path:
         'summary = "floors"\nkind = "probe"\n[[grid]]\nmethods = ["raw"]\npreset = "default"\n'
         'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1-2"\n'
     )
-    command = [sys.executable, "-m", "nodejepa", "study", "run", str(spec), "--out", str(folders.out)]
-    runners = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(2)]
-    assert [runner.wait() for runner in runners] == [0, 0]
+    command = ("from nodejepa.__main__ import main; main()", "study", "run", spec, "--out", folders.out)
+    runners = [Forked(*command) for _ in range(2)]
+    assert [runner.wait()[0] for runner in runners] == [0, 0]
     lines = [json.loads(line) for line in (folders.out / "records.jsonl").read_text().splitlines()]
     assert sorted((line["method"], line["seed"]) for line in lines) == [("raw", 1), ("raw", 2)]
 
@@ -394,6 +406,25 @@ def test_a_busy_machine_is_no_place_to_measure_time(
     assert "done: " in said[-1]
 
 
+@pytest.mark.parametrize(("kind", "kept"), [("probe", str(2**30)), ("efficiency", None)])
+def test_workers_keep_their_memory_unless_it_is_measured(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, kind: Kind, kept: str | None
+) -> None:
+    name = "MALLOC_MMAP_THRESHOLD_"
+    seen: list[str | None] = []
+
+    def refuse(*_: object, env: dict[str, str], **__: object) -> None:
+        seen.append(env.get(name))
+        raise InterruptedError
+
+    monkeypatch.setattr("nodejepa.study.run.worker.subprocess.Popen", refuse)
+    for mine in (None, "5"):  # who has said so decides
+        monkeypatch.delenv(name, raising=False) if mine is None else monkeypatch.setenv(name, mine)
+        with pytest.raises(InterruptedError):
+            Workers(folders, 1, False).measure(replace(TRAINED, kind=kind))
+    assert seen == [kept, "5"]
+
+
 def test_jobs_out_of_range(folders: Folders) -> None:
     with pytest.raises(ConfigError, match="jobs is 0"):
         run_study(Worklist((), (), 0), folders, jobs=0)
@@ -480,6 +511,7 @@ def test_cells_that_share_an_encoder_do_not_wait_for_each_other(folders: Folders
     ]
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_what_a_study_beside_has_measured_is_taken_over_and_says_so(tmp_path: Path) -> None:
     first, second = (Folders(tmp_path / name, tmp_path / "runs") for name in ("one", "two"))
     assert measure(RAW, first) == MEASURED

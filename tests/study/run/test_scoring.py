@@ -9,8 +9,7 @@ from nodejepa.data import Dataset, Split
 from nodejepa.errors import EvaluationError
 from nodejepa.graph import Graph
 from nodejepa.methods import SupervisedGCN
-from nodejepa.study.run.heads import HeadResult, HeadScore, score_head
-from nodejepa.study.run.scoring import score_method, score_run
+from nodejepa.study.run.scoring import HeadResult, HeadScore, score_head, score_method, score_run
 
 SMALL = {"encoder.hidden": 8, "training.epochs": 3}
 
@@ -20,6 +19,7 @@ def dataset(toy_graph):
     return Dataset("toy", toy_graph, np.repeat([0, 1], 30))
 
 
+@pytest.mark.slow
 def test_every_seed_trains_on_its_own_split(dataset):
     score = score_method(dataset, "supervised-gcn", [3, 4], settings=SMALL, split="5-5")
     written = json.loads(json.dumps(score.to_dict()))

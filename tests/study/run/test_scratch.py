@@ -8,8 +8,8 @@ import pytest
 from nodejepa.data import load_dataset, make_split
 from nodejepa.evaluation import FinetuneConfig, finetune
 from nodejepa.methods import make_estimator
-from nodejepa.study.run import scratch
-from nodejepa.study.run.scratch import network_hash, scratch_score
+from nodejepa.study.run import encoder_store
+from nodejepa.study.run.encoder_store import network_hash, scratch_score
 from nodejepa.training.task import TrainingConfig
 
 SHORT = FinetuneConfig(training=TrainingConfig(epochs=4))
@@ -22,8 +22,9 @@ def fitted(method: str, **settings: object):
     return make_estimator(method, preset="paper", settings=overrides, seed=42).fit(DATASET.graph)
 
 
+@pytest.mark.slow
 def test_the_score_is_that_of_finetune_and_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "FinetuneConfig", lambda: SHORT)
+    monkeypatch.setattr(encoder_store, "FinetuneConfig", lambda: SHORT)
     dgi, patchjepa = fitted("dgi"), fitted("patchjepa")
     score = scratch_score(dgi, DATASET, SPLIT, 42, tmp_path)
     whole = finetune(patchjepa, DATASET.graph, DATASET.labels, SPLIT, config=SHORT, seed=42)
@@ -33,7 +34,7 @@ def test_the_score_is_that_of_finetune_and_is_shared(tmp_path: Path, monkeypatch
     def trained_again(*_: object, **__: object) -> None:
         raise AssertionError("it is there already")
 
-    monkeypatch.setattr(scratch, "train_from_scratch", trained_again)
+    monkeypatch.setattr(encoder_store, "tuning", trained_again)
     assert scratch_score(patchjepa, DATASET, SPLIT, 42, tmp_path) == score
     for other in (make_split("20-30", DATASET.labels, seed=43), make_split("5-30", DATASET.labels, seed=42)):
         with pytest.raises(AssertionError):
@@ -42,9 +43,10 @@ def test_the_score_is_that_of_finetune_and_is_shared(tmp_path: Path, monkeypatch
         scratch_score(patchjepa, DATASET, SPLIT, 43, tmp_path)
 
 
+@pytest.mark.slow
 def test_every_setting_of_a_network_tells() -> None:
     def of(**settings: object) -> str:
-        return network_hash(scratch.fresh_encoder(fitted("dgi", **settings), 42))
+        return network_hash(encoder_store.fresh_encoder(fitted("dgi", **settings), 42))
 
     hashes = [
         of(),

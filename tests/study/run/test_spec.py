@@ -109,6 +109,7 @@ def test_a_missing_file_and_a_missing_quick_size(tmp_path: Path) -> None:
         load_spec(write(tmp_path, GRID.split("[quick]")[0]), quick=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)
 def test_committed_specifications_are_valid_in_both_sizes(path: Path) -> None:
     whole, quick = load_spec(path), load_spec(path, quick=True)
@@ -116,6 +117,7 @@ def test_committed_specifications_are_valid_in_both_sizes(path: Path) -> None:
     assert {cell.dataset for cell in quick.cells} == {"digits"}
 
 
+@pytest.mark.slow
 def test_the_main_study_is_the_papers_table_and_the_floors() -> None:
     cells = load_spec(STUDIES / "main.toml").cells
     counts = {
@@ -125,6 +127,7 @@ def test_the_main_study_is_the_papers_table_and_the_floors() -> None:
     assert counts == {"photo": 70, "computers": 70, "cs": 70, "physics": 42, "arxiv": 70}
 
 
+@pytest.mark.slow
 def test_ablation_a_is_the_main_study_and_every_other_variant_is_not() -> None:
     main = {c.config_hash for c in load_spec(STUDIES / "main.toml").cells if c.method == "nodejepa"}
     ablation = [c for c in load_spec(STUDIES / "ablation.toml").cells if c.variant]

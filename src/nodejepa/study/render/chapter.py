@@ -1,7 +1,5 @@
 """The chapter about a study folder: what it says in words, pictures, its tables, and every cell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,18 +8,10 @@ from typing import Any
 from nodejepa.errors import ConfigError
 from nodejepa.report.charts import Curves, Dot, DotPlot, Series
 from nodejepa.report.sections import Chapter, Figures, Section, SortableTable, Text
-from nodejepa.report.summary import summarise
-from nodejepa.report.table import Column, ReportTable, TableCell, number_cell, text_cell, text_column
+from nodejepa.report.table import Column, ReportTable, TableCell, summarise
 from nodejepa.study.render.contents import drawn_figures, main_records, study_kind, tables_of
-from nodejepa.study.render.names import FLOORS, dataset_name, look, method_name
-from nodejepa.study.render.selection import (
-    by_method_and_dataset,
-    datasets_of,
-    methods_of,
-    scores_by,
-    values_by,
-    with_variant_names,
-)
+from nodejepa.study.render.paper import FLOORS, dataset_name, look, method_name
+from nodejepa.study.render.selection import datasets_of, methods_of, summaries, values_of, with_variant_names
 from nodejepa.study.render.standing import (
     DRAWN,
     comparable_parts,
@@ -29,6 +19,7 @@ from nodejepa.study.render.standing import (
     drawn_field,
     progress_words,
 )
+from nodejepa.study.render.tables.accuracy import fewshot_values
 from nodejepa.study.run.records import Record, read_records, require_names
 from nodejepa.study.run.spec import load_spec
 
@@ -136,7 +127,7 @@ def _dot_plot(records: Sequence[Record], field: str, title: str, unit: str) -> D
 
 
 def _dots(records: Sequence[Record], field: str) -> dict[str, list[Dot]]:
-    values = values_by(records, field, by_method_and_dataset)
+    values = values_of(records, field)
     panels = {}
     for dataset in datasets_of(records):
         dots = []
@@ -144,16 +135,8 @@ def _dots(records: Sequence[Record], field: str) -> dict[str, list[Dot]]:
             found = tuple(values.get((method, dataset), {}).values())
             score = summarise(found)
             if score is not None:
-                dots.append(
-                    Dot(
-                        method_name(method),
-                        score.mean,
-                        score.std,
-                        found,
-                        look(method).colour,
-                        method not in FLOORS,
-                    )
-                )
+                drawn = (look(method).colour, method not in FLOORS)
+                dots.append(Dot(method_name(method), score.mean, score.std, found, *drawn))
         if dots:
             panels[dataset_name(dataset)] = dots
     return panels
@@ -161,7 +144,7 @@ def _dots(records: Sequence[Record], field: str) -> dict[str, list[Dot]]:
 
 def _shot_curves(records: Sequence[Record], field: str, title: str, unit: str) -> Curves:
     few = [record for record in records if record.get("shots") is not None]
-    scores = scores_by(few, field, lambda r: (str(r["method"]), str(r["dataset"]), int(r["shots"])))
+    scores = summaries(fewshot_values(few, field))
     panels: dict[str, list[Series]] = {}
     for dataset in datasets_of(few):
         lines = []
@@ -178,12 +161,12 @@ def _shot_curves(records: Sequence[Record], field: str, title: str, unit: str) -
 def _cells_table(records: Sequence[Record]) -> ReportTable:
     measured = [field for field in _MEASURES if any(record.get(field) is not None for record in records)]
     columns = (
-        *(Column(name) if name == "seed" else text_column(name) for name in _NAMES),
+        *(Column(name) if name == "seed" else Column.name(name) for name in _NAMES),
         *(Column(_MEASURES[field][0]) for field in measured),
     )
     rows = tuple(
         (
-            *(text_cell(_plain(record.get(name))) for name in _NAMES),
+            *(TableCell.name(_plain(record.get(name))) for name in _NAMES),
             *(_measure_cell(record.get(field), _MEASURES[field][1]) for field in measured),
         )
         for record in records
@@ -197,4 +180,4 @@ def _plain(value: Any) -> str:
 
 def _measure_cell(value: Any, decimals: int) -> TableCell:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number_cell(float(value), decimals=decimals) if number else text_cell(_plain(value))
+    return TableCell.number(float(value), decimals=decimals) if number else TableCell.name(_plain(value))

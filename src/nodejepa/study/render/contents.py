@@ -14,7 +14,7 @@ from nodejepa.files import write_text
 from nodejepa.progress import progress_bar
 from nodejepa.report.table import ReportTable
 from nodejepa.report.table_formats import to_csv, to_latex, to_markdown
-from nodejepa.study.render.names import FLOORS, JEPA
+from nodejepa.study.render.paper import FLOORS, JEPA
 from nodejepa.study.render.selection import (
     Record,
     borrow_floors,
@@ -23,19 +23,18 @@ from nodejepa.study.render.selection import (
     with_preset_names,
     with_variant_names,
 )
-from nodejepa.study.render.tables.ablation import ablation_table
-from nodejepa.study.render.tables.accuracy import main_table, paper_comparison_table
-from nodejepa.study.render.tables.efficiency import efficiency_table
-from nodejepa.study.render.tables.epochs import epoch_time_table
-from nodejepa.study.render.tables.fewshot import fewshot_table
-from nodejepa.study.render.tables.finetune import finetune_table
-from nodejepa.study.render.tables.gains import gains_table
+from nodejepa.study.render.tables.ablation import ablation_table, prediction_share_table
+from nodejepa.study.render.tables.accuracy import (
+    fewshot_table,
+    finetune_table,
+    main_table,
+    paper_comparison_table,
+)
+from nodejepa.study.render.tables.efficiency import efficiency_table, epoch_time_table
+from nodejepa.study.render.tables.gains import gains_table, variants_table
 from nodejepa.study.render.tables.geometry import effective_rank_table, geometry_table
 from nodejepa.study.render.tables.official import official_table
-from nodejepa.study.render.tables.ranks import ranks_table
-from nodejepa.study.render.tables.share import prediction_share_table
-from nodejepa.study.render.tables.significance import significance_table, wins_table
-from nodejepa.study.render.tables.variants import variants_table
+from nodejepa.study.render.tables.significance import ranks_table, significance_table, wins_table
 from nodejepa.study.run.records import read_records, require_names
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def figures_of(
     kind: str, records: Sequence[Record], main: Sequence[Record] = ()
 ) -> Mapping[str, Callable[[], Figure | None]]:
     """Makers of all figures of a study by file name; one that has no data makes ``None``."""
-    from nodejepa.study.render.figures import ablation, accuracy, differences, fewshot, geometry, time
+    from nodejepa.study.render.figures import accuracy, differences, time
 
     records = with_variant_names(records) if kind == "limits" else with_preset_names(records)
     part = _drawn_part(records)
@@ -173,16 +172,16 @@ def figures_of(
             "accuracy-time": partial(time.accuracy_time_figure, part, _drawn_part(with_preset_names(main))),
         }
     if kind == "fewshot" or kind in _AGAINST_FLOORS:
-        return {"fewshot": partial(fewshot.fewshot_figure, borrow_floors(records, main))}
+        return {"fewshot": partial(accuracy.fewshot_figure, borrow_floors(records, main))}
     if kind == "ablation":
-        return {"ablation": partial(ablation.ablation_figure, borrow_floors(part, main))}
+        return {"ablation": partial(accuracy.ablation_figure, borrow_floors(part, main))}
     if kind == "limits":
         return {"limits": partial(accuracy.accuracy_figure, part)}
     if kind in ("finetune", "official", *_OF_VARIANTS):
         return {}
     shape = {
-        "effective-rank": partial(geometry.effective_rank_figure, part),
-        "mean-std": partial(geometry.mean_std_figure, part),
+        "effective-rank": partial(accuracy.effective_rank_figure, part),
+        "mean-std": partial(accuracy.mean_std_figure, part),
     }
     if kind == "collapse":
         return shape

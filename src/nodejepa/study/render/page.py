@@ -1,19 +1,28 @@
-"""The page on run folders, study folders and graphs of a user's own, one chapter each."""
+"""The page on runs, studies and graphs of a user's own; rendered tables inside hand-written pages.
 
-from __future__ import annotations
+Between two comments of such a page stands what the records say, nothing else:
 
+<!-- table ../studies/main/tables/main.md -->
+(replaced)
+<!-- end -->
+"""
+
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nodejepa.errors import Advice, NodeJEPAError, Setting
+from nodejepa.errors import Advice, DataError, NodeJEPAError, Setting
+from nodejepa.files import write_text
 from nodejepa.io.files_in import near_path
 from nodejepa.progress import progress_bar
 from nodejepa.report import Chapter, Report, footer
 from nodejepa.report.own_runs import find_own_run, own_chapters
 from nodejepa.report.runs import is_run_folder, run_chapter
 from nodejepa.study.render.chapter import is_study_folder, study_chapter
+
+_PLACE = re.compile(r"(<!-- table (?P<path>\S+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
 
 def build_report(
@@ -57,3 +66,44 @@ def build_report(
     chapters = [c if titles[c.title] == 1 else replace(c, title=f"{c.title}: {c.subtitle}") for c in chapters]
     title = chapters[0].title if len(chapters) == 1 else "nodejepa report"
     return Report(title, tuple(chapters), footer=footer())
+
+
+def refresh_page(page: str | Path) -> bool:
+    """Put the tables that a page names (relative to itself) into their places; True if it changed."""
+    text = read_page(page)
+    refreshed = _PLACE.sub(lambda place: place[1] + _body(Path(page), place["path"]) + place[4], text)
+    if refreshed != text:
+        write_text(Path(page), refreshed)
+    return refreshed != text
+
+
+def read_page(page: str | Path) -> str:
+    """The text of a page; refused if it has no place for a table."""
+    try:
+        text = Path(page).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise DataError(
+            f"cannot read the page: {why}", where=str(page), fix="Name a Markdown page, e.g. docs/results.md."
+        ) from None
+    places = _PLACE.findall(text)
+    if not places or len(places) != text.count("<!-- table "):
+        raise DataError(
+            "the page has no place for a table" if not places else "a table's place does not end",
+            where=str(page),
+            fix="Write <!-- table PATH.md --> and, on a line below, <!-- end -->.",
+        )
+    return text
+
+
+def _body(page: Path, path: str) -> str:
+    """The table and its notes; the page has headings of its own."""
+    try:
+        text = (page.parent / path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(
+            f"cannot read the table {path}: {error.strerror}",
+            where=str(page),
+            fix="Render its study first: nodejepa study render FOLDER.",
+        ) from None
+    return re.sub(r"\A# .*\n", "", text).strip("\n") + "\n"

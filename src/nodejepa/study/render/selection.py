@@ -1,15 +1,17 @@
-"""From the records of a study to the values of its tables: by method, graph and seed."""
-
-from __future__ import annotations
+"""From the records of a study to the values of its tables: by method, graph and seed; notes on them."""
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import NoReturn, TypeAlias, TypeGuard, TypeVar
+from functools import lru_cache
+from typing import Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
-from nodejepa.errors import DataError
-from nodejepa.report.summary import Summary, summarise
-from nodejepa.study.render.names import (
+from nodejepa.config import dotted, to_dict
+from nodejepa.errors import ConfigError, DataError
+from nodejepa.methods import METHODS, make_method
+from nodejepa.methods.migrations import config_of_today
+from nodejepa.report.table import Summary, summarise
+from nodejepa.study.render.paper import (
     FLOORS,
     STANDING_FLOORS,
     dataset_name,
@@ -17,10 +19,10 @@ from nodejepa.study.render.names import (
     in_method_order,
     method_name,
 )
-from nodejepa.study.render.outdated import outdated_notes
 from nodejepa.study.run.records import Record as Record
 
 Values: TypeAlias = dict[int, float]  # by seed
+Place: TypeAlias = tuple[str, str]  # method (or variant) and graph
 Key = TypeVar("Key", bound=Hashable)
 
 _PAPER_SPLITS = {"arxiv": "official"}  # of every other graph: 20-30
@@ -39,9 +41,14 @@ def values_by(records: Iterable[Record], field: str, key: Callable[[Record], Key
     return {place: dict(sorted(values.items())) for place, values in found.items()}
 
 
-def scores_by(records: Iterable[Record], field: str, key: Callable[[Record], Key]) -> dict[Key, Summary]:
-    """As :func:`values_by`, summarised over seeds."""
-    return summaries(values_by(records, field, key))
+def values_of(records: Iterable[Record], field: str) -> dict[Place, Values]:
+    """As :func:`values_by`, by method and graph."""
+    return values_by(records, field, lambda record: (str(record["method"]), str(record["dataset"])))
+
+
+def scores_of(records: Iterable[Record], field: str) -> dict[Place, Summary]:
+    """As :func:`values_of`, summarised over seeds."""
+    return summaries(values_of(records, field))
 
 
 def summaries(values: Mapping[Key, Values]) -> dict[Key, Summary]:
@@ -66,11 +73,6 @@ def shared_seeds(values: Iterable[Values]) -> set[int]:
     """The seeds that all of them have."""
     sets = [set(mine) for mine in values]
     return set.intersection(*sets) if sets else set()
-
-
-def by_method_and_dataset(record: Record) -> tuple[str, str]:
-    """The usual key of a table."""
-    return str(record["method"]), str(record["dataset"])
 
 
 def datasets_of(records: Iterable[Record]) -> list[str]:
@@ -200,3 +202,43 @@ def _refuse_second(record: Record) -> NoReturn:
 
 def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def outdated_notes(records: Sequence[Record]) -> list[str]:
+    """A sentence for each setting in which all records of a method on a graph differ from its preset.
+
+    What only some variants of an ablation change is their own; what all of them have is not the preset.
+    """
+    shared: dict[tuple[str, str, str], set[tuple[str, str, str]]] = {}
+    for record in records:
+        method, config = str(record.get("method")).partition(" (")[0], record.get("config")
+        if record.get("status") == "done" and isinstance(config, dict) and method in METHODS:
+            place = (method, str(record.get("preset")), str(record["dataset"]))
+            found = _differences(*place, config)
+            shared[place] = shared[place] & found if place in shared else found
+    graphs: dict[tuple[str, str, str, str, str], list[str]] = defaultdict(list)
+    for (method, preset, dataset), found in shared.items():
+        for name, was, today in found:
+            graphs[method, preset, name, was, today].append(dataset)
+    notes = []
+    for (method, preset, name, was, today), datasets in sorted(graphs.items()):
+        where = ", ".join(dataset_name(dataset) for dataset in in_dataset_order(datasets))
+        told = f"measured with {name} = {was}; preset {preset} has {today}."
+        notes.append(f"{method_name(method)} on {where}: {told}")
+    return notes
+
+
+def _differences(method: str, preset: str, dataset: str, config: dict[str, Any]) -> set[tuple[str, str, str]]:
+    try:
+        was = dotted(to_dict(config_of_today(method, METHODS[method].method.config_class, config)))
+        today = _preset(method, preset, dataset)
+    except ConfigError:  # a preset or a setting that is gone: its tables say so elsewhere
+        return set()
+    return {
+        (name, str(was[name]), str(value)) for name, value in today.items() if was.get(name, value) != value
+    }
+
+
+@lru_cache(maxsize=512)
+def _preset(method: str, preset: str, dataset: str) -> dict[str, Any]:
+    return dict(dotted(to_dict(make_method(method, preset=preset, dataset=dataset).config)))

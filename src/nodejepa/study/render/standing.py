@@ -1,13 +1,11 @@
 """A study in words: how far it is, and where each method stands beside the others."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from nodejepa.study.render.contrasts import contrasts
-from nodejepa.study.render.names import FLOORS, method_name
-from nodejepa.study.render.selection import Record, by_split, methods_of, scores_by, unfinished_notes
+from nodejepa.study.render.paper import FLOORS, method_name
+from nodejepa.study.render.selection import Record, by_split, methods_of, unfinished_notes, values_by
+from nodejepa.study.render.statistics import contrasts
 
 DRAWN = {  # what to draw and to compare: the first field that the study has
     "finetune_test_accuracy": ("Accuracy after fine-tuning", "test accuracy after fine-tuning, %"),
@@ -71,4 +69,4 @@ def _standing(whom: str, counts: Mapping[str | None, int]) -> str:
 
 def drawn_field(records: Sequence[Record]) -> str | None:
     """The field of the records that is drawn and spoken of."""
-    return next((field for field in DRAWN if scores_by(records, field, id)), None)
+    return next((field for field in DRAWN if values_by(records, field, id)), None)

@@ -4,8 +4,6 @@ Sums are exact (``math.fsum``), so that a table does not depend on the order of 
 said (one seed, no spread) is ``None``, never NaN.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,21 +11,27 @@ from typing import Literal, TypeAlias
 
 from scipy.special import stdtr, stdtrit
 
-from nodejepa.report.summary import Summary, moments
+from nodejepa.report.table import Summary, moments
+from nodejepa.study.render.paper import SELF_SUPERVISED
+from nodejepa.study.render.selection import (
+    Key,
+    Record,
+    datasets_of,
+    means_on_shared_seeds,
+    methods_of,
+    shared_seeds,
+    values_of,
+)
 
 Outcome: TypeAlias = Literal["win", "tie", "loss"]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How far one method is from another.
+    """How far one method is from another: the difference of the means, of per-seed differences when paired.
 
-    Args:
-        difference: of the means; of the per-seed differences when paired.
-        low, high: confidence interval of the difference; ``None`` where there is no spread to build it from.
-        p: of the two-sided test that there is no difference; ``None`` where it cannot be tested.
-        test: ``"paired"`` when both have the same seeds, else ``"Welch"``.
-        n: seeds of either side.
+    ``low``, ``high`` (confidence interval) and ``p`` (two-sided, that there is no difference) are ``None``
+    where there is no spread to tell them from; ``n`` are the seeds of either side.
     """
 
     difference: float
@@ -130,6 +134,12 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
+def holm_of(found: Mapping[Key, Comparison | None]) -> dict[Key, float | None]:
+    """:func:`holm` over all of some comparisons."""
+    corrected = holm([None if comparison is None else comparison.p for comparison in found.values()])
+    return dict(zip(found, corrected, strict=True))
+
+
 def outcome(difference: float, p: float | None, level: float = 0.05) -> Outcome | None:
     """A win or a loss where the test says so, else a tie; ``None`` where nothing could be tested."""
     if p is None:
@@ -137,3 +147,64 @@ def outcome(difference: float, p: float | None, level: float = 0.05) -> Outcome 
     if p >= level or difference == 0:
         return "tie"
     return "win" if difference > 0 else "loss"
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A comparison of ``method`` with ``opponent`` on one graph; ``None`` where one of them was not run."""
+
+    method: str
+    opponent: str
+    dataset: str
+    found: Comparison | None
+    holm_p: float | None
+
+    def outcome(self, *, corrected: bool = True) -> Outcome | None:
+        """Win, tie or loss of ``method`` at 5 percent."""
+        if self.found is None:
+            return None
+        return outcome(self.found.difference, self.holm_p if corrected else self.found.p)
+
+
+def contrasts(records: Sequence[Record], method: str, field: str = "test_accuracy") -> list[Contrast]:
+    """``method`` against every other method and floor. Holm's family: all tests of this method."""
+    values = values_of(records, field)
+    found = {
+        (opponent, dataset): compare(values.get((method, dataset), {}), values.get((opponent, dataset), {}))
+        for dataset in datasets_of(records)
+        for opponent in methods_of(records)
+        if opponent != method
+    }
+    corrected = holm_of(found)
+    return [Contrast(method, *place, comparison, corrected[place]) for place, comparison in found.items()]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Average ranks over the graphs on which all methods share seeds, and how many seeds these are."""
+
+    average: dict[str, float]
+    seeds: dict[str, int]  # by graph
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The graphs that count."""
+        return tuple(self.seeds)
+
+
+def rank_methods(
+    records: Sequence[Record], candidates: Sequence[str] = SELF_SUPERVISED, field: str = "test_accuracy"
+) -> Ranking:
+    """Rank those ``candidates`` that the study has by their means over the seeds that all of them have.
+
+    A graph on which they share no seed does not count.
+    """
+    values = values_of(records, field)
+    methods = [name for name in candidates if any(method == name for method, _ in values)]
+    tables, seeds = [], {}
+    for dataset in datasets_of(records):
+        here = {name: values.get((name, dataset), {}) for name in methods}
+        if means := means_on_shared_seeds(here):
+            tables.append(means)
+            seeds[dataset] = len(shared_seeds(here.values()))
+    return Ranking(average_ranks(tables), seeds)

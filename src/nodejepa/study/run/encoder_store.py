@@ -1,18 +1,21 @@
-"""Trained encoders, kept by what made them: any study that asks for the same one gets it without training."""
+"""Trained networks, kept by what made them: any study that asks for the same one gets it without training."""
 
-from __future__ import annotations
-
+import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+
+from torch import nn
 
 from nodejepa.data import Dataset, Split
 from nodejepa.errors import CheckpointError
-from nodejepa.locks import lock_file
+from nodejepa.evaluation.finetune import FinetuneConfig, Tuned, fresh_encoder, tuning
+from nodejepa.files import lock_file, parse_json, write_json
 from nodejepa.methods import Estimator, find_method, make_estimator
-from nodejepa.study.run.cell import Cell
-from nodejepa.study.run.fit import fit_on
-from nodejepa.study.run.identity import config_hash
+from nodejepa.study.run.cell import Cell, config_hash
+from nodejepa.study.run.scoring import fit_on
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import Run
 
@@ -58,3 +61,29 @@ def alone(folder: Path) -> Iterator[None]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with lock_file(folder.parent / f".{folder.name}.wait", wait=True):
         yield
+
+
+def scratch_score(method: Estimator, dataset: Dataset, split: Split, seed: int, runs: Path) -> Tuned:
+    """The score of the method's network from random weights, read from ``runs`` if it was trained before."""
+    config = FinetuneConfig()
+    key = json.dumps(asdict(config), sort_keys=True) + split.hash + network_hash(fresh_encoder(method, seed))
+    name = f"scratch-{hashlib.sha256(key.encode()).hexdigest()[:16]}-seed{seed}"
+    path = runs / dataset.name / f"{name}.json"
+    with alone(runs / dataset.name / name):
+        if path.exists():
+            return Tuned(**parse_json(path.read_bytes()))
+        score = tuning(method, dataset.graph, dataset.labels, split, config, seed).from_scratch(method)
+        write_json(path, asdict(score))
+    return score
+
+
+def network_hash(network: nn.Module) -> str:
+    """Of everything that training depends on: the modules, their settings and every weight."""
+    digest = hashlib.sha256()
+    for name, module in network.named_modules():
+        plain = (str, int, float, list, tuple)
+        settings = {k: v for k, v in sorted(vars(module).items()) if isinstance(v, plain)}
+        digest.update(f"{name} {type(module).__name__} {settings}".encode())
+    for name, tensor in network.state_dict().items():
+        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+    return digest.hexdigest()

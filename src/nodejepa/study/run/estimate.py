@@ -1,7 +1,5 @@
 """How long will the cells take? Rough before anything was measured, good once records of the method exist."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Mapping
 from pathlib import Path

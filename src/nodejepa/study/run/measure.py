@@ -1,7 +1,5 @@
 """Measuring one cell: from a specification to the record that tables are made of."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from dataclasses import asdict
@@ -18,11 +16,9 @@ from nodejepa.masking.curriculum import Curriculum
 from nodejepa.methods import Estimator, find_method, make_estimator, make_method
 from nodejepa.provenance import source_hash, versions
 from nodejepa.study.run.cell import Cell
-from nodejepa.study.run.encoder_store import encoder_folder, trained_encoder
-from nodejepa.study.run.fit import fit_on
-from nodejepa.study.run.heads import score_head
+from nodejepa.study.run.encoder_store import encoder_folder, scratch_score, trained_encoder
 from nodejepa.study.run.records import Record
-from nodejepa.study.run.scratch import scratch_score
+from nodejepa.study.run.scoring import fit_on, score_head
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import Run
 

@@ -1,7 +1,5 @@
 """``records.jsonl``: one line a measured cell, appended safely by any number of processes."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from nodejepa.errors import DataError, NodeJEPAError
-from nodejepa.files import parse_json
-from nodejepa.locks import hold
-from nodejepa.study.run.identity import coordinates, identified
+from nodejepa.files import hold, parse_json
+from nodejepa.study.run.cell import coordinates, identified
 
 Record = dict[str, Any]
 
@@ -88,7 +85,7 @@ def finished(records: Sequence[Mapping[str, Any]], *, retry_failed: bool = False
 
     ``not run`` is tried again whenever asked, and so is what failed for want of memory, disk or a machine.
     """
-    done = [record for record in records if _is_done(record)]
+    done = [record for record in records if _is_done(record) and not _lacks_epochs(record)]
     return {str(record.get("key")) for record in done} | (set() if retry_failed else left_failed(records))
 
 
@@ -100,6 +97,12 @@ def left_failed(records: Iterable[Mapping[str, Any]]) -> set[str]:
 
 def _is_done(record: Mapping[str, Any]) -> bool:
     return record.get("status") == "done"
+
+
+def _lacks_epochs(record: Mapping[str, Any]) -> bool:
+    """Whether PatchJEPA was timed before its epochs were, one by one, to be held against NodeJEPA's."""
+    timed = record.get("kind") == "efficiency" and "patches" in (record.get("config") or {})
+    return timed and "seconds_by_epoch" not in record
 
 
 def _parse(line: bytes) -> Record:

@@ -1,7 +1,5 @@
 """Running a study: measure what has no record yet, some cells at a time, and lose nothing on the way."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -17,10 +15,18 @@ from nodejepa.progress import announce_duration, in_words, progress_bar
 from nodejepa.study.run.cell import Cell
 from nodejepa.study.run.encoder_store import encoder_folder
 from nodejepa.study.run.estimate import Forecast, Remaining
-from nodejepa.study.run.processes import Folders, Workers, pool_of
 from nodejepa.study.run.records import append_record, finished, left_failed, read_records
 from nodejepa.study.run.spec import StudySpec
-from nodejepa.study.run.worker import FAILED, MEASURED, TAKEN, cell_record, keep_failure
+from nodejepa.study.run.worker import (
+    FAILED,
+    MEASURED,
+    TAKEN,
+    Folders,
+    Workers,
+    cell_record,
+    keep_failure,
+    pool_of,
+)
 
 _ENDED_BY_SOMEBODY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # no fault of the cell: left for later
 _ENDED_BY_THE_SYSTEM = (signal.SIGKILL, signal.SIGBUS, signal.SIGXCPU)  # nor here: tried again
@@ -81,13 +87,8 @@ def run_study(
 ) -> Outcome:
     """Measure the cells of a worklist in ``jobs`` processes; one line of ``records.jsonl`` a cell.
 
-    Args:
-        work: what to measure.
-        folders: where to.
-        jobs: cells at a time. One thread each is usually faster than one cell with all threads.
-        threads: of each process; all cores shared evenly if not given.
-        retry_failed: as in the worklist.
-        say: told about each finished cell.
+    One thread each (all cores are shared evenly if ``threads`` is not given) is usually faster than one cell
+    with all threads. ``say`` is told about each finished cell.
     """
     check_run(work, folders, jobs)
     _make_folders(folders)

@@ -1,17 +1,16 @@
-"""One cell of every table: a method, a dataset, a split, some seeds -> an honest score."""
-
-from __future__ import annotations
+"""A method or a trained run on a data set, with labels where it is to see them -> an honest score."""
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import torch
 
 from nodejepa.config import to_dict
-from nodejepa.data import Dataset
+from nodejepa.data import Dataset, Split
 from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.errors import Advice, EvaluationError, Setting
 from nodejepa.evaluation import ProbeResult, linear_probe
@@ -20,8 +19,68 @@ from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, find_method, load_method, make_method
 from nodejepa.provenance import versions
 from nodejepa.store.dataset import StoredDataset
-from nodejepa.study.run.fit import fit_on
-from nodejepa.study.run.heads import HeadResult, HeadScore, score_head
+from nodejepa.structure.components import largest_component
+from nodejepa.structure.undirected import neighbours
+
+
+def fit_on(estimator: Estimator, dataset: Dataset | StoredDataset, split: Split, **how: Any) -> Estimator:
+    """Fit on the dataset's graph; only a supervised method is shown labels, and the split says which.
+
+    ``how``: ``out``, ``resume`` and ``logging`` of ``fit``.
+    """
+    if find_method(estimator.name).supervised:
+        how |= {"labels": dataset.labels, "split": split}
+    return estimator.fit(dataset.graph, **how)
+
+
+@dataclass(frozen=True)
+class HeadScore:
+    """Accuracies (percent) of one trained head, and how long it was trained."""
+
+    seed: int
+    val_accuracy: float
+    test_accuracy: float
+    test_accuracy_connected: float | None  # of the test nodes in the largest component
+    epochs: int
+
+
+@dataclass(frozen=True)
+class HeadResult:
+    """One score a seed."""
+
+    scores: tuple[HeadScore, ...]
+
+    def mean_std(self, part: Literal["val", "test"]) -> tuple[float, float | None]:
+        """Mean accuracy and its sample standard deviation; none for a single seed."""
+        values = [score.test_accuracy if part == "test" else score.val_accuracy for score in self.scores]
+        return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, ready for JSON."""
+        (test, test_std), (val, val_std) = self.mean_std("test"), self.mean_std("val")
+        known = [s.test_accuracy_connected for s in self.scores if s.test_accuracy_connected is not None]
+        connected = float(np.mean(known)) if len(known) == len(self.scores) else None
+        return {
+            "test_accuracy_mean": test,
+            "test_accuracy_std": test_std,
+            "test_accuracy_connected_mean": connected,
+            "val_accuracy_mean": val,
+            "val_accuracy_std": val_std,
+            "scores": [asdict(score) for score in self.scores],
+        }
+
+
+def score_head(method: Any, dataset: Dataset, split: Split) -> HeadScore:
+    """Ask a fitted supervised method for every node's class; test labels are read here for the first time."""
+    right = method.predict(dataset.graph) == dataset.labels
+    connected = np.intersect1d(split.test, largest_component(neighbours(dataset.graph)))
+    return HeadScore(
+        seed=split.seed,
+        val_accuracy=100 * float(right[split.val].mean()),
+        test_accuracy=100 * float(right[split.test].mean()),
+        test_accuracy_connected=100 * float(right[connected].mean()) if connected.size else None,
+        epochs=len(method.history_),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +135,8 @@ def score_method(
 ) -> MethodScore:
     """Embed and probe: seed s draws split s and, for methods with randomness, trains with seed s.
 
-    Args:
-        dataset: the graph, which may be on disk, and its labels; only the probe is shown the labels, and a
-            supervised method those of each split's training and validation nodes.
-        method: a name in :data:`nodejepa.methods.METHODS`.
-        seeds: one split and one set of embeddings each.
-        preset: of the method.
-        settings: changes against the preset, by dotted name.
-        split: name of the split, the dataset's default if not given.
-        probe: ``"fair"`` or ``"paper"``.
+    The graph may be on disk. Only the probe is shown the labels, and a supervised method those of each
+    split's training and validation nodes. The dataset's default split is taken if none is named.
     """
     started, embeddings, heads = time.perf_counter(), list[Features](), list[HeadScore]()
     entry = find_method(method)

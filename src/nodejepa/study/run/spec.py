@@ -20,8 +20,6 @@ seeds = "42-43"
 settings = {"training.epochs" = 10}
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,13 +27,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
-from nodejepa.config import right_name
+from nodejepa.config import parse_seeds, right_name
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.data.splits import parse_split_name
 from nodejepa.errors import ConfigError, EvaluationError, did_you_mean
 from nodejepa.methods import METHODS, find_method
 from nodejepa.study.run.cell import Cell, Kind
-from nodejepa.study.run.seeds import parse_seeds
 
 _GRID = {"methods": list, "preset": str, "datasets": list, "splits": list, "seeds": str}
 _OPTIONAL = {"settings": dict, "variant": str, "training_seed": int}

@@ -2,7 +2,7 @@
 
 style         one colour, marker and hatch a method everywhere; saving without dates
 panels        the layouts that several figures share
-accuracy, geometry, fewshot, ablation   what the tables of the same name show; average rank
+accuracy      accuracy, average rank, few labels, the ablation, how much of their space embeddings use
 differences   significant wins, difference to GraphMAE
 time          accuracy against time, total and per-epoch time
 

@@ -1,7 +1,5 @@
 """Which differences hold: wins, ties and losses, and the difference of every method to GraphMAE."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,12 +8,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from nodejepa.study.render.contrasts import contrasts
 from nodejepa.study.render.figures.panels import explain, is_first_of_row, name_rows, panel_grid
 from nodejepa.study.render.figures.style import look
-from nodejepa.study.render.names import JEPA, dataset_name, method_name
-from nodejepa.study.render.selection import Record, by_method_and_dataset, datasets_of, methods_of, values_by
-from nodejepa.study.render.statistics import Outcome, compare
+from nodejepa.study.render.paper import JEPA, dataset_name, method_name
+from nodejepa.study.render.selection import Record, datasets_of, methods_of, values_of
+from nodejepa.study.render.statistics import Outcome, compare, contrasts
 
 OUTCOMES: tuple[tuple[Outcome, str, str], ...] = (
     ("win", "#332288", ""),
@@ -88,7 +85,7 @@ def _draw_outcomes(panel: Axes, row: int, counts: Counter[Outcome]) -> None:
 
 def graphmae_difference_figure(records: Sequence[Record]) -> Figure | None:
     """Accuracy points above or below GraphMAE with 95 % intervals, one panel a graph."""
-    values = values_by(records, "test_accuracy", by_method_and_dataset)
+    values = values_of(records, "test_accuracy")
     methods = [m for m in methods_of(records) if m != _REFERENCE]
     found = {
         (m, d): comparison

@@ -1,10 +1,9 @@
 """Layouts that several figures share: one panel a graph, methods as horizontal bars."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -14,9 +13,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from nodejepa.report.summary import Summary
+from nodejepa.report.table import Summary
 from nodejepa.study.render.figures.style import FLOOR_COLOUR, PALE, look, new_figure
-from nodejepa.study.render.names import dataset_name, method_name
+from nodejepa.study.render.paper import dataset_name, method_name
 
 MIN_WIDTH = 5.6  # inches
 LETTERS_AN_INCH = 10  # of a title
@@ -72,17 +71,8 @@ def bar_panels(
 ) -> Figure | None:
     """A panel a graph, a bar a method with its value and seeds, the paper's value as a diamond.
 
-    Args:
-        scores: by method and graph.
-        datasets: panels; one without a score is left out.
-        methods: bars; one without a score on any graph is left out.
-        label: of the value axis.
-        decimals: of the values.
-        title: over all panels.
-        from_zero: bars start at zero; else at a round number below the lowest value, which the label says.
-        log: logarithmic value axis.
-        paper: the paper's value, if it has one.
-        floors: best floor of each graph, drawn as a dashed line.
+    What has no score is left out. Bars start at zero unless told otherwise, then at a round number below the
+    lowest value, which the label says. ``floors`` are drawn as dashed lines.
     """
     scores = {p: score for p, score in scores.items() if p[0] in methods and (score.mean > 0 or not log)}
     panels_of = [d for d in datasets if any(place[1] == d for place in scores)]
@@ -102,18 +92,10 @@ def bar_panels(
         lows = [score.mean - (score.std or 0) * (not log) for score in drawn_scores.values()]
         start = _start([*lows, *diamonds.values()], log) if log or not from_zero else 0.0
         span = max(highs) - start or 1.0  # all may be zero
+        draw = partial(draw_bar, panel, start=start, decimals=decimals)
         for row, method in enumerate(bars):
             if method in here:
-                drawn = look(method)
-                draw_bar(
-                    panel,
-                    row,
-                    here[method],
-                    start=start,
-                    decimals=decimals,
-                    colour=drawn.colour,
-                    hatch=drawn.hatch,
-                )
+                draw(row, here[method], colour=look(method).colour, hatch=look(method).hatch)
         draw_paper(panel, [*printed.values()], [bars.index(m) for m in printed])
         if floors is not None and dataset in floors:
             draw_floor(panel, floors[dataset])

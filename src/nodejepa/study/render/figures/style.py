@@ -1,7 +1,5 @@
 """One look for all figures: colours for colour-blind people, markers and hatches for grey print."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +10,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from nodejepa.files import atomic_path
-from nodejepa.study.render.names import look as look  # the figures' look is one thing with their style
+from nodejepa.study.render.paper import look as look  # the figures' look is one thing with their style
 
 FORMATS = ("png", "svg")
 FLOOR_COLOUR = "#444444"

@@ -1,7 +1,5 @@
 """What training costs: total time, time an epoch, and accuracy against time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import median
 
@@ -18,23 +16,15 @@ from nodejepa.study.render.figures.panels import (
     panel_grid,
 )
 from nodejepa.study.render.figures.style import look, new_figure
-from nodejepa.study.render.names import FLOORS, JEPA, dataset_name, method_name
-from nodejepa.study.render.paper import paper_total_seconds
-from nodejepa.study.render.selection import (
-    Record,
-    best_floor,
-    by_method_and_dataset,
-    datasets_of,
-    methods_of,
-    scores_by,
-)
-from nodejepa.study.render.tables.epochs import curves_of
+from nodejepa.study.render.paper import FLOORS, JEPA, dataset_name, method_name, paper_total_seconds
+from nodejepa.study.render.selection import Record, best_floor, datasets_of, methods_of, scores_of
+from nodejepa.study.render.tables.efficiency import curves_of
 
 
 def total_time_figure(records: Sequence[Record]) -> Figure | None:
     """Seconds of the whole training; the paper's on its own hardware."""
     return bar_panels(
-        scores_by(records, "total_seconds", by_method_and_dataset),
+        scores_of(records, "total_seconds"),
         datasets_of(records),
         [m for m in methods_of(records) if m not in FLOORS],
         label="seconds (logarithmic)",
@@ -47,7 +37,7 @@ def total_time_figure(records: Sequence[Record]) -> Figure | None:
 
 def epoch_time_figure(records: Sequence[Record]) -> Figure | None:
     """Seconds an epoch of both JEPA variants on every graph."""
-    scores = scores_by(records, "epoch_seconds", by_method_and_dataset)
+    scores = scores_of(records, "epoch_seconds")
     shown = {place: score for place, score in scores.items() if place[0] in JEPA}
     datasets = [d for d in datasets_of(records) if any(place[1] == d for place in shown)]
     if not datasets:
@@ -127,8 +117,8 @@ def epoch_curve_figure(records: Sequence[Record]) -> Figure | None:
 
 def accuracy_time_figure(records: Sequence[Record], accuracies: Sequence[Record]) -> Figure | None:
     """Accuracy (of the main study) against training time (of the efficiency study), one panel a graph."""
-    seconds = scores_by(records, "total_seconds", by_method_and_dataset)
-    scores = scores_by(accuracies, "test_accuracy", by_method_and_dataset)
+    seconds = scores_of(records, "total_seconds")
+    scores = scores_of(accuracies, "test_accuracy")
     both = [place for place in seconds if place in scores and place[0] not in FLOORS]
     datasets = [d for d in datasets_of(records) if any(place[1] == d for place in both)]
     methods = [m for m in methods_of(records) if any(place[0] == m for place in both)]

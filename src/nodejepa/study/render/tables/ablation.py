@@ -1,47 +1,32 @@
-"""The ablation of NodeJEPA: A-F beside the paper's, and G, which it does not have."""
+"""The ablation of NodeJEPA: A-F beside the paper's, G, which it does not have, and prediction's share."""
 
-from __future__ import annotations
+from collections.abc import Callable, Mapping, Sequence
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from nodejepa.report.summary import Summary
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    Row,
-    mean_column,
-    number_cell,
-    p_cell,
-    score_cell,
-    score_column,
-    text_cell,
-    text_column,
+from nodejepa.report.table import Column, ReportTable, Row, TableCell
+from nodejepa.study.render.paper import (
+    FLOORS,
+    SOLVED,
+    dataset_name,
+    method_name,
+    paper_ablation,
+    paper_source,
+    paper_variants,
 )
-from nodejepa.study.render.names import FLOORS, SOLVED, dataset_name, method_name
-from nodejepa.study.render.paper import paper_ablation, paper_source, paper_variants
 from nodejepa.study.render.selection import (
+    Place,
     Record,
     Values,
-    by_method_and_dataset,
     datasets_of,
     methods_of,
     summaries,
     unfinished_notes,
     values_by,
+    values_of,
 )
-from nodejepa.study.render.statistics import compare, holm
-from nodejepa.study.render.tables.columns import beside_paper_cells
-from nodejepa.study.render.tables.marks import best_of, floor_mark, floors_to_beat
-from nodejepa.study.render.tables.wording import (
-    DAGGER_NOTE,
-    FAIR_PROBE,
-    FLOORS_NOTE,
-    LIKE_WITH_LIKE,
-    MOST_SEEDS,
-    PAPER_PROBE,
-    SEEDS,
-)
+from nodejepa.study.render.statistics import compare, holm_of
+from nodejepa.study.render.tables.shared import Note, Scored, tested_cells
+
+_EPOCHS = ("1", "10", "100")  # the last of the run stands beside them
 
 
 def variant_letter(record: Record) -> str:
@@ -57,7 +42,7 @@ def variant_label(letter: str) -> str:
     return letter if meaning is None else f"{letter}: {meaning}"
 
 
-def variant_values(records: Sequence[Record], field: str = "test_accuracy") -> dict[tuple[str, str], Values]:
+def variant_values(records: Sequence[Record], field: str = "test_accuracy") -> dict[Place, Values]:
     """Accuracies by variant and graph."""
     varied = [record for record in records if record.get("variant") is not None]
     return values_by(varied, field, lambda r: (variant_letter(r), str(r["dataset"])))
@@ -68,53 +53,22 @@ def variants_of(records: Sequence[Record]) -> list[str]:
     return sorted({variant_letter(record) for record in records if record.get("variant") is not None})
 
 
-@dataclass(frozen=True)
-class _Probe:
-    """What one probe says of variants and floors, and of variants against the full model (A)."""
-
-    values: dict[tuple[str, str], Values]
-    scores: dict[tuple[str, str], Summary]
-    floors: dict[tuple[str, str], Values]
-    changes: dict[tuple[str, str], tuple[float, float | None, float | None]]
-
-    @classmethod
-    def read(cls, records: Sequence[Record], field: str) -> _Probe:
-        values = variant_values(records, field)
-        floors = values_by([r for r in records if r["method"] in FLOORS], field, by_method_and_dataset)
-        changes = _against_full(values, datasets_of(records), variants_of(records))
-        values |= values_by([r for r in records if r["method"] in SOLVED], field, by_method_and_dataset)
-        return cls(values, summaries({**values, **floors}), floors, changes)
-
-    def score(self, key: str, dataset: str) -> tuple[Summary | None, Summary | None, str]:
-        """Ours, the best of the graph, and the mark of a variant that is not above the floors."""
-        mark = floor_mark(self.values.get((key, dataset)), floors_to_beat(self.floors, key, dataset))
-        best = best_of(score for (_, at), score in self.scores.items() if at == dataset)
-        return self.scores.get((key, dataset)), best, mark
-
-    def change(self, key: str, dataset: str) -> Row:
-        """Difference to the full model, its p and Holm's."""
-        difference, p, corrected = self.changes.get((key, dataset), (None, None, None))
-        return number_cell(difference, signed=True), p_cell(p), p_cell(corrected)
-
-
 def ablation_table(records: Sequence[Record]) -> ReportTable:
     """For each graph and variant: paper and ours under both probes, each also against the full model (A)."""
-    like = _Probe.read(records, "test_accuracy_paper_probe")
-    fair = _Probe.read(records, "test_accuracy")
+    like, like_change = _probe(records, "test_accuracy_paper_probe")
+    fair, fair_change = _probe(records, "test_accuracy")
 
     def row(label: str, key: str, dataset: str) -> Row:
         printed, full = paper_ablation(key, dataset), paper_ablation("A", dataset)
         theirs = None if key == "A" or printed is None or full is None else printed.mean - full.mean
-        ours, best, mark = like.score(key, dataset)
-        ours_fair, best_fair, mark_fair = fair.score(key, dataset)
         return (
-            text_cell(dataset_name(dataset)),
-            text_cell(label),
-            *beside_paper_cells(ours, printed, best=best, mark=mark),
-            number_cell(theirs, signed=True),
-            *like.change(key, dataset),
-            score_cell(ours_fair, best=best_fair, mark=mark_fair),
-            *fair.change(key, dataset),
+            TableCell.name(dataset_name(dataset)),
+            TableCell.name(label),
+            *like.beside_paper(key, dataset, printed),
+            TableCell.number(theirs, signed=True),
+            *like_change(key, dataset),
+            fair.cell(key, dataset),
+            *fair_change(key, dataset),
         )
 
     keys = [(variant_label(letter), letter) for letter in variants_of(records)]
@@ -123,44 +77,87 @@ def ablation_table(records: Sequence[Record]) -> ReportTable:
         "ablation",
         "Ablation of NodeJEPA: test accuracy (%) under both probes",
         (
-            text_column("Dataset"),
-            text_column("Variant"),
-            mean_column("Paper"),
-            score_column("Ours, paper probe"),
-            Column("Difference"),
-            Column("Paper: against A"),
-            Column("Ours, paper probe: against A"),
-            Column("p"),
-            Column("Holm p"),
-            score_column("Ours, fair probe"),
-            Column("Ours, fair probe: against A"),
-            Column("p (fair)"),
-            Column("Holm p (fair)"),
+            *map(Column.name, ("Dataset", "Variant")),
+            Column.mean("Paper"),
+            Column.score("Ours, paper probe"),
+            *map(Column, ("Difference", "Paper: against A", "Ours, paper probe: against A", "p", "Holm p")),
+            Column.score("Ours, fair probe"),
+            *map(Column, ("Ours, fair probe: against A", "p (fair)", "Holm p (fair)")),
         ),
         tuple(tuple(row(label, key, dataset) for label, key in keys) for dataset in datasets_of(records)),
         (
-            f"Paper: {paper_source('ablation')}, 3 seeds. {LIKE_WITH_LIKE}",
+            f"Paper: {paper_source('ablation')}, 3 seeds. {Note.LIKE_WITH_LIKE}",
             "Against A: minus the full model; t-test paired over seeds (Welch's where they differ), p as it "
             "is and after Holm's correction over all variants and graphs; bold: p < 0.05.",
-            PAPER_PROBE,
-            FAIR_PROBE,
-            SEEDS,
-            f"Bold accuracy: best of the graph under that probe, floors included; {MOST_SEEDS}",
-            DAGGER_NOTE,
-            FLOORS_NOTE,
+            Note.PAPER_PROBE,
+            Note.FAIR_PROBE,
+            Note.SEEDS,
+            f"Bold accuracy: best of the graph under that probe, floors included; {Note.MOST_SEEDS}",
+            Note.DAGGER,
+            Note.FLOORS,
             *unfinished_notes(records),
         ),
     )
 
 
-def _against_full(
-    values: dict[tuple[str, str], Values], datasets: Sequence[str], variants: Sequence[str]
-) -> dict[tuple[str, str], tuple[float, float | None, float | None]]:
-    places = [(v, d) for d in datasets for v in variants if v != "A"]
-    found = {place: compare(values.get(place, {}), values.get(("A", place[1]), {})) for place in places}
-    tested = {place: comparison for place, comparison in found.items() if comparison is not None}
-    corrected = holm([comparison.p for comparison in tested.values()])
-    return {
-        place: (comparison.difference, comparison.p, p)
-        for (place, comparison), p in zip(tested.items(), corrected, strict=True)
+def _probe(records: Sequence[Record], field: str) -> tuple[Scored, Callable[[str, str], Row]]:
+    """What one probe says of variants and floors, and the cells of a variant against the full model (A)."""
+    values, datasets = variant_values(records, field), datasets_of(records)
+    found = {
+        (letter, dataset): compare(values.get((letter, dataset), {}), values.get(("A", dataset), {}))
+        for letter in variants_of(records)
+        for dataset in datasets
+        if letter != "A"
     }
+    corrected = holm_of(found)
+    others = values_of([r for r in records if r["method"] in (*SOLVED, *FLOORS)], field)
+
+    def change(key: str, dataset: str) -> Row:
+        return tested_cells(found.get((key, dataset)), corrected.get((key, dataset)))
+
+    return Scored(values | others), change
+
+
+def prediction_share_table(records: Sequence[Record]) -> ReportTable | None:
+    """How much of the encoder's gradient comes from prediction, where records tell; none where none does."""
+    found = {
+        name: variant_values([{**r, "share": _share(r, name)} for r in records], "share")
+        for name in (*_EPOCHS, "last")
+    }
+    if not any(found.values()):
+        return None
+    return ReportTable(
+        "prediction-share",
+        "Prediction's share of the encoder's gradient (%), no probe",
+        (
+            *map(Column.name, ("Dataset", "Variant")),
+            *(Column.score(f"Epoch {name}") for name in _EPOCHS),
+            Column.score("Last epoch"),
+        ),
+        tuple(
+            tuple(
+                (
+                    TableCell.name(dataset_name(dataset)),
+                    TableCell.name(variant_label(letter)),
+                    *(TableCell.score(summaries(values).get((letter, dataset))) for values in found.values()),
+                )
+                for letter in variants_of(records)
+            )
+            for dataset in datasets_of(records)
+        ),
+        (
+            "Length of the prediction term's gradient beside that of all regularisers together, both with "
+            "their weights, with respect to the weights of the context encoder.",
+            "Near 0 the term is inert: nothing that changes it alone can change the embeddings by much. A "
+            "dash: the record is older than this figure.",
+            Note.SEEDS,
+        ),
+    )
+
+
+def _share(record: Record, name: str) -> float | None:
+    shares: object = record.get("prediction_share")
+    if not isinstance(shares, Mapping) or not shares:
+        return None
+    found = shares.get(max(shares, key=int) if name == "last" else name)
+    return None if found is None else 100.0 * float(found)

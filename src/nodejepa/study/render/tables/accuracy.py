@@ -1,79 +1,75 @@
-"""Table 1: accuracy of every method on every graph, ours alone and beside the paper's."""
-
-from __future__ import annotations
+"""Accuracy of every method on every graph (the paper's Table 1), with few labels, and after fine-tuning."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from nodejepa.report.summary import summarise
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    Row,
-    difference_cell,
-    mean_column,
-    score_cell,
-    score_column,
-    text_cell,
-    text_column,
+from nodejepa.report.table import Column, ReportTable, Row, TableCell
+from nodejepa.study.render.paper import (
+    FLOORS,
+    dataset_name,
+    method_name,
+    paper_accuracy,
+    paper_fewshot,
+    paper_source,
 )
-from nodejepa.study.render.names import FLOORS, dataset_name, method_name
-from nodejepa.study.render.paper import paper_accuracy, paper_source
 from nodejepa.study.render.selection import (
     Record,
     Values,
-    by_method_and_dataset,
     datasets_of,
     methods_of,
-    summaries,
     unfinished_notes,
     values_by,
+    values_of,
 )
-from nodejepa.study.render.tables.columns import NAMES, beside_paper_cells, name_cells
-from nodejepa.study.render.tables.marks import best_of, floor_mark, floors_to_beat
-from nodejepa.study.render.tables.wording import (
-    BOLD,
-    DAGGER_NOTE,
-    FAIR_PROBE,
-    FLOORS_NOTE,
-    MOST_SEEDS,
-    PAPER_PROBE,
-    PAPER_STD,
-    SEEDS,
+from nodejepa.study.render.statistics import compare, holm_of
+from nodejepa.study.render.tables.shared import (
+    NAMES,
+    Note,
+    Scored,
+    beside_paper,
+    best_on,
+    by_graph,
+    floor_mark,
+    floors_to_beat,
+    name_cells,
+    tested_cells,
 )
+
+_SUPERVISED = (
+    "The paper's supervised GCN must have seen more labels than the probe. Ours learns from the labels of "
+    "its row only; validation labels (30 a class) tell it when to stop, as they choose scaling and C of "
+    "every fair probe."
+)
+_FIELDS = ("test_accuracy", "finetune_test_accuracy", "scratch_test_accuracy")
 
 
 def main_table(records: Sequence[Record]) -> ReportTable:
     """Methods down, graphs across, under the fair probe."""
-    values, head_values = (
-        values_by(records, field, by_method_and_dataset) for field in ("test_accuracy", "head_test_accuracy")
-    )
-    scores, heads = summaries(values), summaries(head_values)
+    fair, heads = (Scored(values_of(records, f)) for f in ("test_accuracy", "head_test_accuracy"))
     datasets = datasets_of(records)
-    best = {
-        d: best_of(s for place, s in (*scores.items(), *heads.items()) if place[1] == d) for d in datasets
-    }
 
-    def row(label: str, found: dict[tuple[str, str], Values], method: str) -> Row:
+    def row(label: str, found: Scored, method: str) -> Row:
         cells = []
         for dataset in datasets:
-            mine = found.get((method, dataset), {})
-            mark = floor_mark(mine, floors_to_beat(values, method, dataset))
-            cells.append(score_cell(summarise([*mine.values()]), best=best[dataset], mark=mark))
-        return (text_cell(label), *cells)
+            best = best_on(dataset, fair.scores, heads.scores)
+            mine, floors = found.values.get((method, dataset)), floors_to_beat(fair.values, method, dataset)
+            mark = floor_mark(mine, floors)
+            cells.append(TableCell.score(found.scores.get((method, dataset)), best=best, mark=mark))
+        return (TableCell.name(label), *cells)
 
     trained: list[Row] = []
     floors: list[Row] = []
     for method in methods_of(records):
-        (floors if method in FLOORS else trained).append(row(method_name(method), values, method))
-        if any(owner == method for owner, _ in heads):
-            trained.append(row(f"{method_name(method)}, own head", head_values, method))
-    notes = [FAIR_PROBE, SEEDS, BOLD, DAGGER_NOTE, FLOORS_NOTE]
-    if heads:
+        (floors if method in FLOORS else trained).append(row(method_name(method), fair, method))
+        if any(owner == method for owner, _ in heads.values):
+            trained.append(row(f"{method_name(method)}, own head", heads, method))
+    notes = [Note.FAIR_PROBE, Note.SEEDS, Note.BOLD, Note.DAGGER, Note.FLOORS]
+    if heads.values:
         notes.append("Own head: the classifier that was trained with the encoder, without a probe.")
     return ReportTable(
         "main",
         "Test accuracy (%) under the fair probe",
-        (text_column("Method"), *(score_column(dataset_name(d)) for d in datasets)),
+        (Column.name("Method"), *(Column.score(dataset_name(d)) for d in datasets)),
         (tuple(trained), tuple(floors)),
         (*notes, *unfinished_notes(records)),
     )
@@ -81,53 +77,143 @@ def main_table(records: Sequence[Record]) -> ReportTable:
 
 def paper_comparison_table(records: Sequence[Record]) -> ReportTable:
     """The paper's Table 1 beside ours under its probe, and under the fair one."""
-    both = [
-        values_by(records, field, by_method_and_dataset)
-        for field in ("test_accuracy_paper_probe", "test_accuracy")
-    ]
-    scores, fair = map(summaries, both)
-    groups = []
-    for dataset in datasets_of(records):
-        best, best_fair = (
-            best_of(s for (_, d), s in found.items() if d == dataset) for found in (scores, fair)
+    like, fair = (Scored(values_of(records, f)) for f in ("test_accuracy_paper_probe", "test_accuracy"))
+
+    def row(method: str, dataset: str) -> Row:
+        printed = paper_accuracy(method, dataset)
+        return (
+            *name_cells(dataset, method),
+            *like.beside_paper(method, dataset, printed),
+            fair.cell(method, dataset),
+            TableCell.difference(fair.scores.get((method, dataset)), printed),
         )
-        rows: list[Row] = []
-        for method in methods_of(records):
-            printed = paper_accuracy(method, dataset)
-            ours, ours_fair = scores.get((method, dataset)), fair.get((method, dataset))
-            mark, mark_fair = (
-                floor_mark(values.get((method, dataset)), floors_to_beat(values, method, dataset))
-                for values in both
-            )
-            rows.append(
-                (
-                    *name_cells(dataset, method),
-                    *beside_paper_cells(ours, printed, best=best, mark=mark),
-                    score_cell(ours_fair, best=best_fair, mark=mark_fair),
-                    difference_cell(ours_fair, printed),
-                )
-            )
-        groups.append(tuple(rows))
-    columns = (
-        *NAMES,
-        mean_column("Paper"),
-        score_column("Ours, paper probe"),
-        Column("Difference"),
-        score_column("Ours, fair probe"),
-        Column("Difference (fair)"),
-    )
+
     return ReportTable(
         "main-paper-probe",
         "Test accuracy (%): paper, ours and the difference",
-        columns,
-        tuple(groups),
         (
-            f"Paper: {paper_source('main')}, 5 seeds. {PAPER_STD}",
-            PAPER_PROBE,
-            FAIR_PROBE,
-            SEEDS,
-            f"Bold: our best on that graph, floors included; {MOST_SEEDS}",
-            DAGGER_NOTE,
+            *NAMES,
+            Column.mean("Paper"),
+            Column.score("Ours, paper probe"),
+            Column("Difference"),
+            Column.score("Ours, fair probe"),
+            Column("Difference (fair)"),
+        ),
+        by_graph(records, row),
+        (
+            f"Paper: {paper_source('main')}, 5 seeds. {Note.PAPER_STD}",
+            Note.PAPER_PROBE,
+            Note.FAIR_PROBE,
+            Note.SEEDS,
+            f"Bold: our best on that graph, floors included; {Note.MOST_SEEDS}",
+            Note.DAGGER,
+            *unfinished_notes(records),
+        ),
+    )
+
+
+def fewshot_values(
+    records: Sequence[Record], field: str = "test_accuracy"
+) -> dict[tuple[str, str, int], Values]:
+    """Accuracies by method, graph and labels per class."""
+    shots = [record for record in records if record.get("shots") is not None]
+    return values_by(shots, field, lambda r: (str(r["method"]), str(r["dataset"]), int(r["shots"])))
+
+
+def fewshot_table(records: Sequence[Record]) -> ReportTable:
+    """For each graph and method: paper and ours under both probes at every number of labels.
+
+    Graphs that the paper does not have are shown under the fair probe alone.
+    """
+    budgets = sorted({int(record["shots"]) for record in records if record.get("shots") is not None})
+
+    def scored(field: str) -> dict[int, Scored]:
+        found = fewshot_values(records, field).items()
+        return {k: Scored({(m, d): v for (m, d, shots), v in found if shots == k}) for k in budgets}
+
+    fair, like = scored("test_accuracy"), scored("test_accuracy_paper_probe")
+    methods, datasets = methods_of(records), datasets_of(records)
+    comparable = any(paper_fewshot(m, d, k) for m in methods for d in datasets for k in budgets)
+    probes = "both probes" if comparable else "the fair probe"
+    columns = [*NAMES]
+    for title in (f"{shots} a class" for shots in budgets):
+        columns += under_both_probes(title) if comparable else [Column.score(title)]
+
+    def row(method: str, dataset: str) -> Row:
+        cells = [*name_cells(dataset, method)]
+        for shots in budgets:
+            if comparable:
+                printed = paper_fewshot(method, dataset, shots)
+                cells += like[shots].beside_paper(method, dataset, printed)
+            cells.append(fair[shots].cell(method, dataset))
+        return tuple(cells)
+
+    return ReportTable(
+        "fewshot",
+        f"Test accuracy (%) with few labels per class under {probes}",
+        tuple(columns),
+        by_graph(records, row),
+        (
+            *(
+                [f"Paper: {paper_source('fewshot')}. {Note.LIKE_WITH_LIKE}", Note.PAPER_PROBE]
+                if comparable
+                else []
+            ),
+            *([_SUPERVISED] if "supervised-gcn" in methods else []),
+            Note.FAIR_PROBE,
+            Note.SEEDS,
+            f"Bold: our best on that graph with that many labels, floors included; {Note.MOST_SEEDS}",
+            Note.DAGGER,
+            Note.FLOORS,
+            *unfinished_notes(records),
+        ),
+    )
+
+
+def under_both_probes(title: str) -> tuple[Column, ...]:
+    """Paper, ours under its probe, the difference of these two, and ours under the fair probe."""
+    paper, ours, difference = beside_paper(title)
+    like = replace(ours, title=f"{ours.title}, paper probe")
+    return paper, like, difference, Column.score(f"{ours.title}, fair probe")
+
+
+def finetune_table(records: Sequence[Record]) -> ReportTable:
+    """Frozen with a probe, fine-tuned, trained from random weights, and the difference of the last two."""
+    sides = [Scored(values_of(records, field)) for field in _FIELDS]
+    probed, tuned, scratch = (side.values for side in sides)
+    places = [(method, dataset) for dataset in datasets_of(records) for method in methods_of(records)]
+    worth = {place: compare(tuned.get(place, {}), scratch.get(place, {})) for place in places}
+    corrected = holm_of(worth)
+
+    def row(method: str, dataset: str) -> Row:
+        place, floors = (method, dataset), floors_to_beat(probed, method, dataset)
+        best = best_on(dataset, *(side.scores for side in sides))
+        cells = (
+            TableCell.score(
+                side.scores.get(place), best=best, mark=floor_mark(side.values.get(place), floors)
+            )
+            for side in sides
+        )
+        return (*name_cells(dataset, method), *cells, *tested_cells(worth[place], corrected[place]))
+
+    return ReportTable(
+        "finetune",
+        "Fine-tuning: test accuracy (%)",
+        (
+            *NAMES,
+            *map(Column.score, ("Probe", "Fine-tuned", "From random weights")),
+            *map(Column, ("Worth of pretraining", "p", "Holm p")),
+        ),
+        by_graph(records, row),
+        (
+            "Worth of pretraining: fine-tuned minus the same encoder from random weights, paired over seeds; "
+            "Holm's correction over all tests of this table; bold: p < 0.05. The paper prints no fine-tuning "
+            "results.",
+            f"Probe: frozen encoder. {Note.FAIR_PROBE}",
+            Note.SEEDS,
+            f"Bold accuracy: best on that graph, floors included; {Note.MOST_SEEDS}",
+            Note.DAGGER,
+            Note.FLOORS,
             *unfinished_notes(records),
         ),
     )

@@ -1,38 +1,23 @@
-"""What a method gains over the best of what needs no training, graph by graph and on average."""
-
-from __future__ import annotations
+"""What a method gains over the best of what needs no training, and a variant over the first variant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from nodejepa.report.table import (
-    MISSING,
-    Column,
-    ReportTable,
-    Row,
-    TableCell,
-    interval_cell,
-    number_cell,
-    p_cell,
-    score_cell,
-    score_column,
-    text_cell,
-    text_column,
-)
-from nodejepa.study.render.names import FLOORS, dataset_name, method_name
+from nodejepa.report.table import MISSING, Column, ReportTable, Row, TableCell
+from nodejepa.study.render.paper import FLOORS, dataset_name, method_name
 from nodejepa.study.render.selection import (
     Record,
     Values,
-    by_method_and_dataset,
     datasets_of,
     means_on_shared_seeds,
     summaries,
     unfinished_notes,
     values_by,
+    values_of,
 )
 from nodejepa.study.render.statistics import Comparison, compare, holm
-from nodejepa.study.render.tables.wording import FAIR_PROBE, SEEDS
+from nodejepa.study.render.tables.shared import Note, best_of
 
 
 @dataclass(frozen=True)
@@ -62,8 +47,7 @@ def gains(records: Sequence[Record], method: str) -> list[Gain]:
     for split in sorted({str(record.get("split")) for record in records}):
         part = [record for record in records if str(record.get("split")) == split]
         test, validation, balanced = (
-            values_by(part, field, by_method_and_dataset)
-            for field in ("test_accuracy", "val_accuracy", "balanced_accuracy")
+            values_of(part, field) for field in ("test_accuracy", "val_accuracy", "balanced_accuracy")
         )
         for dataset in datasets_of(part):
             floor = best_validated_floor(validation, dataset)
@@ -91,16 +75,11 @@ def gains_table(records: Sequence[Record], method: str) -> ReportTable:
         f"gains-{method.replace(' ', '-').strip('()')}",
         f"{name} against the best floor of each graph (accuracy points, fair probe)",
         (
-            text_column("Split"),
-            text_column("Dataset"),
-            text_column("Best floor"),
-            score_column("Its accuracy"),
-            score_column(name),
+            *map(Column.name, ("Split", "Dataset", "Best floor")),
+            *map(Column.score, ("Its accuracy", name)),
             Column("Gain"),
             Column("95 % interval", ("low", "high")),
-            Column("p"),
-            Column("Holm p"),
-            Column("Gain in balanced accuracy"),
+            *map(Column, ("p", "Holm p", "Gain in balanced accuracy")),
         ),
         tuple(groups),
         (
@@ -108,8 +87,8 @@ def gains_table(records: Sequence[Record], method: str) -> ReportTable:
             "do not choose it. Another floor may score higher on the test.",
             "Splits: training and validation labels per class, or shares of the nodes. Paired t-test where "
             "the seeds are the same, else Welch's; Holm's correction over all rows. Bold: p < 0.05.",
-            SEEDS,
-            FAIR_PROBE,
+            Note.SEEDS,
+            Note.FAIR_PROBE,
             *unfinished_notes(records),
         ),
     )
@@ -118,31 +97,87 @@ def gains_table(records: Sequence[Record], method: str) -> ReportTable:
 def _row(gain: Gain, holm_p: float | None) -> Row:
     scores = summaries({"ours": gain.ours, "theirs": gain.theirs})
     return (
-        text_cell(gain.split),
-        text_cell(dataset_name(gain.dataset)),
-        text_cell(method_name(gain.floor)),
-        score_cell(scores["theirs"]),
-        score_cell(scores["ours"]),
-        number_cell(gain.found.difference, signed=True),
-        interval_cell(gain.found.low, gain.found.high),
-        p_cell(gain.found.p),
-        p_cell(holm_p),
-        number_cell(gain.balanced, signed=True),
+        TableCell.name(gain.split),
+        TableCell.name(dataset_name(gain.dataset)),
+        TableCell.name(method_name(gain.floor)),
+        TableCell.score(scores["theirs"]),
+        TableCell.score(scores["ours"]),
+        TableCell.number(gain.found.difference, signed=True),
+        TableCell.interval(gain.found.low, gain.found.high),
+        TableCell.p(gain.found.p),
+        TableCell.p(holm_p),
+        TableCell.number(gain.balanced, signed=True),
     )
 
 
 def _mean_row(split: str, here: Sequence[Gain]) -> Row:
-    empty, nothing = number_cell(None), TableCell(MISSING, ("", "", ""))
+    empty, nothing = TableCell.number(None), TableCell(MISSING, ("", "", ""))
     balanced = [gain.balanced for gain in here if gain.balanced is not None]
     return (
-        text_cell(split),
-        text_cell(f"mean of {len(here)}"),
-        text_cell(MISSING),
+        TableCell.name(split),
+        TableCell.name(f"mean of {len(here)}"),
+        TableCell.name(MISSING),
         nothing,
         nothing,
-        number_cell(fmean(gain.found.difference for gain in here), signed=True),
+        TableCell.number(fmean(gain.found.difference for gain in here), signed=True),
         TableCell(MISSING, ("", "")),
         empty,
         empty,
-        number_cell(fmean(balanced) if len(balanced) == len(here) else None, signed=True),
+        TableCell.number(fmean(balanced) if len(balanced) == len(here) else None, signed=True),
+    )
+
+
+def variants_table(records: Sequence[Record]) -> ReportTable:
+    """A group a split, a row a variant, a column a graph."""
+    varied = [record for record in records if record.get("variant") is not None]
+    values = values_by(
+        varied, "test_accuracy", lambda r: (str(r["split"]), str(r["variant"]), str(r["dataset"]))
+    )
+    datasets, variants = datasets_of(varied), sorted({str(record["variant"]) for record in varied})
+    first = variants[0]
+    groups = [
+        tuple(_variant_row(values, split, variant, first, datasets) for variant in variants)
+        for split in sorted({str(record["split"]) for record in varied}, reverse=True)
+    ]
+    return ReportTable(
+        "variants",
+        "Variants: test accuracy (%) under the fair probe",
+        (
+            *map(Column.name, ("Split", "Variant")),
+            *(Column.score(dataset_name(name)) for name in datasets),
+            *map(Column, (f"Mean against {first}", "p")),
+        ),
+        tuple(groups),
+        (
+            f"Mean against {first}: of the differences on every graph, each over the seeds that both have; "
+            "p of a paired t-test over the graphs, not corrected.",
+            Note.SEEDS,
+            f"Bold: best of the graph on that split; {Note.MOST_SEEDS}",
+            Note.FAIR_PROBE,
+            *unfinished_notes(records),
+        ),
+    )
+
+
+def _variant_row(
+    values: dict[tuple[str, str, str], Values], split: str, variant: str, first: str, datasets: Sequence[str]
+) -> Row:
+    scores = summaries(values)
+    cells = []
+    mine: Values = {}
+    theirs: Values = {}
+    for number, dataset in enumerate(datasets):
+        best = best_of(score for (s, _, d), score in scores.items() if (s, d) == (split, dataset))
+        cells.append(TableCell.score(scores.get((split, variant, dataset)), best=best))
+        pair = {name: values.get((split, name, dataset), {}) for name in {variant, first}}
+        if means := means_on_shared_seeds(pair):
+            mine[number], theirs[number] = means[variant], means[first]
+    found = None if variant == first else compare(mine, theirs)
+    mean = None if found is None else fmean(mine[n] - theirs[n] for n in mine)
+    return (
+        TableCell.name(split),
+        TableCell.name(variant),
+        *cells,
+        TableCell.number(mean, signed=True),
+        TableCell.p(None if found is None else found.p),
     )

@@ -1,33 +1,12 @@
 """How much of their space the embeddings use: the paper's two tables on collapse, ours beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nodejepa.diagnostics import MAX_DIMENSIONS
-from nodejepa.report.table import (
-    ReportTable,
-    Row,
-    mean_cell,
-    mean_column,
-    score_cell,
-    score_column,
-    text_cell,
-    text_column,
-)
-from nodejepa.study.render.names import dataset_name, method_name
-from nodejepa.study.render.paper import paper_geometry, paper_source
-from nodejepa.study.render.selection import (
-    Record,
-    by_method_and_dataset,
-    datasets_of,
-    methods_of,
-    scores_by,
-    unfinished_notes,
-)
-from nodejepa.study.render.tables.columns import NAMES, beside_paper, beside_paper_cells, name_cells
-from nodejepa.study.render.tables.marks import best_of
-from nodejepa.study.render.tables.wording import FLOORS_NOTE, MOST_SEEDS, SEEDS
+from nodejepa.report.table import Column, ReportTable, Row, TableCell
+from nodejepa.study.render.paper import dataset_name, method_name, paper_geometry, paper_source
+from nodejepa.study.render.selection import Record, datasets_of, methods_of, scores_of, unfinished_notes
+from nodejepa.study.render.tables.shared import NAMES, Note, beside_paper, best_on, by_graph, name_cells
 
 _NO_PROBE = "No probe: measured on the frozen embeddings of all nodes, without any label."
 _HIGH_IS_NOT_GOOD = "A high effective rank means less collapse, not more accuracy."
@@ -43,28 +22,36 @@ _FIELDS = (
 
 def effective_rank_table(records: Sequence[Record]) -> ReportTable:
     """Methods down, graphs across: paper, ours, difference."""
-    scores = scores_by(records, "effective_rank", by_method_and_dataset)
+    scores = scores_of(records, "effective_rank")
     datasets = datasets_of(records)
-    columns = [text_column("Method"), *(c for name in datasets for c in beside_paper(dataset_name(name)))]
-    rows: list[Row] = []
-    for method in methods_of(records):
-        cells = [text_cell(method_name(method))]
-        for dataset in datasets:
-            ours, printed = scores.get((method, dataset)), paper_geometry("effective_rank", method, dataset)
-            best = best_of(score for (_, d), score in scores.items() if d == dataset)
-            cells += beside_paper_cells(ours, printed, best=best, decimals=1)
-        rows.append(tuple(cells))
+    columns = [Column.name("Method"), *(c for name in datasets for c in beside_paper(dataset_name(name)))]
+
+    def cells(method: str, dataset: str) -> Row:
+        ours, printed = scores.get((method, dataset)), paper_geometry("effective_rank", method, dataset)
+        return (
+            TableCell.mean(printed, decimals=1),
+            TableCell.score(ours, decimals=1, best=best_on(dataset, scores)),
+            TableCell.difference(ours, printed, decimals=1),
+        )
+
+    rows = tuple(
+        (
+            TableCell.name(method_name(method)),
+            *(cell for dataset in datasets for cell in cells(method, dataset)),
+        )
+        for method in methods_of(records)
+    )
     return ReportTable(
         "collapse",
         "Effective rank of frozen embeddings (no probe)",
         tuple(columns),
-        (tuple(rows),),
+        (rows,),
         (
             f"Paper: {paper_source('collapse')}.",
             _NO_PROBE,
-            SEEDS,
-            f"Bold: our highest on that graph, floors included; {MOST_SEEDS} {_HIGH_IS_NOT_GOOD}",
-            FLOORS_NOTE,
+            Note.SEEDS,
+            f"Bold: our highest on that graph, floors included; {Note.MOST_SEEDS} {_HIGH_IS_NOT_GOOD}",
+            Note.FLOORS,
             *_wide_note(records),
             *unfinished_notes(records),
         ),
@@ -73,35 +60,35 @@ def effective_rank_table(records: Sequence[Record]) -> ReportTable:
 
 def geometry_table(records: Sequence[Record]) -> ReportTable:
     """Effective rank, mean standard deviation and both participation ratios."""
-    found = {field: scores_by(records, field, by_method_and_dataset) for field, *_ in _FIELDS}
+    found = {field: scores_of(records, field) for field, *_ in _FIELDS}
     columns = [*NAMES]
     for _, title, printed_field, _ in _FIELDS:
-        columns += [mean_column(f"{title}: paper")] if printed_field else []
-        columns.append(score_column(f"{title}: ours" if printed_field else title))
-    groups = []
-    for dataset in datasets_of(records):
-        rows: list[Row] = []
-        for method in methods_of(records):
-            cells = [*name_cells(dataset, method)]
-            for field, _, printed_field, decimals in _FIELDS:
-                if printed_field:
-                    cells.append(mean_cell(paper_geometry(printed_field, method, dataset), decimals=decimals))
-                cells.append(score_cell(found[field].get((method, dataset)), decimals=decimals))
-            rows.append(tuple(cells))
-        groups.append(tuple(rows))
+        columns += [Column.mean(f"{title}: paper")] if printed_field else []
+        columns.append(Column.score(f"{title}: ours" if printed_field else title))
+
+    def row(method: str, dataset: str) -> Row:
+        cells = [*name_cells(dataset, method)]
+        for field, _, printed_field, decimals in _FIELDS:
+            if printed_field:
+                cells.append(
+                    TableCell.mean(paper_geometry(printed_field, method, dataset), decimals=decimals)
+                )
+            cells.append(TableCell.score(found[field].get((method, dataset)), decimals=decimals))
+        return tuple(cells)
+
     return ReportTable(
         "collapse-full",
         "Geometry of frozen embeddings (no probe)",
         tuple(columns),
-        tuple(groups),
+        by_graph(records, row),
         (
             f"Paper: {paper_source('collapse_full')}; effective ranks without a spread from "
             f"{paper_source('collapse')}.",
             "The paper's participation ratios fit second moments that are not centred; ours stand both ways.",
             _NO_PROBE,
-            SEEDS,
+            Note.SEEDS,
             _HIGH_IS_NOT_GOOD,
-            FLOORS_NOTE,
+            Note.FLOORS,
             *_wide_note(records),
             *unfinished_notes(records),
         ),

@@ -1,27 +1,15 @@
 """The baselines with their authors' settings against what was published for them."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from nodejepa.report.summary import summarise
-from nodejepa.report.table import (
-    Column,
-    ReportTable,
-    Row,
-    number_cell,
-    score_cell,
-    score_column,
-    text_cell,
-    text_column,
-)
-from nodejepa.study.render.names import FLOORS, dataset_name, method_name
+from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
+from nodejepa.study.render.paper import FLOORS, dataset_name, method_name
 from nodejepa.study.render.selection import Record, means_on_shared_seeds, unfinished_notes, values_by
-from nodejepa.study.render.tables.wording import FAIR_PROBE, SEEDS
+from nodejepa.study.render.tables.shared import Note
 
 _DATASETS = ("photo", "computers")
 
@@ -44,17 +32,10 @@ def literature() -> tuple[Published, ...]:
     """All of ``literature.toml``."""
     text = files("nodejepa.study.render").joinpath("literature.toml").read_text(encoding="utf-8")
     return tuple(
-        Published(
-            row["method"],
-            dataset,
-            row["split"],
-            row["field"],
-            row[dataset][0],
-            row[dataset][1],
-            row["source"],
-        )
+        Published(row["method"], dataset, row["split"], row["field"], accuracy, tolerance, row["source"])
         for row in tomllib.loads(text)["published"]
         for dataset in _DATASETS
+        for accuracy, tolerance in [row[dataset]]
     )
 
 
@@ -87,14 +68,14 @@ def official_table(records: Sequence[Record]) -> ReportTable:
             best = max((means["floor"] for means in shared if means), default=None)
             rows.append(
                 (
-                    text_cell(method_name(method)),
-                    text_cell(dataset_name(figure.dataset)),
-                    text_cell(figure.split),
-                    score_cell(ours),
-                    number_cell(figure.accuracy, decimals=1),
-                    number_cell(difference, signed=True),
-                    text_cell(f"{near} ({figure.tolerance:g})"),
-                    number_cell(best),
+                    TableCell.name(method_name(method)),
+                    TableCell.name(dataset_name(figure.dataset)),
+                    TableCell.name(figure.split),
+                    TableCell.score(ours),
+                    TableCell.number(figure.accuracy, decimals=1),
+                    TableCell.number(difference, signed=True),
+                    TableCell.name(f"{near} ({figure.tolerance:g})"),
+                    TableCell.number(best),
                 )
             )
         groups.append(tuple(rows))
@@ -108,22 +89,19 @@ def official_table(records: Sequence[Record]) -> ReportTable:
         "official",
         "Authors' settings against the literature: test accuracy (%)",
         (
-            text_column("Method"),
-            text_column("Dataset"),
-            text_column("Split"),
-            score_column("Ours"),
-            Column("Published"),
-            Column("Difference"),
-            text_column("Near enough (points)"),
+            *map(Column.name, ("Method", "Dataset", "Split")),
+            Column.score("Ours"),
+            *map(Column, ("Published", "Difference")),
+            Column.name("Near enough (points)"),
             Column("Best floor"),
         ),
         tuple(groups),
         (
             f"Published figures: {'; '.join(sorted(sources))}.",
             f"Ours: {'; '.join(sorted(epochs))}.",
-            f"The supervised GCN is judged by its own classifier, the others by the probe. {FAIR_PROBE}",
+            f"The supervised GCN is judged by its own classifier, the others by the probe. {Note.FAIR_PROBE}",
             "Best floor: on the split and the seeds that stand under ours; dash: not measured on them.",
-            SEEDS,
+            Note.SEEDS,
             *unfinished_notes(records),
         ),
     )
