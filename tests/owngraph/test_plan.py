@@ -19,7 +19,7 @@ from nodejepa.io import read_graph
 from nodejepa.memory import Room
 from nodejepa.methods import METHODS, find_method, make_estimator
 from nodejepa.methods.budget import Workload, measured_speed
-from nodejepa.owngraph.plan import make_plan, stored_roads
+from nodejepa.owngraph.plan import make_plan, roads_of_files, stored_roads
 
 # estimate, then train and embed; the peak of the process is the truth
 MEASURE = """
@@ -231,6 +231,12 @@ def test_what_is_too_large_for_memory_is_shown_the_road_on_disk(run, tmp_path, m
     code, out, _ = run(*asked, "--check", "--json")
     assert code == 0
     assert json.loads(out)["plan"]["fits"] is False
+    # edges alone may be prepared as well, if there is room for as many nodes as there are rows
+    here = roads_of_files(make_estimator("linear-jepa"), edges, None, Room(400_000_000, 10**11, True))
+    assert "keep the graph on disk" in here[0].words
+    assert not roads_of_files(
+        make_estimator("linear-jepa"), edges, None, Room(400_000_000, 500_000_000, True)
+    )
 
 
 def test_a_graph_that_fits_no_method_is_shown_the_road_on_disk():

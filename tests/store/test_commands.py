@@ -127,3 +127,33 @@ def test_prepare_says_what_it_needs(run, tmp_path):
     code, _, err = run("prepare", "--verify", tmp_path)
     assert code == 2
     assert "no graph store" in err
+
+
+def test_prepare_speaks_in_options(run, tmp_path):
+    (tmp_path / "e.csv").write_text("source,target\n" + "".join(f"n{i},n{i + 1}\n" for i in range(40)))
+    rows = "".join(f"n{i},{i % 3},{i * i % 7}\n" for i in range(41))
+    (tmp_path / "n.csv").write_text(f"id,label,x\n{rows}")
+    given = ["--edges", tmp_path / "e.csv", "--nodes", tmp_path / "n.csv"]
+    code, _, err = run("prepare", *given, "--out", tmp_path / "g.store")
+    assert code == 0, err
+    assert "Say --labels label to score by it" in err
+    code, said, err = run("prepare", *given, "--labels", "label", "--out", tmp_path / "h.store")
+    assert code == 0, err
+    assert "labels of 3 classes" in said
+    code, said, err = run("prepare", *given[:2], "--structural", "degree", "--out", tmp_path / "d.store")
+    assert code == 0, err
+    assert "1 features" in said
+    code, _, err = run("probe", tmp_path / "g.store")
+    assert code == 2
+    assert "--labels COLUMN" in err
+
+
+def test_graphml_goes_through_memory(run, tmp_path):
+    networkx = pytest.importorskip("networkx")
+    networkx.write_graphml(networkx.karate_club_graph(), tmp_path / "g.graphml")
+    code, said, err = run(
+        "prepare", "--edges", tmp_path / "g.graphml", "--labels", "club", "--out", tmp_path / "k"
+    )
+    assert code == 0, err
+    assert "34 nodes" in said
+    assert "labels of 2 classes" in said

@@ -72,7 +72,10 @@ def assert_same(store, graph):
     assert (adjacency != graph.adjacency).nnz == 0
     assert (sp.vstack([store.in_rows(lo, hi) for lo, hi in store.spans(5, 8)]) != graph.adjacency.T).nnz == 0
     dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
-    np.testing.assert_allclose(store.features, dense, rtol=1e-6, atol=1e-6)
+    rows = [store.feature_rows(lo, hi) for lo, hi in store.spans(5, 8)]
+    assert {type(part) for part in rows} == {np.ndarray if graph.features is dense else sp.csr_array}
+    x = np.concatenate([part if isinstance(part, np.ndarray) else part.toarray() for part in rows])
+    np.testing.assert_allclose(x, dense, rtol=1e-6, atol=1e-6)
     ids = [value for lo in range(0, size, 6) for value in store.ids(lo, min(lo + 6, size)).to_pylist()]
     assert ids == graph.node_ids.tolist()
     np.testing.assert_array_equal(store.degrees, graph.degrees)
@@ -140,10 +143,10 @@ def test_what_a_store_cannot_hold_is_said(tmp_path):
     (tmp_path / "n.csv").write_text("id,a\na,1\nb,2\na,3\n")
     with pytest.raises(GraphError, match="'a' of row 3 appears more than once"):
         prepare_store(tmp_path / "e.csv", tmp_path / "n.csv", out=tmp_path / "g.store")
-    with pytest.raises(GraphError, match="needs a node table"):
-        prepare_store(tmp_path / "e.csv", out=tmp_path / "g.store")
-    with pytest.raises(GraphError, match="structural features"):
-        prepare_store(tmp_path / "e.csv", tmp_path / "n.csv", out=tmp_path / "g.store", structural=True)
+    with pytest.raises(GraphError, match="those of a node table, but there is none"):
+        prepare_store(tmp_path / "e.csv", out=tmp_path / "g.store", labels="a")
+    with pytest.raises(GraphError, match="no column that can be a feature"):
+        prepare_store(tmp_path / "e.csv", out=tmp_path / "g.store", structural=())
     (tmp_path / "m.csv").write_text("id,a\nx,1\ny,2\n")
     with pytest.raises(GraphError, match="no edge names a node"):
         prepare_store(tmp_path / "e.csv", tmp_path / "m.csv", out=tmp_path / "g.store")

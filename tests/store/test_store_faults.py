@@ -65,7 +65,7 @@ def test_a_disk_that_is_full_ends_in_a_clear_error_and_the_work_goes_on(
 
     out = tmp_path / "g.store"
     with monkeypatch.context() as patch:
-        for module in ("positions", "edges", "features"):
+        for module in ("positions", "ids", "edges", "feature_rows"):
             patch.setattr(f"nodejepa.store.{module}.put", put)
         with pytest.raises(NodeJEPAError, match=r"No space left.*free space"):
             prepare_store(edges, nodes, out=out)
@@ -92,7 +92,7 @@ def test_a_limit_on_the_size_of_files_is_a_clear_error(tmp_path, files):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["number_nodes", "sort_edges", "write_features", "_seal"])
+@pytest.mark.parametrize("step", ["number_nodes", "sort_edges", "write_features", "seal"])
 def test_a_kill_in_any_step_leaves_nothing_that_counts_and_ends_in_the_same_bits(tmp_path, files, step):
     out = tmp_path / "g.store"
     # dies at the end of the step, when its files are there and nothing says that they are finished
@@ -110,7 +110,7 @@ def test_a_kill_in_any_step_leaves_nothing_that_counts_and_ends_in_the_same_bits
     assert partial.is_dir()
     done = json.loads((partial / "progress.json").read_text())["steps"] if step != "number_nodes" else {}
     order = ["ids", "edges", "features"]
-    before = {"number_nodes": 0, "sort_edges": 1, "write_features": 2, "_seal": 3}[step]
+    before = {"number_nodes": 0, "sort_edges": 1, "write_features": 2, "seal": 3}[step]
     assert list(done) == order[:before]
     prepare_store(*files[:2], out=out)
     assert_whole(out, files[2])

@@ -164,8 +164,6 @@ def test_what_cannot_be_done_on_disk_says_what_can(make_graph):
     _, store = make_graph(20)
     with pytest.raises(ConfigError, match=r"in parts only.*Set training.parts, e\.g\. to 2"):
         NodeJEPA(preset="paper").fit(store)
-    with pytest.raises(ConfigError, match=r"predictor\.descriptors=pagerank,degree,clustering"):
-        NodeJEPA(preset="paper", **IN_PARTS).fit(store)
     with pytest.raises(ConfigError, match="too few for 600 parts"):
         NodeJEPA(preset="paper", **SMALL | {"training.parts": 600}).fit(store)
 

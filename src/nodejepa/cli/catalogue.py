@@ -42,7 +42,9 @@ def _method_names(incomplete: str) -> list[str]:
 DatasetName = Annotated[
     str,
     typer.Argument(
-        metavar="DATASET", help="A name that `nodejepa datasets` lists.", autocompletion=dataset_names
+        metavar="DATASET",
+        help="A name that `nodejepa datasets` lists, or a folder that `nodejepa prepare` wrote.",
+        autocompletion=dataset_names,
     ),
 ]
 MethodName = Annotated[

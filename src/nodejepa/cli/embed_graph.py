@@ -11,19 +11,21 @@ from rich.table import Table
 from rich.text import Text
 
 from nodejepa.cli.catalogue import MethodName, Settings, folder_path
-from nodejepa.cli.reading_options import EdgeFile, MemoryLimit, NodeFile, reads_files
+from nodejepa.cli.embedded import show_result, show_store
+from nodejepa.cli.reading_options import EdgeFile, MemoryLimit, NodeFile, options_given, reads_files
 from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.config import DEFAULT_METHOD
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nodejepa.owngraph import EmbeddedGraph, Inspection
+    from nodejepa.owngraph import EmbeddedGraph, EmbeddedStore, Inspection
 
 EMBED_GRAPH_EXAMPLES = (
     "Examples:\n\n"
     "nodejepa embed-graph --edges edges.csv --check\n\n"
     "nodejepa embed-graph --edges edges.parquet --nodes nodes.parquet --out z.parquet\n\n"
+    "nodejepa embed-graph --edges graph.store --out z.parquet\n\n"
     "nodejepa embed-graph --edges edges.csv --source from --target to --nodes nodes.csv --id user "
     "--labels team --epochs 100 --out z.parquet"
 )
@@ -78,6 +80,7 @@ def embed_graph(
     from nodejepa import owngraph
     from nodejepa.config import parse_assignments
     from nodejepa.memory import TooLarge
+    from nodejepa.store import StoredGraph
     from nodejepa.training.journal import Logging
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
@@ -85,6 +88,27 @@ def embed_graph(
         changes["training.epochs"] = epochs
     trained: dict[str, Any] = {"method": method, "preset": preset, "settings": changes}
     trained |= {"seed": seed, "device": device, "dim": dim}
+    logging = Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}")
+    if StoredGraph.is_at(edges):
+        asked = {"--nodes": nodes, "--dim": dim, "--clusters": clusters, "--umap": umap}
+        for option in [*(name for name, given in asked.items() if given), *options_given(reading)]:
+            raise typer.BadParameter(f"{option} does not go with a graph store.")
+        del trained["dim"]
+        if check:
+            show_store(StoredGraph(edges), trained, memory_limit, as_json)
+            return
+        kept = owngraph.embed_stored_graph(
+            edges,
+            out=_require(out),
+            run=run,
+            report=report,
+            resume=resume,
+            force=force,
+            logging=logging,
+            **trained,
+        )
+        _tell(kept, kept.shape, as_json)
+        return
     if check:
         estimator = owngraph.make_trainable(**trained)
         try:
@@ -106,15 +130,11 @@ def embed_graph(
         else:
             show_inspection(stdout, found)
         return
-    if out is None:
-        raise typer.BadParameter(
-            "Say where the embeddings go, or --check the graph only.", param_hint="--out"
-        )
     made = owngraph.embed_graph(
         edges,
         nodes,
         reading,
-        out=out,
+        out=_require(out),
         run=run,
         clusters=clusters,
         report=report,
@@ -124,13 +144,25 @@ def embed_graph(
         force=force,
         memory_limit=memory_limit,
         announce=lambda found: show_inspection(stderr, found),
-        logging=Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}"),
+        logging=logging,
         **trained,
     )
+    _tell(made, made.embeddings.shape, as_json)
+
+
+def _require(out: Path | None) -> Path:
+    if out is None:
+        raise typer.BadParameter(
+            "Say where the embeddings go, or --check the graph only.", param_hint="--out"
+        )
+    return out
+
+
+def _tell(made: EmbeddedGraph | EmbeddedStore, shape: tuple[int, ...], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(made.manifest, indent=2, allow_nan=False))
     else:
-        _show_result(made)
+        show_result(made, shape)
 
 
 def show_inspection(console: Console, found: Inspection) -> None:
@@ -148,46 +180,3 @@ def show_inspection(console: Console, found: Inspection) -> None:
     if not found.plan.fits:
         fitting = in_options(found.plan.proposed) or "nothing smaller fits either"
         say(("Does not fit. ", "red"), f"What does: {fitting}.", to=console)
-
-
-def _show_result(made: EmbeddedGraph) -> None:
-    for warning in made.manifest["warnings"]:
-        if warning.startswith("No scores"):
-            say(("Warning: ", "yellow"), warning, to=stderr)
-    if made.scores is not None:
-        from nodejepa.owngraph.page import beats_the_floors, floor_words, largest_words
-
-        table = Table(title="What the embeddings are worth, % on test nodes")
-        table.add_column("embeddings")
-        for title in made.scores.measures.values():
-            table.add_column(title, justify="right")
-        for method, found in made.scores.table().items():
-            table.add_row(
-                Text(method), *("-" if value is None else f"{value.mean:.1f}" for value in found.values())
-            )
-        tuned, name = made.scores.finetuned, made.manifest["method"]
-        if tuned is not None:
-            table.add_row(f"{name}, fine-tuned (one split)", f"{tuned.test_accuracy:.1f}")
-            table.add_row("the same network from random weights", f"{tuned.scratch_test_accuracy:.1f}")
-        stdout.print(table)
-        say(f"Fair linear probe; {made.scores.split}.")
-        style = "" if beats_the_floors(made.scores, name) else "yellow"
-        say((floor_words(made.scores, name), style))
-        for words in largest_words(made.scores):
-            say(words)
-    if made.clusters is not None:
-        from nodejepa.owngraph.page import cluster_words
-
-        words = cluster_words(made.clusters, made.inspection.loaded.labels)
-        say(words)
-    if made.manifest["found"]:
-        say(made.manifest["found"])
-    rows, columns = made.embeddings.shape
-    say(f"{rows:,} nodes x {columns} -> {made.places.embeddings}")
-    say(f"Embeddings: {made.manifest['diagnostics']['verdict']}")
-    for name, path in (
-        ("manifest", made.places.manifest),
-        *((("report", made.places.page),) if made.manifest["report"] else ()),
-        ("model", made.places.run),
-    ):
-        say(f"{name:9}{path}")

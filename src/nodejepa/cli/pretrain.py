@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
 
 PREPARE_EXAMPLES = (
     "Examples:\n\n"
-    "nodejepa prepare --edges edges.parquet --nodes nodes.parquet --out graph.store\n\n"
+    "nodejepa prepare --edges edges.parquet --nodes nodes.parquet --labels topic --out graph.store\n\n"
+    "nodejepa prepare --edges edges.parquet --structural pagerank,degree,clustering --out graph.store\n\n"
     "nodejepa pretrain graph.store --method linear-jepa --out run\n\n"
     "nodejepa pretrain graph.store --method nodejepa --preset paper --set parts=100 --set parts_per_step=5 "
     "--set descriptors=pagerank,degree,clustering --out trained\n\n"
     "nodejepa embed run graph.store --out z.parquet\n\n"
+    "nodejepa probe graph.store --run run\n\n"
     "nodejepa prepare --verify graph.store"
 )
 PRETRAIN_EXAMPLES = (
@@ -39,7 +42,7 @@ PRETRAIN_EXAMPLES = (
 )
 
 
-@reads_files(without=("labels", "structural"))
+@reads_files()
 def prepare(
     edges: Annotated[
         Path | None, typer.Option(help="Edges, a row each: as in embed-graph.", metavar="FILE")
@@ -64,15 +67,19 @@ def prepare(
         raise typer.BadParameter("Give --edges and --out, or --verify a store.")
     from nodejepa.store.prepare import prepare_store
 
-    made = prepare_store(edges, nodes, reading, out=out, force=force)
-    for note in [*made.manifest.report["notes"], *made.manifest.report["warnings"]]:
-        say(f"- {in_options(note)}", to=stderr)
+    def announce(notes: Sequence[str]) -> None:
+        for note in notes:
+            say(f"- {in_options(note)}", to=stderr)
+
+    made = prepare_store(edges, nodes, reading, out=out, force=force, announce=announce)
     _say(made, made.content_hash[:16])
 
 
 def _say(graph: StoredGraph, more: str) -> None:
     sizes = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} stored edges, {graph.num_features:,} features"
-    say(f"{graph.folder}: {sizes}; {more}")
+    classes = graph.manifest.classes
+    labels = "" if classes is None else f", labels of {len(classes):,} classes"
+    say(f"{graph.folder}: {sizes}{labels}; {more}")
 
 
 def pretrain(

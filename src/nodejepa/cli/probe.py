@@ -23,7 +23,8 @@ PROBE_EXAMPLES = (
     "nodejepa probe digits --method sgc\n\n"
     "nodejepa probe photo --method random-gcn --seeds 42-46 --data-root ~/datasets\n\n"
     "nodejepa probe cora --split official --seeds 1 --json\n\n"
-    "nodejepa probe digits --run runs/digits"
+    "nodejepa probe digits --run runs/digits\n\n"
+    "nodejepa probe graph.store --run runs/stored"
 )
 
 
@@ -47,10 +48,12 @@ def probe(
     data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
 ) -> None:
-    """Embed a named graph, then score a linear classifier on the embeddings."""
+    """Embed a named graph, or a graph store with labels, then score a linear classifier on the embeddings."""
     chosen = parse_seeds(seeds)
     from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
+    from nodejepa.store import StoredGraph
+    from nodejepa.store.dataset import StoredDataset
     from nodejepa.study.run.scoring import score_method, score_run
 
     if stderr.is_terminal:
@@ -64,7 +67,11 @@ def probe(
             where=f"--run {run}",
             fix="Leave out --method, --preset and --set, or leave out --run.",
         )
-    data = load_dataset(dataset, data_root)
+    data = (
+        StoredDataset.of(StoredGraph(dataset))
+        if StoredGraph.is_at(dataset)
+        else load_dataset(dataset, data_root)
+    )
     if run is not None:
         score = score_run(data, run, chosen, split=split, probe=mode)
     else:
@@ -92,6 +99,8 @@ def _show(score: MethodScore) -> None:
         val = "-" if row.val_accuracy is None else f"{row.val_accuracy:.2f}"
         table.add_row(str(row.seed), val, f"{row.test_accuracy:.2f}", row.scaling, f"{row.C:g}")
     stdout.print(table)
+    if score.sampled:
+        stdout.print(Text(f"A large graph: {score.sampled}."))
     if score.head is not None:
         val, test = _mean(*score.head.mean_std("val")), _mean(*score.head.mean_std("test"))
         stdout.print(Text(f"Its own head: validation {val} %, test {test} %"))

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
-from nodejepa.graph_checks import Features
+from nodejepa.graph_checks import Features, FloatArray
 from nodejepa.io.convert import as_graph
 from nodejepa.io.feature_schema import FeatureSchema
 from nodejepa.io.join import Joined
@@ -75,17 +75,24 @@ def fit_nodes(
         schema, features = FeatureSchema.fit(
             nodes.table, typed=nodes.typed, where=nodes.where, report=report, reading=reading
         )
-    names = structural_names(reading.structural, schema)
-    if names:
-        said = _listed(names)
-        report.note(
-            f"structural descriptors are added to the features: {said}."
-            if schema.width
-            else f"features are structural: {said}."
-        )
-        schema = replace(schema, structural=structural_width(names), described_by=names)
-        features = _with_structure(graph, features, names)
+    schema = with_descriptors(schema, reading, report)
+    if schema.structural:
+        features = _with_structure(graph, features, schema.described_by)
     return graph.with_features(features), schema
+
+
+def with_descriptors(schema: FeatureSchema, reading: ReadingOptions, report: ReadReport) -> FeatureSchema:
+    """The schema with the structural descriptors that are asked for, or all if there are no other columns."""
+    names = structural_names(reading.structural, schema)
+    if not names:
+        return schema
+    said = _listed(names)
+    report.note(
+        f"structural descriptors are added to the features: {said}."
+        if schema.width
+        else f"features are structural: {said}."
+    )
+    return replace(schema, structural=structural_width(names), described_by=names)
 
 
 def apply_schema(graph: Graph, nodes: Nodes, schema: FeatureSchema, report: ReadReport) -> Graph:
@@ -137,7 +144,11 @@ def _listed(names: tuple[str, ...]) -> str:
 def _with_structure(graph: Graph, features: Features, names: tuple[str, ...]) -> Features:
     from nodejepa.structure import descriptors  # brings the compiler with it: only where it is needed
 
-    places = descriptors(graph, names)
+    return side_by_side(features, descriptors(graph, names))
+
+
+def side_by_side(features: Features, places: FloatArray) -> Features:
+    """Features and descriptors of the same nodes, sparse if the features are."""
     if not features.shape[1]:
         return places
     if sp.issparse(features):

@@ -49,8 +49,11 @@ def write_embeddings(
         pq.write_table(table, temporary, write_page_checksum=True, use_dictionary=False)
 
 
-def stream_embeddings(path: str | Path, shape: tuple[int, int], blocks: Iterable[tuple[Any, Any]]) -> None:
-    """As :func:`write_embeddings`, of blocks of rows that come one after the other: their ids and rows."""
+def stream_embeddings(
+    path: str | Path, shape: tuple[int, int], blocks: Iterable[tuple[Mapping[str, Any], Any]]
+) -> None:
+    """As :func:`write_embeddings`, of blocks of rows that come one after the other: ``id`` and more columns
+    as Arrow has them, and the rows."""
     with atomic_path(path) as temporary, progress_bar("Writing embeddings", total=shape[0]) as advance:
         if check_ending(path) == ".npy":
             header = {"descr": "<f4", "fortran_order": False, "shape": shape}
@@ -62,9 +65,10 @@ def stream_embeddings(path: str | Path, shape: tuple[int, int], blocks: Iterable
             return
         names = [f"z{j}" for j in range(shape[1])]
         writer = None
-        for ids, rows in blocks:
+        for more, rows in blocks:
             columns = np.asfortranarray(rows)
-            table = pa.table([ids, *(pa.array(column) for column in columns.T)], names=["id", *names])
+            arrays = [*more.values(), *(pa.array(column) for column in columns.T)]
+            table = pa.table(arrays, names=[*more, *names])
             # numbers hardly ever repeat: to look for repetitions would take longer than to write them
             writer = writer or pq.ParquetWriter(
                 temporary, table.schema, write_page_checksum=True, use_dictionary=False, compression="none"

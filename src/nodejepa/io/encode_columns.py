@@ -93,14 +93,23 @@ def _token_hash(token: str) -> int:
     return int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little") | 2
 
 
-def join_blocks(blocks: list[Any], rows: int) -> Features:
-    """The blocks side by side: sparse if most of it is zero."""
+def count_filled(blocks: list[Any]) -> int:
+    """Cells of blocks that are not zero."""
+    return sum(block.nnz if sp.issparse(block) else int(np.count_nonzero(block)) for block in blocks)
+
+
+def worth_sparse(filled: int, cells: int) -> bool:
+    """Whether so many cells of a table are better kept alone."""
+    return filled < _SPARSE_BELOW * cells
+
+
+def join_blocks(blocks: list[Any], rows: int, *, sparse: bool | None = None) -> Features:
+    """The blocks side by side: sparse if most of it is zero, or as told."""
     if not blocks:
         return np.zeros((rows, 0), dtype=np.float32)
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused by the graph, by row and column
         size = rows * sum(block.shape[1] for block in blocks)
-        filled = sum(block.nnz if sp.issparse(block) else np.count_nonzero(block) for block in blocks)
-        if filled < _SPARSE_BELOW * size:
+        if worth_sparse(count_filled(blocks), size) if sparse is None else sparse:
             return sp.csr_array(sp.hstack(blocks, format="csr"), dtype=np.float32)
         dense = np.empty((rows, size // rows if rows else 0), dtype=np.float32)
         start = 0

@@ -3,6 +3,7 @@
 Two kinds of nodes may be numbered each for itself: user 5 and item 5 are not one node.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,12 +80,16 @@ def is_one_of(id_column: str | None, report: ReadReport) -> bool:
     return id_column is not None and any(end and end == _nouns(id_column) for end in ends)
 
 
-def sides_of(ids: npt.NDArray[Any], report: ReadReport) -> dict[str, list[Any]]:
-    """Of ids that were kept apart: the side of every node, and its id there."""
+def sides_of(ids: Sequence[str], report: ReadReport, *, whole: bool | None = None) -> dict[str, list[Any]]:
+    """Of ids (of all nodes, or of some) that were kept apart: the side of every node, and its id there.
+
+    ``whole``: whether ids are given as numbers; if not told, where all of them are some.
+    """
     names = sorted((str(report.edge_columns[end]) for end in ("source", "target")), key=len, reverse=True)
-    sides = [next((n for n in names if text.startswith(f"{n}:")), "") for text in ids.tolist()]
-    own = [text.removeprefix(f"{side}:") for text, side in zip(ids.tolist(), sides, strict=True)]
-    whole = all(text.removeprefix("-").isdecimal() and len(text) < 19 for text in own)
+    sides = [next((n for n in names if text.startswith(f"{n}:")), "") for text in ids]
+    own = [text.removeprefix(f"{side}:") for text, side in zip(ids, sides, strict=True)]
+    if whole is None:
+        whole = all(text.removeprefix("-").isdecimal() and len(text) < 19 for text in own)
     return {"side": sides, "side_id": [int(text) for text in own] if whole else own}
 
 

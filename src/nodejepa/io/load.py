@@ -52,7 +52,7 @@ class LoadedGraph:
     def sides(self) -> dict[str, list[Any]]:
         """Where two kinds of nodes were kept apart: ``side`` and ``side_id`` of each; else nothing."""
         ids = self.graph.node_ids
-        return sides_of(ids, self.report) if self.report.kept_apart and ids is not None else {}
+        return sides_of(ids.tolist(), self.report) if self.report.kept_apart and ids is not None else {}
 
     @property
     def more_columns(self) -> dict[str, list[Any]]:
@@ -159,17 +159,10 @@ def _read_rows(
         rows: Nodes | None = None
         if isinstance(node_source, InputTable):
             rows = read_node_table(node_source, reading, report, positional=read.ids is None)
-        elif (
-            reading.id_column is not None
-            or reading.columns
-            or reading.drop
-            or (reading.labels is not None and node_source is None)
-        ):
-            raise GraphError(
-                "id, label and feature columns are those of a node table, but there is none",
-                fix="Pass a table as nodes.",
-            )
-        elif node_source is not None:
+        elif node_source is None:
+            refuse_without_nodes(reading)
+        else:
+            refuse_without_nodes(replace(reading, labels=None))  # which may be an array of the file
             rows = read_node_matrix(node_source, report, features=nodes is not None)
         report.node_file = None if nodes is None or node_source is None else node_source.where
         wrong = data_in_header(edge_source, node_source, read, rows, reading, report)
@@ -185,6 +178,15 @@ def _read_rows(
         )
     )
     return _read_rows(edges, nodes, reading, report, room, {**headers, wrong: False})
+
+
+def refuse_without_nodes(reading: ReadingOptions) -> None:
+    """Refuse options that only a table of nodes has columns for."""
+    if reading.id_column is not None or reading.columns or reading.drop or reading.labels is not None:
+        raise GraphError(
+            "id, label and feature columns are those of a node table, but there is none",
+            fix="Pass a table as nodes.",
+        )
 
 
 def _read_edges(opened: InputTable | MatrixFile, reading: ReadingOptions, report: ReadReport) -> Edges:

@@ -22,9 +22,9 @@ import torch
 from torch import Tensor
 
 from nodejepa.errors import GraphError
-from nodejepa.methods.sums_by_rows import SumsByRows
+from nodejepa.methods.sums_by_rows import SumsByRows, back, onto
 from nodejepa.nn.inputs import GraphInputs, StoredInputs
-from nodejepa.nn.sparse import SparseOperator, multiply
+from nodejepa.nn.sparse import multiply
 
 WHOLE_UP_TO = 2048  # columns; of wider features only the leading principal directions are computed
 _NOTHING = 1e-7  # of the largest eigenvalue: what is below is rounding noise of single precision
@@ -87,26 +87,20 @@ class SumsInMemory:
         self.has = torch.from_numpy(has).to(inputs.device, torch.float32)[:, None]
         self.count = float(self.has.sum())
 
-    def _onto(self, v: Tensor) -> Tensor:
-        return multiply(self.x.tensor, v) if isinstance(self.x, SparseOperator) else self.x @ v
-
-    def _back(self, u: Tensor) -> Tensor:
-        return multiply(self.x.transposed, u) if isinstance(self.x, SparseOperator) else self.x.T @ u
-
     def second(self, v: Tensor) -> Tensor:
         """Of all nodes at once."""
-        return self._back(self._onto(v) * self.has)
+        return back(self.x, onto(self.x, v) * self.has)
 
     def cross(self, v: Tensor) -> Tensor:
         """Of all nodes at once."""
-        latents = self._onto(v)
+        latents = onto(self.x, v)
         both = multiply(self.mean.tensor, latents) + multiply(self.mean.transposed, latents * self.has)
-        return self._back(both)
+        return back(self.x, both)
 
     def means(self) -> tuple[Tensor, Tensor]:
         """Of all nodes at once."""
-        seen = self._back(multiply(self.mean.transposed, self.has))
-        return self._back(self.has).squeeze(1), seen.squeeze(1)
+        seen = back(self.x, multiply(self.mean.transposed, self.has))
+        return back(self.x, self.has).squeeze(1), seen.squeeze(1)
 
 
 def moments_of(inputs: GraphInputs, *, basis: int) -> Moments:

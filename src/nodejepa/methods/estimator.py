@@ -30,7 +30,7 @@ from nodejepa.methods.habits import Habits
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.methods.saved import restore_model, save_model
 from nodejepa.nn.inputs import StoredInputs, WholeGraph
-from nodejepa.nn.stored import Tall, embed_stored
+from nodejepa.nn.stored import TallRows, embed_stored
 from nodejepa.principal import PrincipalAxes
 from nodejepa.provenance import source_hash, versions
 from nodejepa.store.graph import StoredGraph
@@ -91,7 +91,7 @@ class Estimator(Habits, ABC):
         """The encoder, learned from a graph, and the history of learning it: one record an epoch."""
 
     @abstractmethod
-    def width(self, graph: Graph) -> int:
+    def width(self, graph: RowGraph) -> int:
         """Columns of the embeddings, at most, if all are kept."""
 
     def describe(self) -> str:
@@ -157,7 +157,7 @@ class Estimator(Habits, ABC):
             z: torch.Tensor | Features = self.encoder_.embed(inputs)
         return z.cpu().numpy() if isinstance(z, torch.Tensor) else z
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
         """Embeddings of a graph on disk, computed by rows, layer by layer; ``scratch`` is for large files."""
         if not hasattr(self, "encoder_"):
             raise ConfigError("the method has not been fitted", fix="Call fit or load first.")

@@ -14,10 +14,11 @@ from nodejepa.config import require
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
+from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.inputs import StoredInputs, WholeGraph
-from nodejepa.nn.stored import Tall
+from nodejepa.nn.stored import StoredFeatures, TallRows
 from nodejepa.store.graph import StoredGraph
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run
@@ -46,7 +47,7 @@ class Floor(Estimator, ABC):
         with seeded(self.seed, "init"):
             return self.make_encoder(inputs.num_features), []
 
-    def width(self, graph: Graph) -> int:
+    def width(self, graph: RowGraph) -> int:
         """As set, or as wide as the features."""
         return int(getattr(self.config, "hidden", graph.num_features))
 
@@ -78,9 +79,9 @@ class RawFeatures(Floor):
         """X ``[N, F]``, sparse if the graph's features are."""
         return FeatureMap(lambda graph: graph.features)
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:  # noqa: ARG002
         """X of a graph on disk."""
-        return Tall((StoredInputs(graph, scratch).features,))
+        return StoredFeatures(graph)
 
 
 @dataclass(frozen=True)

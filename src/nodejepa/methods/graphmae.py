@@ -69,7 +69,8 @@ class GraphMAETask(Task):
         self.encoder = build_encoder(config.encoder, features)
         self.token = nn.Parameter(torch.zeros(features))
         self.decoder = FeatureDecoder(config.encoder.width, features, kind=config.decoder)
-        self.feature_squares = _row_squares(encoder_inputs(inputs, config.encoder).features)
+        read = encoder_inputs(inputs, config.encoder).feature_blocks()
+        self.feature_squares = torch.cat([_row_squares(block) for block in read])
 
     def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
         """Mask, encode, mask again, decode, compare."""

@@ -20,7 +20,7 @@ from nodejepa.methods.floors import FeatureMap, Floor
 from nodejepa.nn.hop_encoder import walk_weights
 from nodejepa.nn.inputs import StoredInputs
 from nodejepa.nn.sparse import density, to_dense
-from nodejepa.nn.stored import Tall
+from nodejepa.nn.stored import Tall, TallRows
 from nodejepa.store.graph import StoredGraph
 
 
@@ -40,7 +40,7 @@ class SGC(Floor):
     name = "sgc"
     config_class = SGCConfig
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
         """The same of a graph on disk, some columns after the others."""
         inputs, parts = StoredInputs(graph, scratch), []
         for group in inputs.column_groups(graph.num_features):
@@ -94,7 +94,7 @@ class EqualHops(Floor):
     name = "equal-hops"
     config_class = EqualHopsConfig
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
         """The same of a graph on disk: one pass finds how loud the hops are, one adds them up."""
         inputs, width = StoredInputs(graph, scratch), graph.num_features
         squares = [0.0] * (self.config.hops + 1)
@@ -132,7 +132,7 @@ class Walk(Floor):
     def _weights(self) -> list[float]:
         return [float(np.float32(w)) for w in walk_weights(self.config.hops, self.config.restart)]
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> Tall:
+    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
         """The same of a graph on disk."""
         return _stored_sum(StoredInputs(graph, scratch), graph.num_features, self._weights())
 
@@ -191,8 +191,8 @@ def _loudness(squares: float, rows: int) -> float:
 
 def _stored_hops(inputs: StoredInputs, columns: slice, hops: int) -> Iterator[Tensor]:
     """Columns of X, S X, ... with the bits of SciPy's product, which the graph in memory is multiplied by."""
-    width = columns.stop - columns.start
-    x = inputs.tall(width, lambda low, high: inputs.features[low:high, columns])
+    width, rows = columns.stop - columns.start, inputs.graph.feature_rows
+    x = inputs.tall(width, lambda low, high: torch.from_numpy(to_dense(rows(low, high)[:, columns])))
     yield x
     for _ in range(hops):
         before = x.numpy()

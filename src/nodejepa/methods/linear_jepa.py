@@ -17,7 +17,7 @@ from torch import Tensor
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
-from nodejepa.graph import Graph
+from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.closed_form import Moments, Spectrum, moments_of
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.hop_encoder import HopEncoder, walk_weights
@@ -165,7 +165,7 @@ class LinearJEPA(Estimator):
             mix[1, 0] = self.config.restart * (1 - agreement)
         return mix
 
-    def width(self, graph: Graph) -> int:  # noqa: ARG002 - the same on all
+    def width(self, graph: RowGraph) -> int:  # noqa: ARG002 - the same on all
         """As set; fewer where the features have few directions."""
         return int(self.config.dim)
 

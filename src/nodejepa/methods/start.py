@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
-from nodejepa.graph import Graph
+from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.budget import Budget, ClosedFormCost, GradientCost, Workload
 from nodejepa.methods.linear_jepa import LinearJEPA, LinearJEPAConfig
@@ -131,7 +131,7 @@ class StartedEstimator(TeacherEstimator, ABC):
             else self.solved_.make_encoder(in_dim)
         )
 
-    def width(self, graph: Graph) -> int:
+    def width(self, graph: RowGraph) -> int:
         """As LinearJEPA's, where it starts there."""
         return super().width(graph) if self.config.start == "random" else self._linear().width(graph)
 

@@ -7,8 +7,19 @@ import torch
 from torch import Tensor
 
 from nodejepa.nn.inputs import StoredInputs
-from nodejepa.nn.sparse import multiply
+from nodejepa.nn.inputs.features import FeatureMatrix
+from nodejepa.nn.sparse import SparseOperator, multiply
 from nodejepa.progress import progress_bar
+
+
+def onto(x: FeatureMatrix, v: Tensor) -> Tensor:
+    """``X v``."""
+    return multiply(x.tensor, v) if isinstance(x, SparseOperator) else x @ v
+
+
+def back(x: FeatureMatrix, u: Tensor) -> Tensor:
+    """``X' u``."""
+    return multiply(x.transposed, u) if isinstance(x, SparseOperator) else x.T @ u
 
 
 class SumsByRows:
@@ -24,8 +35,8 @@ class SumsByRows:
         """One pass over X."""
         total = _Total()
         for low, high in self.spans:
-            x = self.inputs.features[low:high]
-            total.add(x.T @ ((x @ v) * self.has[low:high]))
+            x = self.inputs.feature_rows(low, high)
+            total.add(back(x, onto(x, v) * self.has[low:high]))
         return total.value
 
     def cross(self, v: Tensor) -> Tensor:
@@ -36,12 +47,12 @@ class SumsByRows:
 
     def _cross(self, v: Tensor) -> Tensor:
         inputs, total = self.inputs, _Total()
-        latents = inputs.tall(v.shape[1], lambda low, high: inputs.features[low:high] @ v)
+        latents = inputs.tall(v.shape[1], lambda low, high: onto(inputs.feature_rows(low, high), v))
         with progress_bar("Summing over rows", total=len(self.spans)) as advance:
             for low, high in self.spans:
                 both = multiply(inputs.operator_rows("neighbour_mean", low, high).tensor, latents)
                 both += multiply(inputs.turned_mean_rows(low, high).tensor, latents)
-                total.add(inputs.features[low:high].T @ both)
+                total.add(back(inputs.feature_rows(low, high), both))
                 advance()
         return total.value
 
@@ -49,9 +60,9 @@ class SumsByRows:
         """One pass over X and the edges."""
         own, seen = _Total(), _Total()
         for low, high in self.spans:
-            x = self.inputs.features[low:high]
-            own.add(x.T @ self.has[low:high])
-            seen.add(x.T @ multiply(self.inputs.turned_mean_rows(low, high).tensor, self.has))
+            x = self.inputs.feature_rows(low, high)
+            own.add(back(x, self.has[low:high]))
+            seen.add(back(x, multiply(self.inputs.turned_mean_rows(low, high).tensor, self.has)))
         return own.value.squeeze(1), seen.value.squeeze(1)
 
 

@@ -10,6 +10,7 @@ from torch import nn
 
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
+from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.blocks import build_encoder
 from nodejepa.methods.device import pick_device
 from nodejepa.methods.estimator import Estimator
@@ -38,7 +39,7 @@ class TrainedEstimator(Estimator, ABC):
         """What the settings ``encoder.*`` say."""
         return build_encoder(self.config.encoder, in_dim)
 
-    def width(self, graph: Graph) -> int:  # noqa: ARG002 - the same on all
+    def width(self, graph: RowGraph) -> int:  # noqa: ARG002 - the same on all
         """That of the encoder, whatever the features are."""
         return int(self.make_encoder(1).out_dim)
 

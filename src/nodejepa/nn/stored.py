@@ -3,23 +3,64 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from nodejepa.graph_checks import Features
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import StoredInputs
+from nodejepa.nn.sparse import to_dense
 from nodejepa.nn.stack import Encoder
 from nodejepa.progress import progress_bar
+from nodejepa.store.graph import StoredGraph
+
+
+class TallRows(Protocol):
+    """An array ``[N, D]`` that may be larger than memory: read by rows."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    def rows(self, low: int, high: int) -> npt.NDArray[np.float32]:
+        """Rows ``low`` to ``high - 1``."""
+
+    def at(self, nodes: npt.NDArray[np.int64]) -> Features:
+        """The rows of some nodes, ascending; sparse where they are kept so."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class StoredFeatures:
+    """X of a graph on disk."""
+
+    graph: StoredGraph
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Nodes and columns."""
+        return self.graph.num_nodes, self.graph.num_features
+
+    def rows(self, low: int, high: int) -> npt.NDArray[np.float32]:
+        """Rows ``low`` to ``high - 1``."""
+        return to_dense(self.graph.feature_rows(low, high))
+
+    def at(self, nodes: npt.NDArray[np.int64]) -> Features:
+        """The rows of some nodes, ascending."""
+        bounds = ((span[0], *np.searchsorted(nodes, span).tolist(), span[1]) for span in self.graph.spans())
+        parts = [self.graph.feature_rows(low, high)[nodes[a:b] - low] for low, a, b, high in bounds]
+        return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else sp.csr_array(sp.vstack(parts))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Tall:
-    """An array ``[N, D]`` that may be larger than memory: some columns after the others, read by rows."""
+    """:class:`TallRows` that were computed, some columns after the others."""
 
     parts: tuple[Tensor, ...]
 
@@ -31,6 +72,11 @@ class Tall:
     def rows(self, low: int, high: int) -> npt.NDArray[np.float32]:
         """Rows ``low`` to ``high - 1``."""
         return torch.cat([part[low:high] for part in self.parts], dim=1).numpy()
+
+    def at(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The rows of some nodes, ascending."""
+        places = torch.from_numpy(nodes)
+        return torch.cat([part[places] for part in self.parts], dim=1).numpy()
 
 
 def embed_stored(encoder: Encoder | HopEncoder, inputs: StoredInputs) -> Tall:
@@ -50,7 +96,7 @@ def _hops(encoder: HopEncoder, inputs: StoredInputs) -> Tall:
 def _layers(encoder: Encoder, inputs: StoredInputs) -> Tall:
     given = inputs.row_normalised if encoder.row_normalise else inputs
     assert isinstance(given, StoredInputs)
-    h = inputs.features
+    h = torch.empty(0, 0)  # the first layer reads features
     with progress_bar("Embedding", total=len(encoder.norms)) as advance:
         for layer in range(len(encoder.norms)):
             h = _layer(encoder, layer, given, h)

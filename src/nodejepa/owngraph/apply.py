@@ -1,12 +1,14 @@
 """A trained encoder on a graph it has not seen: new nodes, changed edges, another graph, a graph on disk."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.errors import Advice, ConfigError, GraphError
@@ -14,13 +16,17 @@ from nodejepa.files import output_owned, refusals
 from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions, read_graph, write_embeddings
 from nodejepa.io.embeddings import check_ending, stream_embeddings
 from nodejepa.io.files_in import refuse_replacing
+from nodejepa.io.join import sides_of
+from nodejepa.io.reading_options import ReadReport
+from nodejepa.memory import gigabytes
 from nodejepa.methods import load_method
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.stored import Tall
+from nodejepa.nn.stored import TallRows
 from nodejepa.owngraph.places import drop_manifest, input_files, refuse_losing
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.progress import progress_bar
 from nodejepa.store import StoredGraph
+from nodejepa.store.labels import stored_labels
 
 _SAMPLE, _STRETCHES = 16_384, 64  # rows that the diagnosis looks at, and from how many places
 _ROWS = 1 << 16  # of a group of rows in a parquet file
@@ -120,20 +126,57 @@ def embed_store(
         refuse_losing(out, force=force)
         z = estimator.transform_stored(graph, out.parent)
         drop_manifest(out)
-        nodes = graph.num_nodes
-        spans = [(low, min(low + _ROWS, nodes)) for low in range(0, nodes, _ROWS)]
-        stream_embeddings(out, z.shape, ((graph.ids(*span), z.rows(*span)) for span in spans))
-    return z.shape, diagnose(_sample(z))
+        stream_embeddings(out, z.shape, blocks(graph, z))
+    return z.shape, diagnose(sample(z))
 
 
 def save_schema(graph: StoredGraph, run: Path) -> None:
     """How the store was read, beside a model that learned from it: the model may see other files later."""
+    schema_of(graph).save(run)
+
+
+def schema_of(graph: StoredGraph) -> RunSchema:
+    """How the store was read."""
     features = FeatureSchema.from_dict(dict(graph.manifest.schema))
     asked: Any = graph.manifest.reading
-    RunSchema(features, graph.directed, graph.is_weighted, **asked).save(run)
+    return RunSchema(features, graph.directed, graph.is_weighted, **asked)
 
 
-def _sample(z: Tall) -> npt.NDArray[np.float32]:
+def store_facts(graph: StoredGraph) -> dict[str, str]:
+    """What is in a store: names and values for people."""
+    facts = graph.manifest
+    entries = facts.feature_entries
+    form = "dense" if entries is None else f"sparse, {entries:,} entries"
+    kind = "directed" if facts.directed else "undirected"
+    return {
+        "nodes": f"{facts.nodes:,}",
+        "stored edges": f"{facts.entries:,}, {kind}{', weighted' if facts.weighted else ''}",
+        "features": f"{facts.columns:,} columns ({form})",
+        "labels": "none" if facts.classes is None else f"{len(facts.classes):,} classes",
+        "disk": gigabytes(sum(file["bytes"] for file in facts.files.values())),
+    }
+
+
+def blocks(graph: StoredGraph, z: TallRows) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.float32]]]:
+    """Rows of a table of embeddings: ids, sides and labels, as those of a graph in memory, and z."""
+    report, labels = ReadReport(**graph.manifest.report), stored_labels(graph)
+    spans = [(low, min(low + _ROWS, graph.num_nodes)) for low in range(0, graph.num_nodes, _ROWS)]
+    whole = report.kept_apart and all(
+        isinstance(sides_of(graph.ids(*span).to_pylist(), report)["side_id"][0], int) for span in spans
+    )
+    for span in spans:
+        ids = graph.ids(*span)
+        columns: dict[str, Any] = {"id": ids}
+        if report.kept_apart:
+            sides = sides_of(ids.to_pylist(), report, whole=whole)
+            columns |= {name: pa.array(values) for name, values in sides.items()}
+        if labels is not None:
+            columns["label"] = labels.words(*span)
+        yield columns, z.rows(*span)
+
+
+def sample(z: TallRows) -> npt.NDArray[np.float32]:
+    """Some rows from many places, enough to say whether all are sound."""
     rows, size = z.shape[0], _SAMPLE // _STRETCHES
     if rows <= _SAMPLE:
         return z.rows(0, rows)

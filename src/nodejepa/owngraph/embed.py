@@ -26,6 +26,7 @@ from nodejepa.owngraph.scores import Found, Scores, score_embeddings
 from nodejepa.progress import progress_bar, timed
 from nodejepa.report import write_report
 from nodejepa.report.maps import require_umap
+from nodejepa.store import StoredGraph
 from nodejepa.training.journal import Logging
 
 _BYTES_PER_VALUE = 4
@@ -94,6 +95,12 @@ def embed_graph(
         logging: how often to checkpoint.
         options: single options of ``reading`` by their names: ``source``, ``labels``, ``directed``, ...
     """
+    if StoredGraph.is_at(edges):
+        raise ConfigError(
+            "this is a graph store, which is not read into memory",
+            where=str(edges),
+            fix="Call nodejepa.owngraph.embed_stored_graph(store, out=...).",
+        )
     if umap:
         require_umap()
     places, reading = Places.beside(out, run), (reading or ReadingOptions()).changed(options)

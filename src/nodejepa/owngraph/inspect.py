@@ -169,6 +169,8 @@ def inspect_graph(
         try:
             loaded = read_graph(edges, nodes, asked, memory_limit=memory_limit)
         except TooLarge as error:
+            if nodes is not None and "nodes" not in paths:
+                raise
             roads = roads_of_files(estimator, paths.get("edges"), paths.get("nodes"), Room.of(memory_limit))
             if not roads:
                 raise

@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from nodejepa.config import flatten
 from nodejepa.evaluation.clusters import Clusters, agreement
-from nodejepa.io.reading_options import first_names
+from nodejepa.io import FeatureSchema
+from nodejepa.io.reading_options import ReadReport, first_names
 from nodejepa.methods import FLOORS, METHODS
-from nodejepa.owngraph.inspect import Inspection
 from nodejepa.owngraph.scores import Found, Scores
 from nodejepa.report import Report, footer
 from nodejepa.report.charts import training_curves, verdict, what_was_found
@@ -54,7 +54,7 @@ def graph_report(found: Found, out: Path, *, umap: bool = False) -> Report:
     sections.append(Facts("The graph", inspection.facts()))
     if loaded.report.notes:
         sections.append(Text(("While reading:", *loaded.report.notes)))
-    sections.append(_columns_table(inspection))
+    sections.append(columns_table(loaded.schema, loaded.report))
     sections += [*what_was_found(estimator), *training_curves(estimator.history_)]
     settings = {name: str(value) for name, value in flatten(estimator.config).items()}
     sections.append(Facts("Settings", {"seed": str(estimator.seed), **settings}, folded=True))
@@ -146,8 +146,8 @@ def cluster_words(clusters: Clusters, labels: npt.NDArray[np.int64] | None) -> s
     return f"{words}."
 
 
-def _columns_table(inspection: Inspection) -> Section:
-    schema, report = inspection.loaded.schema, inspection.loaded.report
+def columns_table(schema: FeatureSchema, report: ReadReport) -> Section:
+    """What became of every column of the node table."""
     made = [(first_names(g.names, 20), f"{g.kind}, {g.treatment}", g.width) for g in schema.groups()]
     if schema.matrix_width:
         made.append(("(matrix)", "as it is", schema.matrix_width))

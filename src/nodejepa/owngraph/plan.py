@@ -10,6 +10,7 @@ from nodejepa.config import flatten, override
 from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.graph import Graph
 from nodejepa.io.files_in import byte_stream, file_format, reading
+from nodejepa.io.reading_options import STRUCTURAL, structural_width
 from nodejepa.memory import Room, gigabytes
 from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.budget import Budget, StoredCost, StoredPartsCost, Workload, measured_speed
@@ -172,7 +173,7 @@ def _in_parts(estimator: Estimator, work: Workload, memory: int) -> list[tuple[A
     if estimator.config.training.parts_per_step > 1:
         changes |= {"training.parts_per_step": 1, "training.units": 1}
     asked = flatten(estimator.config).get("predictor.descriptors", ())
-    if "spectral" in asked:  # which needs the graph in memory
+    if "spectral" in asked:  # which reads the edges hundreds of times, and needs 800 bytes a node
         changes["predictor.descriptors"] = ",".join(name for name in asked if name != "spectral")
     paper = [Setting("preset", "paper")] if flatten(estimator.config).get("start") == "random" else []
     options = (Setting("method", estimator.name), *paper, Setting("settings", changes))
@@ -210,11 +211,18 @@ def _narrower(config: Any, width: int) -> dict[str, int]:
 def roads_of_files(
     estimator: Estimator, edges: Path | None, nodes: Path | None, room: Room
 ) -> list[Proposal]:
-    """The roads on disk for tables of edges and nodes; none for other files and where none fits."""
-    sizes = [_rows_and_columns(path) for path in (edges, nodes) if path is not None]
-    if len(sizes) != 2 or None in sizes:
+    """The roads on disk for tables of edges and maybe nodes; none for other files and where none fits."""
+    found = None if edges is None else _rows_and_columns(edges)
+    if found is None:
         return []
-    (rows, _), (count, columns) = (size or (0, 0) for size in sizes)
+    rows = found[0]
+    described = (rows, structural_width(STRUCTURAL) + 1)  # of edges alone: hardly more nodes than rows
+    if nodes is not None:
+        found = _rows_and_columns(nodes)
+        if found is None:
+            return []
+        described = found
+    count, columns = described
     work = Workload(count, 2 * rows, columns - 1, count * (columns - 1), True)
     return stored_roads(estimator, work, room)
 

@@ -142,10 +142,10 @@ def make_manifest(
     return {
         "format": MANIFEST_FORMAT,
         "version": VERSION,
-        "embeddings": _described(places.embeddings)
+        "embeddings": described(places.embeddings)
         | {"nodes": diagnostics.nodes, "dimensions": diagnostics.dimensions},
-        "report": _described(places.page) if places.page.exists() else None,
-        "run": {"folder": str(places.run), "model": _described(places.run / "model.safetensors")},
+        "report": described(places.page) if places.page.exists() else None,
+        "run": {"folder": str(places.run), "model": described(places.run / "model.safetensors")},
         **inspection.to_dict(),
         "features": schema.summary(),
         "method": estimator.name,
@@ -165,5 +165,6 @@ def make_manifest(
     }
 
 
-def _described(path: Path) -> dict[str, Any]:
+def described(path: Path) -> dict[str, Any]:
+    """Name, size and digest of a file that was written."""
     return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}

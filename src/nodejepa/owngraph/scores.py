@@ -1,7 +1,7 @@
 """What are the embeddings of a user's graph worth? Scores beside the floors, where there are labels."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.inspect import Inspection
 from nodejepa.progress import progress_bar
 from nodejepa.report.table import Summary, summarise
+from nodejepa.store.dataset import StoredDataset
 
 Labels = npt.NDArray[np.int64]
 
@@ -109,27 +110,48 @@ def score_embeddings(
     Raises:
         EvaluationError: too few labels to learn from, choose on and test on.
     """
+
+    def embed(floor: Estimator) -> Features:
+        return floor.fit(graph).transform(graph)
+
+    scores = _score(estimator, embeddings, labels, class_names, embed)
+    if not (tune and can_be_tuned(estimator)):
+        return scores
+    split = default_splits(labels)[0]
+    return replace(scores, finetuned=finetune(estimator, graph, labels, split, seed=split.seed))
+
+
+def score_stored(estimator: Estimator, data: StoredDataset, embeddings: Features) -> Scores:
+    """The same for a graph on disk, whose embeddings are those of ``data.nodes``; nothing is fine-tuned."""
+
+    def embed(floor: Estimator) -> Features:
+        return floor.fit(data.graph).transform_stored(data.graph, data.graph.folder).at(data.nodes)
+
+    scores = _score(estimator, embeddings, data.labels, data.class_names, embed)
+    return replace(scores, split=f"{scores.split}; {data.sampled}") if data.sampled else scores
+
+
+def _score(
+    estimator: Estimator,
+    embeddings: Features,
+    labels: Labels,
+    class_names: Sequence[str],
+    embed: Callable[[Estimator], Features],
+) -> Scores:
     splits = default_splits(labels)
-    named: dict[str, Features] = {estimator.name: embeddings}
-    floors = [name for name in FLOORS if name != estimator.name]
-    with progress_bar("Embedding with the floors", total=len(floors)) as advance:
-        for name in floors:
-            named[name] = make_method(name, device=estimator.device).fit(graph).transform(graph)
-            advance(note=name)
-    rows = {  # fitting draws a bar of its own
-        name: linear_probe(matrix, labels, splits, return_predictions=name == estimator.name)
-        for name, matrix in named.items()
-    }
+    rows = {estimator.name: linear_probe(embeddings, labels, splits, return_predictions=True)}
     probed = rows[estimator.name].predictions
     assert probed is not None
-    predicted = np.full(graph.num_nodes, -1, dtype=np.int64)
+    predicted = np.full(labels.shape, -1, dtype=np.int64)
     predicted[splits[0].test] = probed[0]
-    tune = tune and can_be_tuned(estimator)
-    tuned = finetune(estimator, graph, labels, splits[0], seed=splits[0].seed) if tune else None
+    for name in FLOORS:
+        if name != estimator.name:  # one after the other: only one is in memory
+            with progress_bar(f"Embedding with {name}"):
+                floor = embed(make_method(name, device=estimator.device))
+            rows[name] = linear_probe(floor, labels, splits)
     counts = np.bincount(labels[labels >= 0], minlength=len(class_names))
     sizes = {str(name): int(count) for name, count in zip(class_names, counts, strict=True)}
-    largest = always_largest(labels, splits)
-    return Scores(rows, largest, tuned, describe_split(splits[0]), sizes, predicted)
+    return Scores(rows, always_largest(labels, splits), None, describe_split(splits[0]), sizes, predicted)
 
 
 def always_largest(labels: Labels, splits: Sequence[Split]) -> ProbeResult:

@@ -43,8 +43,9 @@ def require_room(
     if not found.by_gradient or not estimator.config.training.epochs or estimator.config.training.parts == 1:
         return
     room, speed = Room.of(memory_limit), measured_speed()
-    entries = graph.num_nodes * graph.num_features
-    work = Workload(graph.num_nodes, graph.num_edges, graph.num_features, entries, True)
+    filled = graph.manifest.feature_entries
+    entries = graph.num_nodes * graph.num_features if filled is None else filled
+    work = Workload(graph.num_nodes, graph.num_edges, graph.num_features, entries, filled is None)
 
     def plan(config: Any) -> Plan:
         split = not partition_is_kept(graph, config.training.parts)

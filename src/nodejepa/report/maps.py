@@ -3,6 +3,7 @@
 import importlib
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
@@ -87,8 +88,22 @@ def _principal_components(embeddings: Embeddings, count: int) -> Plane:
     return plane
 
 
+@dataclass(frozen=True, eq=False)
+class SampledNodes:
+    """Some nodes of a graph that is too large to be held: their ids and how many neighbours they have."""
+
+    ids: list[str]
+    neighbours: npt.NDArray[np.int64]
+    total: int  # nodes of the graph
+
+    @property
+    def num_nodes(self) -> int:
+        """How many were drawn."""
+        return len(self.ids)
+
+
 def embedding_map(
-    graph: Graph,
+    graph: Graph | SampledNodes,
     embeddings: Embeddings,
     *,
     title: str = "Map of the embeddings",
@@ -103,7 +118,7 @@ def embedding_map(
     """An interactive map of a graph's embeddings.
 
     Args:
-        graph: gives ids and degrees.
+        graph: gives ids and degrees; of a large one, a sample of its nodes.
         embeddings: ``[nodes, d]``, dense or SciPy sparse.
         title: over the map.
         labels: class of each node, -1 where unknown; none: nothing to colour by but degree.
@@ -125,8 +140,9 @@ def embedding_map(
     drawn = _sample(graph.num_nodes, MAX_POINTS, rng)
     planes = {_PCA: principal_plane(matrix)[drawn]}
     notes = []
-    if len(drawn) < graph.num_nodes:
-        notes.append(f"A random sample of {len(drawn):,} of {graph.num_nodes:,} nodes is drawn.")
+    total = graph.total if isinstance(graph, SampledNodes) else graph.num_nodes
+    if len(drawn) < total:
+        notes.append(f"A random sample of {len(drawn):,} of {total:,} nodes is drawn.")
     if neighbours:
         near = _sample(len(drawn), MAX_NEIGHBOUR_POINTS, rng)
         planes[_TSNE] = np.full((len(drawn), 2), np.nan)
@@ -139,11 +155,15 @@ def embedding_map(
         )
     if umap:
         planes[_UMAP] = umap_plane(matrix[drawn], seed=seed)
-    ids = drawn.tolist() if graph.node_ids is None else graph.node_ids[drawn].tolist()
+    if isinstance(graph, SampledNodes):
+        ids, degrees = [graph.ids[i] for i in drawn.tolist()], graph.neighbours
+    else:
+        ids = drawn.tolist() if graph.node_ids is None else graph.node_ids[drawn].tolist()
+        degrees = np.diff(graph.adjacency.indptr)
     return EmbeddingMap(
         title,
         [str(node) for node in ids],
-        np.diff(graph.adjacency.indptr)[drawn].astype(np.int64),
+        degrees[drawn].astype(np.int64),
         planes,
         labels=None if labels is None else labels[drawn],
         predicted=None if predicted is None else predicted[drawn],

@@ -1,19 +1,22 @@
-"""Columns of a node table that is larger than memory -> a file of features, encoded as in memory.
+"""Columns of a node table that is larger than memory, and descriptors of the graph -> a file of features.
 
-Two passes over the table: one finds out how each column is encoded, one encodes. Features are kept dense.
+Two passes over the table, one finds out how each column is encoded, one encodes: as in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.graph_features import read_features
+from nodejepa.io.assemble import side_by_side, with_descriptors
 from nodejepa.io.column_content import ColumnContent, expect, interpret
-from nodejepa.io.encode_columns import encode_column, join_blocks
+from nodejepa.io.encode_columns import count_filled, encode_column, join_blocks, worth_sparse
 from nodejepa.io.feature_columns import (
     FeatureColumn,
     count_missing,
@@ -24,57 +27,87 @@ from nodejepa.io.feature_columns import (
 from nodejepa.io.feature_schema import FeatureSchema, say_missing
 from nodejepa.io.fit_columns import ColumnFit, Useless
 from nodejepa.io.reading_options import ReadingOptions, ReadReport
-from nodejepa.store.layout import put
+from nodejepa.io.tables import InputTable
+from nodejepa.store.feature_rows import FeatureWriter, turn_form
+from nodejepa.store.layout import Manifest
 from nodejepa.store.positions import Tables
+from nodejepa.store.seal import unsealed_graph
 
 _ADDED_AT_ONCE = 1 << 14
 
 
 def write_features(
-    tables: Tables, added: int, reading: ReadingOptions, folder: Path, report: ReadReport
-) -> FeatureSchema:
-    """Write ``features.f32``; ``added`` nodes without a row come last, with all values missing."""
-    schema = _fit(tables, added, reading, report)
+    tables: Tables, bare: Manifest, reading: ReadingOptions, folder: Path, report: ReadReport
+) -> tuple[FeatureSchema, int | None]:
+    """Write X: the columns of the node table, then structural descriptors, as the reader in memory does.
+
+    How it was made comes back, and how many entries are kept where X is sparse, as in memory.
+
+    Args:
+        tables: nodes that only edges name come last, with all values missing.
+        bare: of the graph whose edges are in ``folder``.
+        reading: how.
+        folder: of the store.
+        report: what was guessed and left out is noted there.
+    """
+    table, added = tables.nodes, report.added_nodes
+    own = FeatureSchema() if table is None else _fit(table, tables.features, added, reading, report)
+    schema = with_descriptors(own, reading, report)
     if not schema.width:
         raise GraphError(
-            "the node table has no column that can be a feature",
-            where=tables.nodes.where,
-            fix="Give columns of numbers, categories or lists.",
+            "there is no column that can be a feature",
+            where=report.node_file or report.edge_file,
+            fix=Advice(
+                "Give columns of numbers, categories or lists, or allow ", Setting("structural"), " ones."
+            ),
         )
-    before = 0
-    with (folder / "features.f32").open("wb") as file:
-        for batch in _batches(tables, added, "Encoding columns"):
+    places = np.zeros((bare.nodes, 0), dtype=np.float32)
+    if schema.structural:
+        from nodejepa.structure import descriptors  # brings the compiler with it
+
+        places = descriptors(unsealed_graph(bare, folder), schema.described_by)
+    if table is None or not own.width:
+        with FeatureWriter(folder, sparse=False) as dense:
+            dense.add(places)
+        return schema, None
+    rows = filled = 0
+    with ExitStack() as stack:
+        writer: FeatureWriter | None = None
+        for batch in _batches(table, tables.features, added, "Encoding columns"):
             blocks = []
-            for column in schema.columns:
-                place = _place(tables, column.name)
-                content = expect(column.cell_kind, batch[column.name], tables.nodes.typed, place)
+            for column in own.columns:
+                place = _place(table, column.name)
+                content = expect(column.cell_kind, batch[column.name], table.typed, place)
                 content = refuse_infinite(content, place, as_missing=reading.infinite == "missing")
                 blocks.append(encode_column(column, content, batch.num_rows)[0])
-            x = join_blocks(blocks, batch.num_rows)
-            dense = x if isinstance(x, np.ndarray) else x.toarray()
-            if not np.isfinite(dense).all():
-                row, at = np.argwhere(~np.isfinite(dense))[0]
-                raise GraphError(
-                    f"row {before + row}, column {at} is {dense[row, at]}",
-                    where="features",
-                    fix="Fill in or drop missing and infinite values.",
-                )
-            put(file, dense)
-            before += len(dense)
-    return schema
+            filled += count_filled(blocks)
+            if writer is None:  # as the first rows are: only all of them can tell
+                sparse = worth_sparse(filled, batch.num_rows * own.width)
+                writer = stack.enter_context(FeatureWriter(folder, sparse=sparse))
+            x = read_features(join_blocks(blocks, batch.num_rows, sparse=writer.sparse), rows)
+            assert x is not None
+            writer.add(side_by_side(x, places[rows : rows + batch.num_rows]))
+            rows += batch.num_rows
+    assert writer is not None
+    sparse, entries = worth_sparse(filled, rows * own.width), writer.entries
+    if sparse != writer.sparse:
+        entries = turn_form(folder, (rows, schema.width), sparse=sparse)
+    return schema, entries if sparse else None
 
 
-def _fit(tables: Tables, added: int, reading: ReadingOptions, report: ReadReport) -> FeatureSchema:
+def _fit(
+    table: InputTable, names: tuple[str, ...], added: int, reading: ReadingOptions, report: ReadReport
+) -> FeatureSchema:
     def fresh(name: str) -> ColumnFit:
-        return ColumnFit(name, text=reading.text, scale=reading.scale, where=_place(tables, name))
+        return ColumnFit(name, text=reading.text, scale=reading.scale, where=_place(table, name))
 
-    seen = {name: fresh(name) for name in tables.features}
+    seen = {name: fresh(name) for name in names}
     first: dict[str, ColumnContent] = {}
     missing = dict.fromkeys(seen, 0)
-    for batch in _batches(tables, added, "Looking at columns"):
+    for batch in _batches(table, names, added, "Looking at columns"):
         for name, column in seen.items():
-            place = _place(tables, name)
-            content = interpret(batch[name], tables.nodes.typed, place)
+            place = _place(table, name)
+            content = interpret(batch[name], table.typed, place)
             content = refuse_infinite(content, place, as_missing=reading.infinite == "missing")
             column.look(content, batch.num_rows)
             missing[name] += count_missing(content, batch.num_rows)
@@ -88,7 +121,7 @@ def _fit(tables: Tables, added: int, reading: ReadingOptions, report: ReadReport
         if isinstance(fitted, Useless):
             report.drop(name, *fitted)
             continue
-        say_missing(fitted, missing[name], reading.missing, _place(tables, name), report)
+        say_missing(fitted, missing[name], reading.missing, _place(table, name), report)
         columns.append(fitted)
         report.feature_columns[name] = fitted.kind
         if reading.columns is None and looks_like_target(fitted, first[name]):
@@ -100,24 +133,16 @@ def _fit(tables: Tables, added: int, reading: ReadingOptions, report: ReadReport
     return schema
 
 
-def _batches(tables: Tables, added: int, label: str) -> Iterator[pa.Table]:
+def _batches(table: InputTable, names: tuple[str, ...], added: int, label: str) -> Iterator[pa.Table]:
     """Rows of the table, then rows of nothing for nodes that only edges name."""
-    yield from tables.nodes.batches(tables.features, label)
-    kinds = {name: tables.nodes.kind_of(name) for name in tables.features}
+    if not names:
+        return
+    yield from table.batches(names, label)
+    kinds = {name: table.kind_of(name) for name in names}
     for start in range(0, added, _ADDED_AT_ONCE):
         size = min(_ADDED_AT_ONCE, added - start)
         yield pa.table({name: pa.nulls(size, kind) for name, kind in kinds.items()})
 
 
-def _place(tables: Tables, name: str) -> str:
-    return f"{tables.nodes.where}, column {name!r}"
-
-
-def refuse_structural(reading: ReadingOptions) -> None:
-    """Structural features need the whole graph in memory."""
-    if reading.structural:
-        raise GraphError(
-            "structural features cannot be computed on disk",
-            where=Advice(Setting("structural")),
-            fix="Give columns of a node table; the degree of every node is one that any database computes.",
-        )
+def _place(table: InputTable, name: str) -> str:
+    return f"{table.where}, column {name!r}"

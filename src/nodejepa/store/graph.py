@@ -16,13 +16,15 @@ import pyarrow as pa
 
 from nodejepa.errors import DataError
 from nodejepa.files import refusals
-from nodejepa.graph_checks import FloatArray, SparseMatrix, compact_csr
-from nodejepa.store.layout import MANIFEST, Manifest, damaged
+from nodejepa.graph_checks import Features, FloatArray, SparseMatrix, compact_csr
+from nodejepa.graph_features import multiplied_sparse
+from nodejepa.store.layout import DENSE, MANIFEST, Manifest, damaged
 
 BLOCK_ENTRIES = (
     1 << 24
 )  # of the adjacency that are in memory at a time: about 200 MB with what is made of them
 BLOCK_ROWS = 1 << 16
+BLOCK_CELLS = 1 << 28  # of dense features: 1 GB
 _LEAST_ROWS = 128  # a dense product of fewer rows may have other bits
 
 
@@ -37,11 +39,14 @@ class StoredGraph:
     >>> graph.rows(0, 1000)  # doctest: +SKIP
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, manifest: Manifest | None = None) -> None:
         self.folder = Path(folder)
-        self.manifest = Manifest.read(self.folder)
+        self.manifest = manifest or Manifest.read(self.folder)
         self._maps: dict[str, Any] = {}
-        self._pointers = {side: self._opened(side) for side in (("", "in_") if self.directed else ("",))}
+        sides = {"": self.num_edges} | ({"in_": self.num_edges} if self.directed else {})
+        if self.manifest.feature_entries is not None:
+            sides["feature_"] = self.manifest.feature_entries
+        self._pointers = {side: self._opened(side, entries) for side, entries in sides.items()}
 
     @staticmethod
     def is_at(path: object) -> bool:
@@ -97,15 +102,28 @@ class StoredGraph:
         """The same rows of its transpose."""
         return self._rows("in_" if self.directed else "", low, high)
 
-    def feature_rows(self, low: int, high: int) -> FloatArray:
-        """The same rows of the features."""
-        return self.features[low:high]
+    @property
+    def sparse_features(self) -> bool:
+        """Whether a network reads X as a sparse matrix."""
+        entries = self.manifest.feature_entries
+        return entries is not None and multiplied_sparse(entries, self.num_nodes * self.num_features)
 
-    @cached_property
-    def features(self) -> FloatArray:
-        """X ``[nodes, columns]``, mapped from the file and read where it is looked at."""
-        x: FloatArray = self._array("features.f32").reshape(self.num_nodes, self.num_features)
-        return x
+    def feature_rows(self, low: int, high: int) -> Features:
+        """The same rows of the features: mapped from the file, or CSR where they are kept so."""
+        if self.manifest.feature_entries is not None:
+            return self._rows("feature_", low, high, self.num_features)
+        x: FloatArray = self._array(DENSE).reshape(self.num_nodes, self.num_features)
+        return x[low:high]
+
+    @property
+    def row_lengths(self) -> npt.NDArray[np.int64]:
+        """Out-neighbours of every node."""
+        return np.diff(self._pointers[""])
+
+    @property
+    def feature_lengths(self) -> npt.NDArray[np.int64]:
+        """Entries of every row of X where it is kept as CSR."""
+        return np.diff(self._pointers["feature_"])
 
     def ids(self, low: int, high: int) -> pa.Array:
         """The users' own ids of nodes ``low`` to ``high - 1``; their positions where there are none."""
@@ -128,6 +146,8 @@ class StoredGraph:
 
     def spans(self, rows: int = BLOCK_ROWS, entries: int = BLOCK_ENTRIES) -> Iterator[tuple[int, int]]:
         """``(low, high)`` of blocks that cover all rows: even, and halved where hubs have many entries."""
+        if not self.sparse_features:  # rows of X are dense once they are read
+            rows = min(rows, max(BLOCK_CELLS // max(self.num_features, 1), _LEAST_ROWS))
         blocks = -(-self.num_nodes // rows)
         bounds = [self.num_nodes * i // blocks for i in range(blocks + 1)]
         todo = [*pairwise(bounds)][::-1]
@@ -159,26 +179,28 @@ class StoredGraph:
         sizes = f"nodes={self.num_nodes}, edges={self.num_edges}, features={self.num_features}"
         return f"StoredGraph({sizes}{kind})"
 
-    def _opened(self, side: str) -> npt.NDArray[np.int64]:
+    def _opened(self, side: str, entries: int) -> npt.NDArray[np.int64]:
         pointers: npt.NDArray[np.int64] = self._array(f"{side}indptr.i64")
-        if pointers[0] != 0 or pointers[-1] != self.num_edges or (np.diff(pointers) < 0).any():
+        if pointers[0] != 0 or pointers[-1] != entries or (np.diff(pointers) < 0).any():
             raise damaged(self.folder / f"{side}indptr.i64", "rows do not end where the next begins")
         return pointers
 
-    def _rows(self, side: str, low: int, high: int) -> SparseMatrix:
+    def _rows(self, side: str, low: int, high: int, width: int | None = None) -> SparseMatrix:
+        width = self.num_nodes if width is None else width
         pointers = self._pointers[side]
         first, last = int(pointers[low]), int(pointers[high])
         indices = self._array(f"{side}indices.i32")[first:last]
         # compiled products trust positions: a flipped bit would be read as an address
-        if len(indices) and (indices.min() < 0 or indices.max() >= self.num_nodes):
-            raise damaged(self.folder / f"{side}indices.i32", "an edge leads to no node")
+        if len(indices) and (indices.min() < 0 or indices.max() >= width):
+            what = "a feature is of no column" if side == "feature_" else "an edge leads to no node"
+            raise damaged(self.folder / f"{side}indices.i32", what)
         weights = (
             self._array(f"{side}weights.f32")[first:last]
-            if self.is_weighted
+            if self.is_weighted or side == "feature_"
             else np.ones(last - first, dtype=np.float32)
         )
         local = pointers[low : high + 1] - first
-        return compact_csr(weights, indices, local, high - low, self.num_nodes)
+        return compact_csr(weights, indices, local, high - low, width)
 
     def _array(self, name: str) -> Any:
         if name in self._maps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,22 @@ from nodejepa.progress import progress_bar
 
 MANIFEST = "manifest.json"
 PIECE = 1 << 22  # entries that are hashed together
-_FORMAT, _VERSION = "nodejepa graph store", 1
+LABELS = "labels.i32"
+DENSE = "features.f32"
+SPARSE = ("feature_indptr.i64", "feature_indices.i32", "feature_weights.f32")
+_FORMAT, _VERSION = "nodejepa graph store", 2
+_LATER = {"classes", "feature_entries"}  # what stores of version 1 do not have
 _AGAIN = "Make the store again with `nodejepa prepare`, or restore it from a copy."
 ID_KINDS = ("position", "integer", "text")
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a store holds. ``files`` has bytes and SHA-256 of every array; the hashes are those of a Graph."""
+    """What a store holds. ``files`` has bytes and SHA-256 of every array; the hashes are those of a Graph.
+
+    ``classes`` are the names of the labels' classes where labels were kept, ``feature_entries`` counts those
+    of features that are kept sparse.
+    """
 
     nodes: int
     entries: int
@@ -39,11 +47,16 @@ class Manifest:
     schema: Mapping[str, Any] = field(default_factory=dict)
     reading: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
+    classes: Sequence[str] | None = None
+    feature_entries: int | None = None
 
     def sizes(self) -> dict[str, int | None]:
         """Bytes that every file must have; None where only the file itself can say (the letters of ids)."""
         sides = ("", "in_") if self.directed else ("",)
-        sizes: dict[str, int | None] = {"features.f32": 4 * self.nodes * self.columns}
+        sizes: dict[str, int | None] = {DENSE: 4 * self.nodes * self.columns}
+        if self.feature_entries is not None:
+            entries = self.feature_entries
+            sizes = dict(zip(SPARSE, (8 * (self.nodes + 1), 4 * entries, 4 * entries), strict=True))
         for side in sides:
             sizes[f"{side}indptr.i64"] = 8 * (self.nodes + 1)
             sizes[f"{side}indices.i32"] = 4 * self.entries
@@ -53,6 +66,8 @@ class Manifest:
             sizes["ids.i64"] = 8 * self.nodes
         elif self.id_kind == "text":
             sizes |= {"id_ends.i64": 8 * self.nodes, "id_letters.u8": None}
+        if self.classes is not None:
+            sizes[LABELS] = 4 * self.nodes
         return sizes
 
     def write(self, folder: Path) -> None:
@@ -77,15 +92,19 @@ class Manifest:
             raise damaged(path, getattr(error, "strerror", None) or str(error)) from None
         if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
             raise damaged(path, "it is no manifest of a graph store")
-        if content.pop("version", None) != _VERSION:
+        version = content.pop("version", None)
+        if version not in (1, _VERSION):
             raise damaged(path, "it is of another version")
         if content.pop("sha256", None) != _digest(content):
             raise damaged(path, "its digest does not match")
         types = {"nodes": int, "entries": int, "columns": int, "directed": bool, "weighted": bool}
-        if set(content) != {f.name for f in fields(cls)} or not (
+        known = {f.name for f in fields(cls)} - (_LATER if version == 1 else set())
+        if set(content) != known or not (
             all(type(content[name]) is kind and content[name] >= 0 for name, kind in types.items())
             and content["id_kind"] in ID_KINDS
             and isinstance(content["files"], dict)
+            and _is_optional(content.get("classes"), list)
+            and _is_optional(content.get("feature_entries"), int)
         ):
             raise damaged(path, "a value is missing or of another type")
         manifest = cls(**content)
@@ -110,6 +129,10 @@ class Manifest:
                 if file_digest(folder / name) != told.get("sha256"):
                     raise damaged(folder / name, "its checksum does not match: bytes have changed")
                 advance()
+
+
+def _is_optional(value: object, kind: type) -> bool:
+    return value is None or type(value) is kind
 
 
 def file_digest(path: Path) -> str:

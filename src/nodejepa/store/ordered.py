@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from nodejepa.errors import NodeJEPAError
 from nodejepa.files import lock_file, refusals
-from nodejepa.graph_checks import FloatArray, SparseMatrix
+from nodejepa.graph_checks import Features, SparseMatrix
 from nodejepa.graph_rows import digest
 from nodejepa.progress import progress_bar
 from nodejepa.store.graph import StoredGraph
-from nodejepa.store.layout import Manifest, damaged, put
+from nodejepa.store.layout import DENSE, SPARSE, Manifest, damaged, put
 from nodejepa.store.steps import Steps
 
 Int32Array = npt.NDArray[np.int32]
@@ -35,11 +35,10 @@ class OrderedStore:
         starts: the first row of every part, and the number of all rows.
     """
 
-    sparse_features = False
-
     def __init__(self, folder: Path, directed: bool, starts: npt.NDArray[np.int64]) -> None:
         self._graph = StoredGraph(folder)
         self.directed, self.num_features, self.starts = directed, self._graph.num_features, starts
+        self.sparse_features = self._graph.sparse_features
         self._order = np.memmap(folder / "order.i32", dtype=np.int32, mode="r")
         self.in_weights = np.asarray(np.memmap(folder / "in_weights.f64", dtype=np.float64, mode="r"))
         if not len(self._order) == len(self.in_weights) == self._graph.num_nodes:
@@ -51,7 +50,7 @@ class OrderedStore:
         """Rows of the adjacency; their columns are rows of the copy."""
         return self._graph.rows(low, high)
 
-    def features(self, low: int, high: int) -> FloatArray:
+    def features(self, low: int, high: int) -> Features:
         """Rows of X."""
         return self._graph.feature_rows(low, high)
 
@@ -83,7 +82,7 @@ def _write(graph: StoredGraph, part: Int32Array, steps: Steps) -> None:
     order = np.argsort(part, kind="stable").astype(np.int32)
     place = np.empty_like(order)
     place[order] = np.arange(order.size, dtype=np.int32)
-    folder = steps.folder
+    folder, sparse = steps.folder, graph.manifest.feature_entries is not None
 
     def counted() -> dict[str, Any]:
         lengths, into = np.empty(order.size, dtype=np.int64), np.empty(order.size)
@@ -92,21 +91,22 @@ def _write(graph: StoredGraph, part: Int32Array, steps: Steps) -> None:
             rows = graph.in_rows(low, high)
             of = np.repeat(np.arange(high - low), np.diff(rows.indptr))
             into[low:high] = np.bincount(of, rows.data, minlength=high - low)
-        pointers = np.concatenate([[0], np.cumsum(lengths[order])])
-        for name, array in (
-            ("indptr.i64", pointers),
-            ("in_weights.f64", into[order]),
-            ("order.i32", order),
-        ):
+        arrays: dict[str, npt.NDArray[Any]]
+        arrays = {"indptr.i64": _pointers(lengths[order]), "in_weights.f64": into[order], "order.i32": order}
+        if sparse:
+            arrays[SPARSE[0]] = _pointers(graph.feature_lengths[order])
+        for name, array in arrays.items():
             with (folder / name).open("wb") as file:
                 put(file, array)
         return {}
 
     def moved() -> dict[str, Any]:
         pointers = np.fromfile(folder / "indptr.i64", dtype=np.int64)
-        names = ["features.f32", "indices.i32", *(["weights.f32"] if graph.is_weighted else [])]
+        of_features = np.fromfile(folder / SPARSE[0], dtype=np.int64) if sparse else None
+        names = ["indices.i32", *(["weights.f32"] if graph.is_weighted else [])]
+        names += SPARSE[1:] if sparse else [DENSE]
         with ExitStack() as stack, progress_bar("Ordering the graph by part", total=order.size) as advance:
-            files = [stack.enter_context((folder / name).open("wb")) for name in names]
+            files = {name: stack.enter_context((folder / name).open("wb")) for name in names}
             for low, high in graph.spans():
                 by = np.argsort(part[low:high], kind="stable")
                 rows, x = graph.rows(low, high)[by], graph.feature_rows(low, high)[by]
@@ -114,19 +114,29 @@ def _write(graph: StoredGraph, part: Int32Array, steps: Steps) -> None:
                 for first, last in _runs(part[low:high][by]):
                     at = int(place[low + by[first]])
                     entries = slice(rows.indptr[first], rows.indptr[last])
-                    _put_at(files[0], at * graph.num_features, x[first:last])
-                    _put_at(files[1], int(pointers[at]), columns[entries])
+                    _put_at(files["indices.i32"], int(pointers[at]), columns[entries])
                     if graph.is_weighted:
-                        _put_at(files[2], int(pointers[at]), rows.data[entries])
+                        _put_at(files["weights.f32"], int(pointers[at]), rows.data[entries])
+                    if of_features is None or isinstance(x, np.ndarray):
+                        _put_at(files[DENSE], at * graph.num_features, x[first:last])
+                        continue
+                    entries = slice(x.indptr[first], x.indptr[last])
+                    for name, values in zip(SPARSE[1:], (x.indices.astype(np.int32), x.data), strict=True):
+                        _put_at(files[name], int(of_features[at]), values[entries])
                 advance(high - low)
         return {}
 
     steps.run("order", counted)
     steps.run("rows", moved)
     # only out-edges are asked of it, so that it is written as a graph without directions
-    facts = Manifest(order.size, graph.num_edges, graph.num_features, False, graph.is_weighted, "position")
+    sized = (order.size, graph.num_edges, graph.num_features, False, graph.is_weighted, "position")
+    facts = Manifest(*sized, feature_entries=graph.manifest.feature_entries)
     sizes = {name: {"bytes": (folder / name).stat().st_size} for name in facts.sizes()}
     Manifest(**{**vars(facts), "files": sizes}).write(folder)
+
+
+def _pointers(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)])
 
 
 def _runs(values: Int32Array) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.rows import read_weights
 from nodejepa.io.tables import InputTable
 from nodejepa.store.edges import EdgeFiles
+from nodejepa.store.ids import write_ids
 from nodejepa.store.layout import put
 from nodejepa.store.numbering import Numbering
 
@@ -30,12 +31,16 @@ class Tables:
     """The opened files and which of their columns mean what."""
 
     edges: InputTable
-    nodes: InputTable
+    nodes: InputTable | None
     source: str
     target: str
     weight: str | None
-    ids: str
+    ids: str | None
     features: tuple[str, ...]
+    labels: str | None = None
+
+
+_Column: TypeAlias = tuple[InputTable, str, str]  # its table, its name, what ids begin with
 
 
 class _Ids:
@@ -44,18 +49,19 @@ class _Ids:
     def __init__(self, tables: Tables, reading: ReadingOptions, report: ReadReport) -> None:
         apart = bool(reading.bipartite)
         edges, nodes = tables.edges, tables.nodes
-        described = apart and tables.ids in (tables.source, tables.target)
-        self.columns = [
-            (nodes, tables.ids, f"{tables.ids}:" if described else ""),
-            (edges, tables.source, f"{tables.source}:" if apart else ""),
-            (edges, tables.target, f"{tables.target}:" if apart else ""),
-        ]
-        self.untyped = not (edges.typed and nodes.typed)
-        kinds = [self._kind(*column) for column in self.columns]
+        self.starts = (edges, tables.source, f"{tables.source}:" if apart else "")
+        self.ends = (edges, tables.target, f"{tables.target}:" if apart else "")
+        self.rows: _Column | None = None
+        if nodes is not None and tables.ids is not None:
+            described = apart and tables.ids in (tables.source, tables.target)
+            self.rows = (nodes, tables.ids, f"{tables.ids}:" if described else "")
+        columns = [*([self.rows] if self.rows else []), self.starts, self.ends]
+        self.untyped = not all(table.typed for table, _, _ in columns)
+        kinds = [self._kind(*column) for column in columns]
         self.whole = all(kind == pa.int64() for kind in kinds)
         self.declared_text = any(
             table.typed and not prefix and kind == pa.string()
-            for (table, _, prefix), kind in zip(self.columns, kinds, strict=True)
+            for (table, _, prefix), kind in zip(columns, kinds, strict=True)
         )
         if self.declared_text and not all(kind == pa.string() for kind in kinds):
             report.note("ids are text in one file and numbers in another: numbers are compared as text.")
@@ -65,9 +71,11 @@ class _Ids:
         empty = pa.chunked_array([], type=table.kind_of(name))
         return prefixed(plain_ids(IdColumn(empty, table.typed, table.where, prefix)), _like(prefix)).type
 
-    def batches(self, which: int, more: str | None, label: str) -> Iterator[tuple[pa.ChunkedArray, Any]]:
+    def batches(
+        self, column_of: _Column, more: str | None, label: str
+    ) -> Iterator[tuple[pa.ChunkedArray, Any]]:
         """Ids of a column, int64 or text, and the values of another column beside them."""
-        table, name, prefix = self.columns[which]
+        table, name, prefix = column_of
         before = 0
         for batch in table.batches([name, *([more] if more else [])], label):
             column = IdColumn(batch[name], table.typed, f"{table.where}, column {name!r}", prefix, before)
@@ -96,6 +104,10 @@ class _Ids:
         return trimmed
 
 
+def _where(tables: Tables) -> str:
+    return tables.nodes.where if tables.nodes is not None else ""
+
+
 def _like(prefix: str) -> IdColumn:
     return IdColumn(pa.chunked_array([], type=pa.string()), True, "", prefix)
 
@@ -110,17 +122,17 @@ def number_nodes(
     """
     ids = _Ids(tables, reading, report)
     numbers = Numbering(8 if ids.whole else 0)
-    for values, _ in ids.batches(0, None, "Numbering nodes"):
+    for values, _ in ids.batches(ids.rows, None, "Numbering nodes") if ids.rows else ():
         before = len(numbers)
-        _refuse_repeated(numbers.codes(values), before, values, ids.columns[0][0].where)
+        _refuse_repeated(numbers.codes(values), before, values, _where(tables))
     known = report.node_rows = len(numbers)
     edges = EdgeFiles(folder / "source", folder / "target", folder / "weight" if tables.weight else None, 0)
     with edges.source.open("wb") as file:
-        for values, _ in ids.batches(1, None, "Numbering starts of edges"):
+        for values, _ in ids.batches(ids.starts, None, "Numbering starts of edges"):
             put(file, numbers.codes(values))
     rows = 0
     with edges.target.open("wb") as file, (folder / "weight").open("wb") as heavy:
-        for values, weights in ids.batches(2, tables.weight, "Numbering ends of edges"):
+        for values, weights in ids.batches(ids.ends, tables.weight, "Numbering ends of edges"):
             put(file, numbers.codes(values))
             if tables.weight is not None:
                 put(heavy, read_weights(weights, tables.edges, tables.weight, report, rows))
@@ -134,7 +146,7 @@ def number_nodes(
         if len(merged) < len(distinct):
             edges = _rewritten(edges, lambda a, b: (place[a], place[b], None))
             if len(np.unique(place[:known])) < known:
-                raise GraphError("ids of nodes appear more than once, as 5 and 5.0", where=tables.nodes.where)
+                raise GraphError("ids of nodes appear more than once, as 5 and 5.0", where=_where(tables))
         distinct = merged
     whole = distinct.to_numpy() if ids.whole else None if ids.declared_text else whole_numbers(distinct)
     if whole is not None and whole.dtype != np.int64:
@@ -156,13 +168,19 @@ def _with_unknown(
         starts[source], ends[target] = True, True
         outside += int(((source >= known) | (target >= known)).sum())
     if reading.bipartite is None:
-        described = len(ids) == known and not is_one_of(tables.ids, report)
+        described = tables.nodes is not None and len(ids) == known and not is_one_of(tables.ids, report)
         first, second = (np.flatnonzero(seen).astype(np.int32) for seen in (starts, ends))
         refuse_mixed_spaces(first, second, ids, described, report)
+    if tables.nodes is None:
+        if not len(ids):
+            raise GraphError(
+                "there are no edges", where=report.edge_file, fix="Give at least one, or a node table."
+            )
+        return len(ids), edges
     if not outside:
         return known, edges
     report.unknown_id_rows, strange = outside, len(ids) - known
-    name, where = _shown(ids[known]), f"{tables.nodes.where}, column {tables.ids!r}"
+    name, where = _shown(ids[known]), f"{_where(tables)}, column {tables.ids!r}"
     if not (starts[:known].any() or ends[:known].any()):
         raise GraphError(
             f"no edge names a node of the node table: the first names {name}, the table {_shown(ids[0])}",
@@ -210,26 +228,6 @@ def _refuse_repeated(codes: npt.NDArray[np.int32], before: int, values: Any, whe
             where=where,
             fix="Keep one row a node; rows are counted from 1.",
         )
-
-
-def write_ids(ids: Any, folder: Path) -> str:
-    """Write ids (int64, or text as Arrow or NumPy has it) and say of which kind they are."""
-    if isinstance(ids, np.ndarray) and ids.dtype == np.int64:
-        with (folder / "ids.i64").open("wb") as file:
-            put(file, ids)
-        return "integer"
-    if isinstance(ids, np.ndarray) and ids.dtype.kind != "U":
-        raise GraphError(
-            f"a store cannot hold ids of the kind {ids.dtype}", where="ids", fix="Give text or whole numbers."
-        )
-    text = (pa.array(ids.tolist()) if isinstance(ids, np.ndarray) else ids).cast(pa.large_string())
-    _, offsets, letters = text.buffers()
-    ends = np.frombuffer(offsets, dtype=np.int64)[text.offset : text.offset + len(text) + 1]
-    with (folder / "id_ends.i64").open("wb") as file:
-        put(file, ends[1:] - ends[0])
-    with (folder / "id_letters.u8").open("wb") as file:
-        put(file, np.frombuffer(letters or b"", dtype=np.uint8)[ends[0] : ends[-1]])
-    return "text"
 
 
 def _shown(name: Any) -> str:

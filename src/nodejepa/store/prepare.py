@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import shutil
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +14,23 @@ import numpy.typing as npt
 
 from nodejepa.errors import Advice, ConfigError, GraphError, NodeJEPAError, Setting
 from nodejepa.files import output_owned, refusals
-from nodejepa.graph_rows import digest
 from nodejepa.io.assemble import say_edges
 from nodejepa.io.delimited import TextTable
-from nodejepa.io.edge_columns import edge_columns
+from nodejepa.io.edge_columns import edge_columns, refuse_swapped
 from nodejepa.io.files_in import existing_file, file_format
-from nodejepa.io.load import LoadedGraph, read_graph
-from nodejepa.io.matrices import MATRIX_FORMATS
+from nodejepa.io.load import LoadedGraph, read_graph, refuse_without_nodes
 from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.rows import node_columns
 from nodejepa.io.tables import open_file_table
-from nodejepa.progress import progress_bar
 from nodejepa.store.edges import EdgeFiles, sort_edges
-from nodejepa.store.features import refuse_structural, write_features
+from nodejepa.store.feature_rows import FeatureWriter
+from nodejepa.store.features import write_features
 from nodejepa.store.graph import StoredGraph
-from nodejepa.store.layout import PIECE, Manifest, file_digest, pieces, put
-from nodejepa.store.positions import Tables, number_nodes, write_ids
+from nodejepa.store.ids import write_ids
+from nodejepa.store.labels import write_labels
+from nodejepa.store.layout import LABELS, Manifest, put
+from nodejepa.store.positions import Tables, number_nodes
+from nodejepa.store.seal import seal
 from nodejepa.store.steps import Steps
 
 _ASKED = ("source", "target", "weight", "bipartite", "id_column")
@@ -42,22 +43,24 @@ def prepare_store(
     *,
     out: str | os.PathLike[str],
     force: bool = False,
+    announce: Callable[[Sequence[str]], None] | None = None,
     **options: Any,
 ) -> StoredGraph:
     """Write a graph store; what a killed process has begun is gone on with.
 
     Args:
         edges: a file of edges as in :func:`nodejepa.read_graph`. Tables (parquet, CSV) may be larger than
-            memory; matrices (npz, npy, MatrixMarket) are read as ever.
-        nodes: a file of nodes; must have columns that become features.
-        reading: how; labels are left out, and structural features are not computed.
+            memory; other files (npz, npy, MatrixMarket, GraphML) are read as ever.
+        nodes: a file of nodes. Without one, or with nothing but ids in it, nodes are described by their
+            place in the graph, as :func:`nodejepa.read_graph` does it.
+        reading: how; labels are kept beside the graph.
         out: the folder to make. It appears when it is whole.
         force: replace a store that is there.
+        announce: called with every guess and everything left out, when the store is whole.
         options: single options of ``reading`` by their names.
     """
     final, reading = Path(out), (reading or ReadingOptions()).changed(options)
     files = [existing_file(edges, "edges"), *([existing_file(nodes, "nodes")] if nodes is not None else [])]
-    refuse_structural(reading)
     with output_owned(final), refusals(final):
         if final.exists() and not (force and StoredGraph.is_at(final)):
             said = "" if StoredGraph.is_at(final) else " and is no graph store"
@@ -70,15 +73,17 @@ def prepare_store(
             work,
             {"version": importlib.metadata.version("nodejepa"), "files": inputs, "reading": repr(reading)},
         )
-        if any(file_format(path)[0] in MATRIX_FORMATS for path in files):
-            _from_memory(read_graph(edges, nodes, reading), reading, steps)
+        if any(file_format(path)[0] not in ("parquet", "text") for path in files):
+            report = _from_memory(read_graph(edges, nodes, reading), reading, steps)
         else:
-            _from_tables(files, reading, steps)
+            report = _from_tables(files, reading, steps)
         steps.close(final)
+    if announce is not None:
+        announce([*report.notes, *report.warnings])
     return StoredGraph(final)
 
 
-def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> None:
+def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> ReadReport:
     report = ReadReport()
     tables = _open(files, reading, report)
     folder = steps.folder
@@ -99,14 +104,24 @@ def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> No
         return {"entries": counted.entries, "weighted": counted.weighted, "report": report.to_dict()}
 
     def encoded() -> dict[str, Any]:
-        schema = write_features(tables, report.added_nodes, reading, folder, report)
-        return {"schema": schema.to_dict(), "columns": schema.width, "report": report.to_dict()}
+        bare = Manifest(nodes, found["entries"], 0, reading.directed, found["weighted"], report.id_kind)
+        schema, entries = write_features(tables, bare, reading, folder, report)
+        kept = {"schema": schema.to_dict(), "columns": schema.width, "feature_entries": entries}
+        return kept | {"report": report.to_dict()}
+
+    def labelled() -> dict[str, Any]:
+        return {
+            "classes": write_labels(tables, report.added_nodes, folder),
+            "report": report.to_dict(),
+        }
 
     found = _step(steps, "ids", numbered, report)
     nodes = found["nodes"]
     found = {**found, **_step(steps, "edges", sorted_, report)}
     steps.drop("source", "target", "weight")
     found = {**found, **_step(steps, "features", encoded, report)}
+    if tables.labels is not None:
+        found = {**found, **_step(steps, "labels", labelled, report)}
     facts = Manifest(
         nodes,
         found["entries"],
@@ -117,8 +132,11 @@ def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> No
         schema=found["schema"],
         reading={name: getattr(reading, name) for name in _ASKED},
         report=found["report"],
+        classes=found.get("classes"),
+        feature_entries=found["feature_entries"],
     )
-    _seal(facts, folder)
+    seal(facts, folder)
+    return report
 
 
 def _step(steps: Steps, name: str, work: Any, report: ReadReport) -> dict[str, Any]:
@@ -130,29 +148,29 @@ def _step(steps: Steps, name: str, work: Any, report: ReadReport) -> dict[str, A
 
 
 def _open(files: list[Path], reading: ReadingOptions, report: ReadReport) -> Tables:
-    if len(files) < 2:
-        raise GraphError(
-            "a store needs a node table",
-            where="nodes",
-            fix="Give one with columns that become features: structural features need the graph in memory.",
-        )
-    edges, nodes = (
+    edges, *more = (
         open_file_table(path, report, delimiter=reading.delimiter, header=reading.header) for path in files
     )
-    for table, asked in ((edges, reading.source or reading.target), (nodes, reading.id_column)):
+    nodes = more[0] if more else None
+    if nodes is not None:
+        refuse_swapped(edges, nodes, reading)
+    named = (reading.source or reading.target, reading.id_column)
+    for table, asked in zip((edges, *more), named, strict=False):
         if isinstance(table.source, TextTable) and table.source.doubtful and not asked:
             raise GraphError(
                 "nobody can tell whether the first row is a header without reading all of it",
                 where=table.where,
                 fix=Advice("Say ", Setting("header", True), " or ", Setting("header", False), "."),
             )
-    report.edge_file, report.node_file = edges.where, nodes.where
-    source, target, weight = edge_columns(edges, reading, report)
+    report.edge_file, report.node_file = edges.where, None if nodes is None else nodes.where
+    ends = edge_columns(edges, reading, report)
+    report.kept_apart = bool(reading.bipartite)
+    if nodes is None:
+        refuse_without_nodes(reading)
+        return Tables(edges, None, *ends, None, ())
     ids, features = node_columns(nodes, reading, report, positional=False)
-    if ids is None or not features:
-        raise GraphError("the node table has nothing but ids", where=nodes.where, fix="Give columns to use.")
     report.id_column = ids
-    return Tables(edges, nodes, source, target, weight, ids, tuple(features))
+    return Tables(edges, nodes, *ends, ids, tuple(features), reading.labels)
 
 
 def _require_room(folder: Path, files: list[Path]) -> None:
@@ -178,7 +196,7 @@ def _count(report: ReadReport, counted: Any, nodes: int, folder: Path, *, direct
     say_edges(report, weighted=(folder / "weight").exists() and report.edge_columns["weight"] is not None)
 
 
-def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> None:
+def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> ReadReport:
     """A graph that is in memory already, as matrices are."""
     graph, folder = loaded.graph, steps.folder
     sides = {"": graph.adjacency, "in_": graph.in_rows(0, graph.num_nodes)}
@@ -187,10 +205,11 @@ def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> 
         _write(folder / f"{side}indices.i32", matrix.indices.astype(np.int32))
         if graph.is_weighted:
             _write(folder / f"{side}weights.f32", matrix.data)
-    with (folder / "features.f32").open("wb") as file:
-        for low in range(0, graph.num_nodes, 1 << 14):
-            part = graph.feature_rows(low, low + (1 << 14))
-            put(file, part if isinstance(part, np.ndarray) else part.toarray())
+    sparse = not isinstance(graph.features, np.ndarray)
+    with FeatureWriter(folder, sparse=sparse) as writer:
+        writer.add(graph.features)
+    if loaded.labels is not None:
+        _write(folder / LABELS, loaded.labels.astype(np.int32))
     kind = "position" if graph.node_ids is None else write_ids(graph.node_ids, folder)
     facts = Manifest(
         graph.num_nodes,
@@ -202,41 +221,14 @@ def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> 
         schema=loaded.schema.to_dict(),
         reading={name: getattr(reading, name) for name in _ASKED},
         report=loaded.report.to_dict(),
+        classes=loaded.class_names,
+        feature_entries=writer.entries if sparse else None,
     )
     steps.run("arrays", dict)
-    _seal(facts, folder)
+    seal(facts, folder)
+    return loaded.report
 
 
 def _write(path: Path, array: npt.NDArray[Any]) -> None:
     with path.open("wb") as file:
         put(file, array)
-
-
-def _seal(facts: Manifest, folder: Path) -> None:
-    """Checksums, the identity and the manifest, which says that the store is whole."""
-    names = facts.sizes()
-    with progress_bar("Sealing the store", total=len(names) + 1) as advance:
-        files = {}
-        for name in names:
-            path = folder / name
-            files[name] = {"bytes": path.stat().st_size, "sha256": file_digest(path)}
-            advance()
-        pointer = np.int32 if facts.entries <= np.iinfo(np.int32).max else np.int64
-        weights = (
-            pieces(folder / "weights.f32", np.float32)
-            if facts.weighted
-            else (
-                np.ones(min(PIECE, facts.entries - at), np.float32) for at in range(0, facts.entries, PIECE)
-            )
-        )
-        structure = digest(
-            b"directed" if facts.directed else b"undirected",
-            weights,
-            (part.astype(pointer, copy=False) for part in pieces(folder / "indices.i32", np.int32)),
-            (part.astype(pointer) for part in pieces(folder / "indptr.i64", np.int64)),
-        )
-        shape = np.asarray((facts.nodes, facts.columns), dtype=np.int64)
-        content = digest(structure.encode(), shape, pieces(folder / "features.f32", np.float32))
-        advance()
-    values = asdict(facts) | {"files": files, "structure_hash": structure, "content_hash": content}
-    Manifest(**values).write(folder)

@@ -12,12 +12,14 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import FloatArray
 from nodejepa.graph_rows import RowGraph
+from nodejepa.memory import Room, TooLarge, gigabytes
 from nodejepa.progress import progress_bar
 from nodejepa.structure.cache import cached
 from nodejepa.structure.clustering import local_clustering
 from nodejepa.structure.laplacian import spectral_coordinates
 from nodejepa.structure.pagerank import pagerank
 
+_SPECTRAL_BYTES = 800  # a node: vectors that the eigensolver holds
 DESCRIPTORS = ("pagerank", "degree", "clustering", "spectral")
 
 
@@ -88,15 +90,26 @@ def node_clustering(graph: RowGraph, *, cache: bool = True) -> npt.NDArray[np.fl
 
 def node_spectral(graph: RowGraph, dim: int, *, cache: bool = True) -> npt.NDArray[np.float64]:
     """:func:`spectral_coordinates`, kept on disk."""
-    if not isinstance(graph, Graph):
-        # dozens of vectors that are as long as the graph would be in memory at a time
-        raise ConfigError(
-            "spectral coordinates need the graph in memory, and it is on disk",
-            where="predictor.descriptors",
-            fix="Leave them out: predictor.descriptors=pagerank,degree,clustering.",
+
+    def compute() -> npt.NDArray[np.float64]:
+        if not isinstance(graph, Graph):
+            _require_room(graph.num_nodes)
+        return spectral_coordinates(graph, dim)
+
+    return _kept(graph, f"spectral-{dim}", compute, (graph.num_nodes, dim), cache)
+
+
+def _require_room(nodes: int) -> None:
+    """Refuse early, of a graph on disk, what would end for lack of memory after hours."""
+    needed, room = _SPECTRAL_BYTES * nodes, Room.of()
+    if needed > room.free:
+        raise TooLarge(
+            f"spectral coordinates of {nodes:,} nodes need about {gigabytes(needed)} of memory and "
+            f"{gigabytes(room.free)} are available",
+            where="spectral",
+            fix="Leave them out: structural (of the features) and predictor.descriptors (of a training) may "
+            "be pagerank,degree,clustering.",
         )
-    shape = (graph.num_nodes, dim)
-    return _kept(graph, f"spectral-{dim}", lambda: spectral_coordinates(graph, dim), shape, cache)
 
 
 def standardize(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -6,15 +6,12 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobpcg
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from nodejepa.graph_checks import SparseMatrix
 from nodejepa.progress import progress_bar
-
-Float64Array = npt.NDArray[np.float64]
+from nodejepa.structure.component_rows import ComponentRows, Float64Array
 
 DENSE_UP_TO = 1000  # below this a dense solve takes a blink and has no convergence to worry about
 SAME_EIGENVALUE = 1e-6
@@ -27,12 +24,12 @@ _SEED = 0
 
 
 def leading_eigenpairs(
-    matrix: SparseMatrix, known: Float64Array, count: int
+    matrix: ComponentRows, known: Float64Array, count: int
 ) -> tuple[Float64Array, Float64Array]:
     """The eigenpairs of largest eigenvalue that are orthogonal to ``known``.
 
     Args:
-        matrix: symmetric ``[n, n]``, eigenvalues in [-1, 1].
+        matrix: symmetric ``[n, n]``, eigenvalues in [-1, 1]; only products with it are asked for.
         known: ``[n]``, an eigenvector of length 1 to leave out.
         count: how many are wanted, at most n - 1.
 
@@ -50,7 +47,7 @@ def leading_eigenpairs(
             return _krylov(matrix, known, count, advance)
 
 
-def _dense(matrix: SparseMatrix, known: Float64Array, count: int) -> tuple[Float64Array, Float64Array]:
+def _dense(matrix: ComponentRows, known: Float64Array, count: int) -> tuple[Float64Array, Float64Array]:
     shifted = matrix.toarray() - 2 * np.outer(known, known)  # sends the known one to the far end
     values, vectors = scipy.linalg.eigh(shifted)
     values, vectors = values[:0:-1], vectors[:, :0:-1]
@@ -59,7 +56,7 @@ def _dense(matrix: SparseMatrix, known: Float64Array, count: int) -> tuple[Float
 
 
 def _krylov(
-    matrix: SparseMatrix, known: Float64Array, count: int, advance: Callable[..., None]
+    matrix: ComponentRows, known: Float64Array, count: int, advance: Callable[..., None]
 ) -> tuple[Float64Array, Float64Array]:
     """Lanczos, then a second look.
 
@@ -100,7 +97,7 @@ def _krylov(
 
 
 def _ritz(
-    matrix: SparseMatrix, known: Float64Array, vectors: Float64Array
+    matrix: ComponentRows, known: Float64Array, vectors: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
     """Best eigenpairs within the span of ``vectors``, the known one put first again."""
     basis, _ = np.linalg.qr(vectors)  # keeps the first column, which is the known one
@@ -128,7 +125,7 @@ def _glance(rest: LinearOperator, start: Float64Array) -> float:
 
 
 def _best_effort(
-    matrix: SparseMatrix,
+    matrix: ComponentRows,
     found: Float64Array,
     converged: Float64Array,
     count: int,

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from nodejepa.errors import ConfigError
-from nodejepa.graph import Graph
-from nodejepa.graph_checks import SparseMatrix
-from nodejepa.structure.eigensolver import SAME_EIGENVALUE, Float64Array, leading_eigenpairs
-from nodejepa.structure.undirected import undirected_adjacency
+from nodejepa.graph_rows import RowGraph
+from nodejepa.structure.component_rows import ComponentRows, Float64Array
+from nodejepa.structure.components import largest_component
+from nodejepa.structure.eigensolver import SAME_EIGENVALUE, leading_eigenpairs
+from nodejepa.structure.undirected import neighbours
 
 _BALANCED = 1e-5  # a vector whose third moment is below this share of its absolute one has no preferred sign
 
 
-def spectral_coordinates(graph: Graph, dim: int = 8) -> Float64Array:
+def spectral_coordinates(graph: RowGraph, dim: int = 8) -> Float64Array:
     r"""Leading non-trivial eigenvectors of the normalised adjacency of the largest component, ``[N, dim]``.
 
     .. math:: D^{-1/2} A D^{-1/2} v_k = \lambda_k v_k, \quad 1 = \lambda_0 > \lambda_1 \ge \lambda_2 \ge \dots
@@ -38,24 +36,22 @@ def spectral_coordinates(graph: Graph, dim: int = 8) -> Float64Array:
     has no preferred axis); the choice is then reproducible but follows node order.
 
     Args:
-        graph: directions are ignored, weights count.
+        graph: directions are ignored, weights count. Of one on disk the edges are read once a product;
+            some hundred vectors as long as the component are in memory.
         dim: number of columns.
     """
     if dim < 0:
         raise ConfigError(f"dim is {dim}", where="spectral coordinates", fix="Use 0 or more columns.")
     coordinates = np.zeros((graph.num_nodes, dim))
-    adjacency = undirected_adjacency(graph)
-    nodes = largest_component(adjacency)
+    nodes = largest_component(neighbours(graph))
     count = min(dim, nodes.size - 1)
     if count < 1:
         return coordinates
-    inside = adjacency if nodes.size == graph.num_nodes else adjacency[nodes][:, nodes]
-    inside = inside.astype(np.float64)
-    degrees = np.asarray(inside.sum(axis=1)).ravel()
-    scale = sp.diags_array(1 / np.sqrt(degrees))
+    rows = ComponentRows(graph, nodes)
+    degrees = rows.degrees
     trivial = np.sqrt(degrees / degrees.sum())
-    values, vectors = leading_eigenpairs((scale @ inside @ scale).tocsr(), trivial, count)
-    neighbourhood = (inside @ degrees) / degrees
+    values, vectors = leading_eigenpairs(rows, trivial, count)
+    neighbourhood = rows.neighbour_sums(degrees) / degrees
     importance = degrees / degrees.mean() + neighbourhood / neighbourhood.mean()
     vectors = _canonical_bases(values, vectors, importance)
     for column in range(count):
@@ -63,15 +59,6 @@ def spectral_coordinates(graph: Graph, dim: int = 8) -> Float64Array:
         rms = np.sqrt(np.mean(vector**2))
         coordinates[nodes, column] = _sign(vector, degrees) * vector / rms
     return coordinates
-
-
-def largest_component(adjacency: SparseMatrix) -> npt.NDArray[np.intp]:
-    """Positions of the nodes of the largest connected component; of equals, the one with more edges."""
-    _, label = connected_components(adjacency, directed=False)
-    nodes = np.bincount(label)
-    edges = np.bincount(label, weights=np.diff(adjacency.indptr))
-    largest = np.lexsort((edges, nodes))[-1]
-    return np.flatnonzero(label == largest)
 
 
 def _canonical_bases(values: Float64Array, vectors: Float64Array, importance: Float64Array) -> Float64Array:

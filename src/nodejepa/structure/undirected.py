@@ -35,6 +35,15 @@ def undirected_adjacency(graph: Graph) -> SparseMatrix:
     return compact_csr(both.data, both.indices, both.indptr, graph.num_nodes)
 
 
+def undirected_rows(graph: RowGraph, low: int, high: int) -> SparseMatrix:
+    """Rows ``low`` to ``high - 1`` of :func:`undirected_adjacency`."""
+    rows = graph.rows(low, high)
+    if graph.directed:
+        rows = rows.maximum(graph.in_rows(low, high)).tocsr()
+        rows.sort_indices()
+    return rows
+
+
 def neighbours(graph: RowGraph) -> Neighbours:
     """The positions of :func:`undirected_adjacency`, of a graph on disk in a file of their own."""
     if isinstance(graph, Graph):
@@ -44,10 +53,7 @@ def neighbours(graph: RowGraph) -> Neighbours:
     indices = graph.scratch(graph.num_edges * (2 if graph.directed else 1), np.int32)
     filled = 0
     for low, high in graph.spans():
-        rows = graph.rows(low, high)
-        if graph.directed:
-            rows = rows.maximum(graph.in_rows(low, high)).tocsr()
-            rows.sort_indices()
+        rows = undirected_rows(graph, low, high)
         indptr[low + 1 : high + 1] = filled + rows.indptr[1:].astype(np.int64)
         indices[filled : filled + rows.nnz] = rows.indices
         filled += rows.nnz

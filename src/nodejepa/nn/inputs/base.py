@@ -90,6 +90,10 @@ class GraphInputs(ABC):
     def features(self) -> FeatureMatrix:
         """X ``[N, F]``: sparse where a sparse product is the faster one. Hidden columns are still in it."""
 
+    def feature_blocks(self) -> Iterator[FeatureMatrix]:
+        """X in blocks of rows that may be in memory: all of it at once."""
+        yield self.features
+
     @cached_property
     def propagated_features(self) -> Tensor:
         """``S X`` ``[N, F]`` of dense features: constant, so no step pays for it again."""

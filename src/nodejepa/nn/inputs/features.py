@@ -11,14 +11,11 @@ import torch
 from torch import Tensor
 
 from nodejepa.graph_checks import Features
+from nodejepa.graph_features import multiplied_sparse
 from nodejepa.nn.restrict import Rows, restrict
-from nodejepa.nn.sparse import SparseOperator, density, to_dense
+from nodejepa.nn.sparse import SparseOperator, to_dense
 
 FeatureMatrix = Tensor | SparseOperator
-
-# Above this share of non-zeros a dense product is faster than a sparse one: Photo's features (0.35) are
-# better off dense, those of CS and Physics (below 0.01) sparse.
-_DENSE_ABOVE = 0.15
 
 
 def feature_matrix(x: Features, device: torch.device) -> FeatureMatrix:
@@ -30,7 +27,7 @@ def feature_matrix(x: Features, device: torch.device) -> FeatureMatrix:
 
 def keeps_sparse(x: Features) -> bool:
     """Whether a sparse product with a graph's features is the faster one."""
-    return bool(sp.issparse(x) and density(x) <= _DENSE_ABOVE)
+    return not isinstance(x, np.ndarray) and multiplied_sparse(x.nnz, x.shape[0] * x.shape[1])
 
 
 def take_rows(features: FeatureMatrix, rows: npt.NDArray[Any]) -> FeatureMatrix:

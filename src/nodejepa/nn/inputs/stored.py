@@ -19,11 +19,12 @@ from nodejepa.graph_checks import SparseMatrix, compact_csr
 from nodejepa.graph_rows import loop_scale
 from nodejepa.memory import available_bytes
 from nodejepa.nn.inputs.base import GraphInputs, NodeList
-from nodejepa.nn.inputs.features import row_normalise
+from nodejepa.nn.inputs.features import FeatureMatrix, row_normalise, transform
 from nodejepa.nn.inputs.operators import OperatorKind, scaled_rows
 from nodejepa.nn.restrict import Rows
-from nodejepa.nn.sparse import SparseOperator, multiply
+from nodejepa.nn.sparse import SparseOperator, multiply, to_dense
 from nodejepa.store.graph import StoredGraph
+from nodejepa.store.layout import DENSE
 
 _MEMORY = 4_000_000_000  # bytes of arrays, unless told otherwise or less is free
 _ARRAYS = 5  # that are as long as the graph and in memory at a time
@@ -40,6 +41,7 @@ class StoredInputs(GraphInputs):
         scratch: folder for such files; the system's own if not given.
         memory: bytes that arrays may take in all, about.
         features: X ``[N, F]`` that is read instead of the graph's.
+        row_normalised: rows of sparse features are divided by their sums when they are read.
     """
 
     on_disk = True
@@ -50,10 +52,13 @@ class StoredInputs(GraphInputs):
         scratch: Path | None = None,
         memory: int | None = None,
         features: Tensor | None = None,
+        row_normalised: bool = False,
     ) -> None:
         if graph.num_features == 0:
             raise GraphError("the graph has no node features", where="features", fix="Prepare it with some.")
-        super().__init__(torch.device("cpu"), graph.num_nodes, graph.num_features, graph.directed)
+        super().__init__(
+            torch.device("cpu"), graph.num_nodes, graph.num_features, graph.directed, row_normalised
+        )
         self.graph, self._scratch, self._features = graph, scratch, features
         self.memory = memory or min(_MEMORY, available_bytes() // 2)
         self._products: dict[Tensor, Tensor] = {}
@@ -73,11 +78,29 @@ class StoredInputs(GraphInputs):
         raise TypeError("a stored graph is read by rows")
 
     @cached_property
-    def features(self) -> Tensor:
-        """X, mapped from the file."""
+    def features(self) -> FeatureMatrix:
+        """X, mapped from a file; what is read as a sparse matrix is so by :meth:`feature_rows` only."""
+        if self.graph.sparse_features:
+            return _ByRows()
         if self._features is not None:
             return self._features
-        return _mapped(self.graph.folder / "features.f32", self.num_features)
+        if self.graph.manifest.feature_entries is not None:  # too full for products with sparse rows
+            return self.tall(self.num_features, self._dense_rows)
+        return _mapped(self.graph.folder / DENSE, self.num_features)
+
+    def _dense_rows(self, low: int, high: int) -> Tensor:
+        return torch.from_numpy(to_dense(self.graph.feature_rows(low, high)))
+
+    def feature_rows(self, low: int, high: int) -> FeatureMatrix:
+        """Rows ``low`` to ``high - 1`` of X."""
+        if isinstance(self.features, Tensor):
+            return self.features[low:high]
+        rows = SparseOperator(self.graph.feature_rows(low, high))
+        return row_normalise(rows) if self.is_row_normalised else rows
+
+    def feature_blocks(self) -> Iterator[FeatureMatrix]:
+        """One for each span of the graph."""
+        return (self.feature_rows(low, high) for low, high in self.graph.spans())
 
     def shown(self, weight: Tensor) -> Tensor:
         """W itself."""
@@ -85,11 +108,15 @@ class StoredInputs(GraphInputs):
 
     def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
         """``X @ weight``; of all rows it is made once for each weight of a layer, which works by blocks."""
-        if rows is not None:
+        if rows is not None and isinstance(self.features, Tensor):
             return self.features[torch.from_numpy(rows)] @ weight
+        if rows is not None:
+            return self.transform_features(weight)[torch.from_numpy(rows)]
         if weight in self._products:
             return self._products[weight]
-        product = self.tall(weight.shape[1], lambda low, high: self.features[low:high] @ weight)
+        product = self.tall(
+            weight.shape[1], lambda low, high: transform(self.feature_rows(low, high), weight, None)
+        )
         if isinstance(weight, torch.nn.Parameter):
             self._products[weight] = product
         return product
@@ -97,9 +124,11 @@ class StoredInputs(GraphInputs):
     @cached_property
     def row_normalised(self) -> GraphInputs:
         """The same with every row of X divided by its sum of absolute values."""
+        if not isinstance(self.features, Tensor):
+            return StoredInputs(self.graph, self._scratch, self.memory, row_normalised=True)
 
         def block(low: int, high: int) -> Tensor:
-            part = row_normalise(self.features[low:high])
+            part = row_normalise(self.feature_rows(low, high))
             assert isinstance(part, Tensor)
             return part
 
@@ -196,6 +225,13 @@ class StoredOperator(SparseOperator):
         """The operator that computes only these rows, which follow one another."""
         low = int(np.argmax(rows))
         return self.inputs.operator_rows(self.kind, low, low + int(np.count_nonzero(rows)))
+
+
+class _ByRows(SparseOperator):
+    """Stands for a sparse X, of which nobody may ask for all."""
+
+    def __init__(self) -> None:
+        self.device = torch.device("cpu")
 
 
 def _mapped(path: Path, width: int) -> Tensor:

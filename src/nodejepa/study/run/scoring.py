@@ -18,10 +18,12 @@ from nodejepa.evaluation.probe import ProbeMode
 from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, find_method, load_method, make_method
 from nodejepa.provenance import versions
-from nodejepa.structure.laplacian import largest_component
+from nodejepa.store.dataset import StoredDataset
+from nodejepa.structure.components import largest_component
+from nodejepa.structure.undirected import neighbours
 
 
-def fit_on(estimator: Estimator, dataset: Dataset, split: Split, **how: Any) -> Estimator:
+def fit_on(estimator: Estimator, dataset: Dataset | StoredDataset, split: Split, **how: Any) -> Estimator:
     """Fit on the dataset's graph; only a supervised method is shown labels, and the split says which.
 
     ``how``: ``out``, ``resume`` and ``logging`` of ``fit``.
@@ -71,7 +73,7 @@ class HeadResult:
 def score_head(method: Any, dataset: Dataset, split: Split) -> HeadScore:
     """Ask a fitted supervised method for every node's class; test labels are read here for the first time."""
     right = method.predict(dataset.graph) == dataset.labels
-    connected = np.intersect1d(split.test, largest_component(dataset.graph.adjacency))
+    connected = np.intersect1d(split.test, largest_component(neighbours(dataset.graph)))
     return HeadScore(
         seed=split.seed,
         val_accuracy=100 * float(right[split.val].mean()),
@@ -98,6 +100,7 @@ class MethodScore:
     embed_seconds: float
     probe_seconds: float
     head: HeadResult | None = None  # of a supervised method: its own classifier beside the probe
+    sampled: str = ""  # which nodes of a large graph on disk were scored
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON; accuracies in percent."""
@@ -110,6 +113,7 @@ class MethodScore:
             "config": self.config,
             "training_seed": self.training_seed,
             "graph_hash": self.graph_hash,
+            **({"sampled": self.sampled} if self.sampled else {}),
             **self.result.to_dict(),
             **({} if self.head is None else {"head": self.head.to_dict()}),
             "diagnostics": {"seed": self.seeds[0], **self.diagnostics.to_dict()},
@@ -120,7 +124,7 @@ class MethodScore:
 
 
 def score_method(
-    dataset: Dataset,
+    dataset: Dataset | StoredDataset,
     method: str,
     seeds: Sequence[int],
     *,
@@ -131,17 +135,24 @@ def score_method(
 ) -> MethodScore:
     """Embed and probe: seed s draws split s and, for methods with randomness, trains with seed s.
 
-    Only the probe is shown the labels, and a supervised method those of each split's training and validation
-    nodes. The dataset's default split is taken if none is named.
+    The graph may be on disk. Only the probe is shown the labels, and a supervised method those of each
+    split's training and validation nodes. The dataset's default split is taken if none is named.
     """
     started, embeddings, heads = time.perf_counter(), list[Features](), list[HeadScore]()
     entry = find_method(method)
-    made = make_method(method, preset=preset, dataset=dataset.name, settings=settings)
+    if entry.supervised and isinstance(dataset, StoredDataset):
+        raise EvaluationError(
+            f"{method} learns from labels, and with labels nothing learns from a graph on disk",
+            where=dataset.name,
+            fix="Use a method that needs none, or the files in memory.",
+        )
+    known = None if isinstance(dataset, StoredDataset) else dataset.name  # of which presets may know
+    made = make_method(method, preset=preset, dataset=known, settings=settings)
     for seed in seeds if entry.seeded else seeds[:1]:  # once where the seed makes no difference
         drawn = dataset.split(split, seed=seed)
-        made = make_method(method, preset=preset, dataset=dataset.name, seed=seed, settings=settings)
-        embeddings.append(fit_on(made, dataset, drawn).transform(dataset.graph))
-        if entry.supervised:
+        made = make_method(method, preset=preset, dataset=known, seed=seed, settings=settings)
+        embeddings.append(_embedded(fit_on(made, dataset, drawn), dataset))
+        if entry.supervised and isinstance(dataset, Dataset):
             heads.append(score_head(made, dataset, drawn))
     if not entry.seeded:
         embeddings *= len(seeds)
@@ -152,7 +163,7 @@ def score_method(
 
 
 def score_run(
-    dataset: Dataset,
+    dataset: Dataset | StoredDataset,
     folder: str | Path,
     seeds: Sequence[int],
     *,
@@ -172,7 +183,7 @@ def score_run(
                 ".",
             ),
         )
-    embeddings = estimator.transform(dataset.graph)
+    embeddings = _embedded(estimator, dataset)
     seconds = time.perf_counter() - started
     identity = {
         "method": estimator.name,
@@ -183,8 +194,15 @@ def score_run(
     return _score(dataset, identity, [embeddings] * len(seeds), seconds, seeds, split, probe)
 
 
+def _embedded(estimator: Estimator, dataset: Dataset | StoredDataset) -> Features:
+    """Of a graph on disk only the embeddings of the nodes that are scored come into memory."""
+    if isinstance(dataset, Dataset):
+        return estimator.transform(dataset.graph)
+    return estimator.transform_stored(dataset.graph, dataset.graph.folder).at(dataset.nodes)
+
+
 def _score(
-    dataset: Dataset,
+    dataset: Dataset | StoredDataset,
     identity: dict[str, Any],
     embeddings: list[Features],
     embed_seconds: float,
@@ -206,5 +224,6 @@ def _score(
         diagnostics=diagnose(embeddings[0]),
         embed_seconds=embed_seconds,
         probe_seconds=time.perf_counter() - started,
+        sampled=dataset.sampled if isinstance(dataset, StoredDataset) else "",
         **identity,
     )

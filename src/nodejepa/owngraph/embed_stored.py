@@ -1,0 +1,147 @@
+"""``embed_stored_graph``: a graph on disk in, embeddings out, as ``embed_graph`` does it for files."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nodejepa.config import DEFAULT_METHOD, to_dict
+from nodejepa.diagnostics import diagnose
+from nodejepa.errors import ConfigError, EvaluationError
+from nodejepa.files import refusals, write_json
+from nodejepa.io.embeddings import MANIFEST_FORMAT, stream_embeddings
+from nodejepa.owngraph.apply import blocks, sample, schema_of
+from nodejepa.owngraph.inspect import make_trainable
+from nodejepa.owngraph.places import Places
+from nodejepa.owngraph.run_schema import VERSION, described
+from nodejepa.owngraph.scores import Scores, score_stored
+from nodejepa.owngraph.stored_page import stored_report
+from nodejepa.progress import progress_bar, timed
+from nodejepa.provenance import versions
+from nodejepa.report import write_report
+from nodejepa.store import StoredGraph
+from nodejepa.store.dataset import StoredDataset
+from nodejepa.training.journal import Logging
+
+_BYTES_PER_VALUE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedStore:
+    """What :func:`embed_stored_graph` made; the embeddings, ``shape`` large, are in their file only."""
+
+    shape: tuple[int, int]
+    scores: Scores | None
+    manifest: dict[str, Any]
+    places: Places
+
+
+def embed_stored_graph(
+    store: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str],
+    run: str | os.PathLike[str] | None = None,
+    method: str = DEFAULT_METHOD,
+    preset: str = "default",
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    report: bool = True,
+    resume: bool = False,
+    force: bool = False,
+    logging: Logging | None = None,
+) -> EmbeddedStore:
+    """Train an encoder on a graph on disk, write its embeddings, score them where there are labels.
+
+    Args:
+        store: a folder that `nodejepa prepare` wrote; scores need one that was made with labels.
+        out: the embeddings, ``.parquet`` (with ids, sides and labels) or ``.npy``; the manifest (``.json``,
+            written last) and the report (``.html``) go beside it.
+        run: folder of the model; beside ``out`` if not given.
+        method: a name in :data:`nodejepa.METHODS` of a method that needs no labels.
+        preset: of the method.
+        settings: changes by dotted name, such as ``{"training.parts": 100}``.
+        seed: of everything random.
+        device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        report: whether to write the HTML report.
+        resume: go on with a run that was killed.
+        force: replace what is there.
+        logging: how often to checkpoint.
+    """
+    places, graph = Places.beside(out, run), StoredGraph(Path(store))
+    estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device)
+    if resume and force:
+        raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
+    places.check([], resume=resume, force=force)
+    seconds, schema = dict[str, float](), schema_of(graph)
+    with places.owned(), refusals(places.embeddings):
+        places.check([], resume=resume, force=force)  # now that nobody else writes there
+        before = places.state()
+        places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * estimator.width(graph))
+        places.begin(force=force)
+        with timed(seconds, "structure"):
+            estimator.prepare(graph)
+        if places.trained:
+            schema.require_same(places.run)
+        else:
+            schema.save(places.run)  # before training: no model is ever without it
+        logging = logging or Logging(description=f"Training {estimator.name}")
+        with places.abandoned_if_refused():
+            estimator.fit(graph, out=places.run, resume=resume, logging=logging)
+        seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
+        with timed(seconds, "embedding"), progress_bar("Embedding"):
+            z = estimator.transform_stored(graph, places.embeddings.parent)
+            diagnostics = diagnose(sample(z))
+        data, scores, warnings = None, None, list[str]()
+        if graph.manifest.classes is not None:
+            with timed(seconds, "scoring"):
+                try:
+                    data = StoredDataset.of(graph)
+                    scores = score_stored(estimator, data, z.at(data.nodes))
+                # too few labels, or a disk too small for the floors, must not cost anybody the embeddings
+                except (EvaluationError, OSError) as error:
+                    warnings.append(f"No scores: {error}")
+        with timed(seconds, "writing"):
+            places.require_unchanged(before)
+            places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
+            places.page.unlink(missing_ok=True)
+            stream_embeddings(places.embeddings, z.shape, blocks(graph, z))
+            if report:
+                page = stored_report(
+                    graph,
+                    estimator,
+                    z,
+                    diagnostics,
+                    data,
+                    scores,
+                    out=places.embeddings,
+                    warnings=warnings,
+                )
+                write_report(page, places.page)
+        manifest = {
+            "format": MANIFEST_FORMAT,
+            "version": VERSION,
+            "embeddings": described(places.embeddings) | {"nodes": z.shape[0], "dimensions": z.shape[1]},
+            "report": described(places.page) if report else None,
+            "run": {"folder": str(places.run), "model": described(places.run / "model.safetensors")},
+            "inputs": {"store": {"path": str(graph.folder), "content_hash": graph.content_hash}},
+            "read": dict(graph.manifest.report),
+            "features": schema.summary(),
+            "method": estimator.name,
+            "preset": preset,
+            "config": to_dict(estimator.config),
+            "seed": estimator.seed,
+            "epochs": sum("loss" in record for record in estimator.history_),
+            "found": estimator.describe() or None,
+            "threads": torch.get_num_threads(),
+            "versions": versions(),
+            "seconds": seconds,
+            "diagnostics": diagnostics.to_dict(),
+            "scores": None if scores is None else scores.to_dict(),
+            "warnings": warnings,
+        }
+        write_json(places.manifest, manifest)
+    return EmbeddedStore(z.shape, scores, manifest, places)
