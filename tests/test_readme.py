@@ -18,7 +18,16 @@ from nodejepa.demo import write_as_csv
 from nodejepa.errors import DataError
 
 ROOT = Path(__file__).parents[1]
-IN_ORDER = ("index", "own-graph", "which-method", "scale", "command-line", "scores", "reproduce")
+IN_ORDER = (
+    "index",
+    "own-graph",
+    "which-method",
+    "scale",
+    "training-in-parts",
+    "command-line",
+    "scores",
+    "reproduce",
+)
 PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in IN_ORDER)]
 PROSE = [*PAGES, ROOT / "CONTRIBUTING.md"]
 

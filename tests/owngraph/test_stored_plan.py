@@ -31,7 +31,11 @@ def estimator(method="nodejepa", **settings):
 def graph(nodes=2_000_000, entries=40_000_000, columns=128):
     """The sizes of a store, which are all that is asked for."""
     return SimpleNamespace(
-        num_nodes=nodes, num_edges=entries, num_features=columns, structure_hash=f"{nodes}-{entries}"
+        num_nodes=nodes,
+        num_edges=entries,
+        num_features=columns,
+        structure_hash=f"{nodes}-{entries}",
+        manifest=SimpleNamespace(feature_entries=None),
     )
 
 
