@@ -145,7 +145,7 @@ def test_prepare_speaks_in_options(run, tmp_path):
     assert "1 features" in said
     code, _, err = run("probe", tmp_path / "g.store")
     assert code == 2
-    assert "--labels COLUMN" in err
+    assert "naming the column of the labels" in err
 
 
 def test_graphml_goes_through_memory(run, tmp_path):

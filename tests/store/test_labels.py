@@ -207,7 +207,7 @@ def test_a_disk_too_small_for_the_floors_does_not_cost_the_embeddings(both, tmp_
 
 def test_a_store_without_labels_says_how_to_have_some(tmp_path):
     store = prepare_store(*write(tmp_path, "words"), out=tmp_path / "g.store", drop="y")
-    with pytest.raises(EvaluationError, match=r"no labels.*--labels COLUMN"):
+    with pytest.raises(EvaluationError, match=r"no labels.*naming the column"):
         StoredDataset.of(store)
     with pytest.raises(ConfigError, match="embed_stored_graph"):
         embed_graph(store.folder, out=tmp_path / "z.parquet")

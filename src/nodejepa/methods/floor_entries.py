@@ -62,6 +62,6 @@ FLOOR_ENTRIES = (
         "X walked over the graph with restart",
         "Gasteiger et al. 2019",
         Walk,
-        Look("#989898", "*", "--", ":"),
+        Look("#989898", "d", "--", ":"),
     ),
 )

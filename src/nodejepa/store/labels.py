@@ -49,7 +49,7 @@ def require_labels(graph: StoredGraph) -> StoredLabels:
         raise EvaluationError(
             "the graph store has no labels, and a score needs some",
             where=str(graph.folder),
-            fix="Make it again: nodejepa prepare ... --labels COLUMN.",
+            fix="Prepare it again, naming the column of the labels.",
         )
     return found
 
