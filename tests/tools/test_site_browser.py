@@ -49,8 +49,8 @@ def test_site_in_a_browser(site: Path, tmp_path: Path) -> None:
         page.run("document.querySelector('[data-md-component=search-query]').focus()")
         page.type("collapse")
         page.wait(  # the page may not have listened yet when it was typed: it is told again
-            "(() => { const query = document.querySelector('[data-md-component=search-query]'); query.focus();"
-            "query.dispatchEvent(new KeyboardEvent('keyup', {bubbles: true}));"
+            "(() => { const query = document.querySelector('[data-md-component=search-query]');"
+            "query.focus(); query.dispatchEvent(new KeyboardEvent('keyup', {bubbles: true}));"
             "return document.querySelectorAll('.md-search-result__item').length > 2; })()"
         )
         elsewhere = [r for r in page.requests if not r.startswith(("file:", "data:", "about:", "blob:"))]
