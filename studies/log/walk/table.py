@@ -75,6 +75,11 @@ def main():
             cells += [f"{np.mean(list(by_graph.values())):+.2f}", f"{by_graph[worst]:+.1f} {worst[:6]}"]
         against = "first recipe" if base == "base" else "A"
         print(f"| {words} | {against} | {len(by_graph)} | {' | '.join(cells)} |")
+    print("\nOn seeds 120-129, against the first recipe: 20 and 5 labels, mean and worst graph")
+    for (name, first, _), scores in found.items():
+        if first == 120 and name != "base":
+            pairs = (gains(scores, found["base", 120, 129], shots).values() for shots in ("20", "5"))
+            print(name, *(f"{np.mean(list(values)):+.2f} {min(values):+.2f}" for values in pairs))
 
 
 if __name__ == "__main__":
