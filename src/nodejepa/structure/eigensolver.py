@@ -19,7 +19,7 @@ SAME_EIGENVALUE = 1e-6
 
 _TOLERANCE = 1e-7
 _GLANCE_TOLERANCE = 1e-3
-_COPIES = 64  # of repeated eigenvalues that are looked for: there may be as many as nodes
+_FEW = 64  # eigenvectors, up to which room and time are no matter
 _RESTARTS = (25, 1000)  # real graphs need about 10; small ones may take their time
 _WORK = 5e9  # flops, roughly, that buy more restarts than the fewest
 _SEED = 0
@@ -79,10 +79,10 @@ def _krylov(
         return without
 
     rest = LinearOperator((size, size), matvec=product, dtype=np.float64)
-    width = min(4 * count + 16, 2 * count + 32)
+    width, looks = (4 * count + 16, count) if count <= _FEW else (2 * count + 32, 2)
     restarts = int(np.clip(_WORK / (width * (matrix.nnz + width * size)), *_RESTARTS))
     values = np.empty(0)
-    for _ in range(min(count, max(2, _COPIES // count))):
+    for _ in range(looks):
         start = generator.standard_normal(size)
         try:
             _, vectors = eigsh(

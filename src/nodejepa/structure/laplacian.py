@@ -51,7 +51,7 @@ def spectral_coordinates(graph: RowGraph, dim: int = 8) -> Float64Array:
     rows = ComponentRows(graph, nodes)
     trivial = np.sqrt(rows.degrees / rows.degrees.sum())
     _, vectors = _settled_eigenpairs(rows, trivial[:, None], count, "spectral")
-    coordinates[nodes, :count] = vectors / np.sqrt(np.mean(vectors**2, axis=0))
+    coordinates[nodes, :count] = _unit(vectors)
     return coordinates
 
 
@@ -77,8 +77,7 @@ def adjacency_coordinates(graph: Graph, dim: int = 128) -> Float64Array:
         return coordinates
     rows = ComponentRows(graph, np.arange(graph.num_nodes), regularised=True)
     values, vectors = _settled_eigenpairs(rows, np.zeros((graph.num_nodes, 0)), count, "adjacency")
-    unit = vectors / np.sqrt(np.mean(vectors**2, axis=0))
-    coordinates[:, :count] = signed_log(unit) * np.where(values > SAME_EIGENVALUE, values, 0) ** 2
+    coordinates[:, :count] = signed_log(_unit(vectors)) * np.where(values > SAME_EIGENVALUE, values, 0) ** 2
     return coordinates
 
 
@@ -90,6 +89,11 @@ def signed_log(coordinates: Float64Array) -> Float64Array:
     """
     logarithm: Float64Array = np.sign(coordinates) * np.log1p(np.abs(coordinates))
     return logarithm
+
+
+def _unit(vectors: Float64Array) -> Float64Array:
+    """Columns of root mean square 1."""
+    return np.column_stack([vector / np.sqrt(np.mean(vector**2)) for vector in vectors.T])
 
 
 def _settled_eigenpairs(
