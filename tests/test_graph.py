@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -243,6 +243,14 @@ def test_a_graph_cannot_be_changed(features, travel):
         graph.node_ids[0] = 0
     with pytest.raises(FrozenInstanceError):
         graph.directed = True
+
+
+@pytest.mark.parametrize("travel", [copy.copy, copy.deepcopy, unpickled])
+def test_copies_know_whether_features_are_of_this_graph_alone(travel):
+    graph = Graph.from_edges([0, 1], [1, 2], features=np.eye(3))
+    assert travel(replace(graph, incomparable=True)).incomparable
+    assert not travel(graph).incomparable
+    assert not replace(graph, incomparable=True).with_features(np.ones((3, 1))).incomparable
 
 
 def test_a_graph_owns_its_arrays():

@@ -137,7 +137,7 @@ def test_without_features_the_structure_describes_the_nodes_as_on_the_command_li
     graph = Graph.from_pandas(pairs).with_features(np.zeros((34, 0)))
     np.testing.assert_array_equal(NodeEmbedder(graph).fit().embedding_, by_files.embeddings)
     np.testing.assert_array_equal(nodejepa.LinearJEPA().fit_transform(graph), by_files.embeddings)
-    assert make_method("sgc").fit_transform(club).shape == (34, 11)
+    assert make_method("sgc").fit_transform(club).shape == (34, 139)
 
 
 def test_an_embedder_checks_before_it_trains(monkeypatch):

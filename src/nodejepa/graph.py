@@ -7,7 +7,7 @@ it (degrees, normalised adjacency, hashes) is computed once and kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -53,6 +53,7 @@ class Graph(Doors, Rows):
     node_ids: npt.NDArray[Any] | None = None
     directed: bool = False
     self_loops_dropped: int = 0
+    incomparable: bool = False  # features hold the adjacency's coordinates, which no other graph shares
 
     def __post_init__(self) -> None:
         for array in (*buffers(self.adjacency), *buffers(self.features)):
@@ -62,8 +63,7 @@ class Graph(Doors, Rows):
 
     def __reduce__(self) -> tuple[type[Graph], tuple[object, ...]]:
         """Copies and unpickled graphs pass through the constructor: they are immutable as well."""
-        fields = (self.adjacency, self.features, self.node_ids, self.directed, self.self_loops_dropped)
-        return Graph, fields
+        return Graph, tuple(getattr(self, field.name) for field in fields(self))
 
     # ---------------------------------------------------------------- facts
 

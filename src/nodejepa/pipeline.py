@@ -17,6 +17,7 @@ from nodejepa.config import DEFAULT_METHOD, refuse_unknown
 from nodejepa.errors import ConfigError, EvaluationError, GraphError
 from nodejepa.graph_checks import Features
 from nodejepa.io import find_rows, graph_with_features
+from nodejepa.memory import Room
 from nodejepa.methods import Estimator, find_method, make_method
 from nodejepa.methods.device import pick_device
 from nodejepa.owngraph.plan import make_plan
@@ -87,7 +88,7 @@ class NodeEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             self.method, preset=self.preset, seed=self.seed, settings=self.settings, device=self.device
         )
         pick_device(self.device)
-        graph = graph_with_features(self.graph)
+        graph = graph_with_features(self.graph, room=Room.of(self.memory_limit))
         if isinstance(made, Estimator):
             make_plan(made, graph, self.memory_limit).require_fit()
         self.embedding_ = made.fit(graph).transform(graph)

@@ -17,7 +17,7 @@ from nodejepa.config import flatten
 from nodejepa.data import Split
 from nodejepa.errors import ConfigError, GraphError, NodeJEPAError
 from nodejepa.graph import Graph
-from nodejepa.io import to_pyg
+from nodejepa.io import graph_with_features, to_pyg
 from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_method
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.estimator import Estimator
@@ -241,7 +241,9 @@ def test_pyg_data_gives_the_same_bits_and_its_labels_are_not_read(name):
 
 def test_a_graph_has_no_place_for_labels():
     fields = {field.name for field in dataclasses.fields(Graph)}
-    assert fields == {"adjacency", "features", "node_ids", "directed", "self_loops_dropped"}
+    assert fields == {
+        "adjacency", "features", "node_ids", "directed", "self_loops_dropped", "incomparable"
+    }  # fmt: skip
 
 
 @EVERY
@@ -283,13 +285,36 @@ def test_mistakes_are_explained(name):
         tiny(name).transform(graph_of())
     with pytest.raises(GraphError, match=r"7 feature columns.*expects 12"):
         fitted(name).transform(graph_of(columns=7))
-    bare = graph_of().with_features(np.zeros((graph_of().num_nodes, 0)))
-    described = bare.with_features(nodejepa.descriptors(bare))
-    np.testing.assert_array_equal(
-        dense(fit(tiny(name), bare).transform(bare)), dense(fit(tiny(name), described).transform(described))
-    )
     with pytest.raises(GraphError, match="not a graph"):
         fit(tiny(name), "photo")
+
+
+def bare_of(seed=0):
+    return graph_of(seed=seed).with_features(np.zeros((40, 0)))
+
+
+@EVERY
+def test_without_features_a_model_serves_its_own_graph_alone(name, tmp_path):
+    bare, other = bare_of(), bare_of(seed=1)
+    described, elsewhere = graph_with_features(bare), graph_with_features(other)
+    assert described.num_features == 139  # 11 descriptors and 128 coordinates of the adjacency
+    ours = fit(tiny(name), bare)
+    np.testing.assert_array_equal(
+        dense(ours.transform(bare)), dense(fit(tiny(name), described).transform(described))
+    )
+    ours.save(tmp_path)
+    for model in (ours, load_method(tmp_path)):
+        for another in (other, elsewhere):
+            with pytest.raises(GraphError, match=r"adjacency of another graph.*descriptors"):
+                model.transform(another)
+
+
+@EVERY
+def test_descriptors_carry_a_model_to_other_graphs(name):
+    bare, other = bare_of(), bare_of(seed=1)
+    model = fit(tiny(name), bare.with_features(nodejepa.descriptors(bare)))
+    described = other.with_features(nodejepa.descriptors(other))
+    np.testing.assert_array_equal(dense(model.transform(other)), dense(model.transform(described)))
 
 
 # ------------------------------------------------------------------ trained methods

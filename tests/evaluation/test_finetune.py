@@ -1,5 +1,6 @@
 """Fine-tuning: the estimator stays, test labels choose nothing, every encoder can be tuned."""
 
+import copy
 import json
 
 import numpy as np
@@ -129,6 +130,10 @@ def test_mistakes_are_explained(toy_graph, jepa):
         finetune(jepa, toy_graph, LABELS[:4], SPLIT)
     with pytest.raises(GraphError, match="3 feature columns"):
         finetune(jepa, Graph.from_edges([0], [1], features=np.ones((60, 3)), num_nodes=60), LABELS, SPLIT)
+    alone = copy.copy(jepa)
+    alone.only_for_ = "the hash of another graph"
+    with pytest.raises(GraphError, match="adjacency of another graph"):
+        finetune(alone, toy_graph, LABELS, SPLIT)
     with pytest.raises(EvaluationError, match="no test nodes"):
         finetune(jepa, toy_graph, LABELS, Split("x", 0, [0, 1, 30], [2, 31], []))
     with pytest.raises(EvaluationError, match="node 60 does not exist"):

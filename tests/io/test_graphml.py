@@ -33,7 +33,7 @@ def test_edges_weights_attributes_and_labels(club):
     assert [column.name for column in loaded.schema.columns] == ["age"]
     assert loaded.graph.num_features == 1
     no_nodes = load_graph(club, drop=["club", "age"])
-    assert no_nodes.num_features == 11  # without attributes the structure describes the nodes
+    assert no_nodes.num_features == 139  # without attributes the structure describes the nodes
 
 
 def test_compressed_directed_and_beside_other_files(club, tmp_path):

@@ -247,7 +247,7 @@ def test_archives_of_arrays(tmp_path):
     np.savez(tmp_path / "c.npz", edge_index=edge_index, node_ids=[7, 2**60, 9], y=[1, 2, 1])
     named = read_graph(tmp_path / "c.npz", labels="y")
     assert named.graph.node_ids.tolist() == [7, 2**60, 9]
-    assert named.graph.num_features == 11
+    assert named.graph.num_features == 139
     assert named.class_names == ("1", "2")
     for wrong in ({"labels": "edge_index"}, {"labels": "z"}, {"id_column": "y"}):
         with pytest.raises(GraphError):

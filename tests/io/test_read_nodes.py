@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodejepa import DataError, FeatureSchema, GraphError, descriptors, load_graph, read_graph
+from nodejepa.io import reading_options
 
 IDS = list("abcdef")
 EDGES = pa.table({"u": IDS, "v": IDS[1:] + IDS[:1]})
@@ -180,7 +181,7 @@ def test_columns_that_say_nothing_are_left_out():
     assert set(loaded.report.dropped_columns) == {"zero", "same", "none", "vector"}
     assert loaded.graph.num_features == 1
     only = read_graph(EDGES, nodes.drop_columns(["x"]))
-    assert only.schema.structural == only.graph.num_features == 11
+    assert only.schema.structural == only.graph.num_features == 139
     assert any("features are structural" in note for note in only.notes)
 
 
@@ -196,9 +197,35 @@ def test_columns_are_chosen():
 
 def test_structural_features():
     loaded = read_graph(EDGES)
-    np.testing.assert_array_equal(loaded.graph.features, descriptors(loaded.graph))
+    places, adjacency = np.split(loaded.graph.features, [11], axis=1)
+    np.testing.assert_array_equal(places, descriptors(loaded.graph))
+    np.testing.assert_allclose(np.sum(adjacency**2), np.sum(places**2), rtol=1e-5)
     both = read_graph(EDGES, table(x=[1, 2, 3, 4, 5, 6]), structural=True)
     assert both.graph.num_features == both.schema.width == 12
+
+
+def test_the_adjacency_is_that_of_one_graph(tmp_path):
+    loaded = read_graph(EDGES)
+    schema = loaded.schema
+    assert 'a model of the adjacency serves this graph alone; structural="all" leaves it out.' in loaded.notes
+    np.testing.assert_array_equal(
+        load_graph(EDGES, schema=FeatureSchema.from_dict(schema.to_dict())).features,
+        read_graph(EDGES).graph.features,
+    )
+    other = tmp_path / "other.csv"
+    other.write_text("source,target\na,b\nb,c\n")
+    with pytest.raises(GraphError, match=r'adjacency of another graph.*structural="all"'):
+        load_graph(other, schema=schema)
+    assert load_graph(other, schema=read_graph(EDGES, structural="all").schema).num_features == 11
+
+
+def test_the_adjacency_of_a_large_graph_must_be_asked_for(monkeypatch):
+    monkeypatch.setattr(reading_options, "ADJACENCY_UP_TO", 5)
+    loaded = read_graph(EDGES)
+    assert loaded.schema == FeatureSchema(structural=11)
+    assert not loaded.graph.incomparable
+    assert any("nodes: the adjacency itself, which" in note for note in loaded.notes)
+    assert read_graph(EDGES, structural="adjacency").graph.num_features == 128
 
 
 # ---------------------------------------------------------------- faults
@@ -262,9 +289,9 @@ def test_a_node_table_of_nothing_but_ids_and_labels():
     nodes = table(y=["k", "m", "k", "m", "k", "k"])
     loaded = read_graph(pa.table({"u": IDS, "v": ["new", *IDS[1:]]}), nodes, labels="y")
     assert loaded.labels.tolist() == [0, 1, 0, 1, 0, 0, -1]
-    assert loaded.schema == FeatureSchema(structural=11)
+    assert (loaded.schema.columns, loaded.schema.structural) == ((), 139)
     bare = read_graph(pa.table({"u": IDS, "v": ["new", *IDS[1:]]}), nodes.select(["id"]))
-    assert (bare.graph.num_nodes, bare.graph.num_features) == (7, 11)
+    assert (bare.graph.num_nodes, bare.graph.num_features) == (7, 139)
 
 
 def test_hostile_labels_are_kept():
@@ -375,7 +402,7 @@ def test_schema_of_matrices_and_structure(tmp_path):
         load_graph(tmp_path / "e.npy", table(x=range(6)), schema=schema)
     with pytest.raises(GraphError, match="not a matrix"):
         load_graph(tmp_path / "e.npy", tmp_path / "x.npy", schema=read_graph(EDGES, TRAINED).schema)
-    structural = read_graph(EDGES).schema
+    structural = read_graph(EDGES, structural="all").schema
     assert load_graph(tmp_path / "e.npy", schema=structural).num_features == 11
 
 

@@ -99,6 +99,18 @@ def test_saved_and_loaded_it_embeds_another_graph_alike(tmp_path):
         loaded.transform(community_graph(columns=12))
 
 
+def bare(graph):
+    return graph.with_features(np.zeros((graph.num_nodes, 0), dtype=np.float32))
+
+
+def test_without_features_the_order_of_nodes_does_not_matter():
+    graph = bare(community_graph())
+    order = np.random.default_rng(3).permutation(graph.num_nodes)
+    moved = Graph.from_scipy(graph.adjacency[order][:, order])
+    z, there = (LinearJEPA().fit(g).transform(g) for g in (graph, moved))
+    np.testing.assert_allclose(there, z[order], atol=2e-3 * np.abs(z).max())
+
+
 def test_few_columns_keep_the_hops_apart():
     graph = community_graph(columns=6)
     model = LinearJEPA().fit(graph)

@@ -200,7 +200,8 @@ def test_few_shot_training_sees_k_labels_only(toy_graph):
 
 def test_no_labels_are_kept(toy_graph):
     assert set(vars(fitted(toy_graph))) == {
-        "config", "seed", "device", "classes_", "encoder_", "in_dim_", "history_", "reduction_"
+        "config", "seed", "device", "classes_", "encoder_", "in_dim_", "history_", "reduction_",
+        "only_for_",
     }  # fmt: skip
 
 

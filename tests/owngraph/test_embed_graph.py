@@ -140,7 +140,7 @@ def test_without_a_node_table_structure_describes_the_nodes(run, files):
     code, _, err = run("embed-graph", "--edges", files.edges, "--out", out, *QUICK)
     assert code == 0, err
     assert "features are structural" in err
-    assert manifest_of(files)["features"]["structural"] == 11
+    assert manifest_of(files)["features"]["structural"] == 139
 
 
 @pytest.mark.parametrize("method", ["patchjepa", "dgi", "graphmae", "bgrl", "cca-ssg"])

@@ -20,6 +20,7 @@ from nodejepa.memory import Room
 from nodejepa.methods import METHODS, find_method, make_estimator
 from nodejepa.methods.budget import Workload, measured_speed
 from nodejepa.owngraph.plan import make_plan, roads_of_files, stored_roads
+from nodejepa.structure.descriptors import ADJACENCY_BYTES, DESCRIPTORS
 
 # estimate, then train and embed; the peak of the process is the truth
 MEASURE = """
@@ -140,6 +141,18 @@ def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeyp
     assert hopeless.proposals == ()
     with pytest.raises(ConfigError, match="No smaller settings fit"):
         hopeless.require_fit()
+
+
+def test_coordinates_of_the_adjacency_count_before_they_are_computed(wide_graph, monkeypatch):
+    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
+    estimator = make_estimator("linear-jepa")
+    pending = (*DESCRIPTORS, "adjacency")
+    plain, whole = (make_plan(estimator, wide_graph, 10, pending=names) for names in (DESCRIPTORS, pending))
+    assert whole.peak_bytes >= 400_000_000 + ADJACENCY_BYTES * wide_graph.num_nodes > plain.peak_bytes
+    tight = (plain.peak_bytes + 1_000_000) / 1e9
+    with pytest.raises(ConfigError, match=r'These fit: structural="all" \(about'):
+        make_plan(estimator, wide_graph, tight, pending=pending).require_fit()
+    make_plan(estimator, wide_graph, tight, pending=DESCRIPTORS).require_fit()
 
 
 def test_what_takes_long_is_told_and_not_refused(wide_graph, monkeypatch):

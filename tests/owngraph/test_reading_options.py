@@ -17,7 +17,7 @@ from nodejepa import apply_run, embed_graph, read_graph
 from nodejepa.cli.screen import in_options
 from nodejepa.errors import Advice, ConfigError, GraphError, Setting
 from nodejepa.io import FeatureSchema, ReadingOptions
-from nodejepa.io.reading_options import STRUCTURAL
+from nodejepa.io.reading_options import COMPARABLE, STRUCTURAL
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 
 PACKAGE = Path(nodejepa.__file__).parent
@@ -123,7 +123,11 @@ def test_a_library_message_names_no_option():
 
 def test_unknown_options_of_reading_are_refused_by_name():
     assert ReadingOptions().changed({"ignore": "a"}).drop == ("a",)
-    assert ReadingOptions(structural=True).structural == tuple(STRUCTURAL)
+    assert (
+        ReadingOptions(structural=True).structural
+        == DESCRIPTORS
+        == ReadingOptions(structural="all").structural
+    )
     with pytest.raises(ConfigError, match=r"'lables' is no option of reading.*labels"):
         read_graph("e.csv", lables="x")
 
@@ -153,6 +157,7 @@ def test_embed_takes_the_same_options(run, tmp_path):
         settings=TINY,
         report=False,
         header=False,
+        structural="all",
     )
     command = ("embed", tmp_path / "z.run", "--edges", tmp_path / "e.csv", "--out")
     code, out, err = run(*command, tmp_path / "a.parquet", "--header", "--delimiter", "comma")
@@ -188,7 +193,8 @@ def test_structural_features_by_name(run, tmp_path):
 
 
 def test_the_reader_knows_the_descriptors_that_there_are():
-    assert tuple(STRUCTURAL) == DESCRIPTORS
+    assert COMPARABLE == DESCRIPTORS
+    assert tuple(STRUCTURAL) == (*DESCRIPTORS, "adjacency")
 
 
 def test_schemas_from_before_descriptors_had_names_are_read():

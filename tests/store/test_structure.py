@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.io import read_graph
-from nodejepa.io.reading_options import STRUCTURAL
+from nodejepa.io.reading_options import COMPARABLE
 from nodejepa.methods import LinearJEPA, NodeJEPA
 from nodejepa.store.prepare import prepare_store
 from nodejepa.structure import descriptors, spectral_coordinates
@@ -54,7 +54,7 @@ def write(folder, *, nodes=700, weighted=False, named="id"):
 @pytest.mark.usefixtures("small_blocks")
 def test_edges_alone_make_the_store_that_they_make_in_memory(tmp_path, own_cache, directed, weighted, nodes):
     edges = write(tmp_path, nodes=nodes, weighted=weighted)
-    loaded = read_graph(edges, directed=directed)
+    loaded = read_graph(edges, directed=directed, structural="all")  # a store has no adjacency coordinates
     own_cache()
     store = prepare_store(edges, out=tmp_path / "g.store", directed=directed)
     assert store.num_features == 11
@@ -78,7 +78,7 @@ def test_edges_alone_make_the_store_that_they_make_in_memory(tmp_path, own_cache
 @pytest.mark.usefixtures("small_blocks")
 def test_descriptors_stand_beside_the_columns_of_a_table(tmp_path, own_cache, nodes, structural):
     edges = write(tmp_path)
-    loaded = read_graph(edges, tmp_path / nodes, structural=structural)
+    loaded = read_graph(edges, tmp_path / nodes, structural="all" if structural is None else structural)
     own_cache()
     store = prepare_store(edges, tmp_path / nodes, out=tmp_path / "g.store", structural=structural)
     assert store.content_hash == loaded.graph.content_hash
@@ -109,11 +109,25 @@ def test_nodejepa_reads_spectral_descriptors_of_a_graph_on_disk(make_graph):
 
 def test_linear_jepa_embeds_a_graph_without_features(tmp_path):
     edges = write(tmp_path)
-    graph, store = read_graph(edges).graph, prepare_store(edges, out=tmp_path / "g.store")
+    graph = read_graph(edges, structural="all").graph
+    store = prepare_store(edges, out=tmp_path / "g.store")
     ours, theirs = LinearJEPA().fit(store), LinearJEPA().fit(graph)
     np.testing.assert_array_equal(
         ours.transform_stored(store).rows(0, store.num_nodes), theirs.transform(graph)
     )
+
+
+def test_a_store_has_no_coordinates_of_the_adjacency(tmp_path):
+    edges = write(tmp_path)
+    with pytest.raises(ConfigError, match=r"'adjacency' is made of graphs in memory only.*spectral"):
+        prepare_store(edges, out=tmp_path / "g.store", structural=("degree", "adjacency"))
+    pairs = pq.read_table(edges).to_pandas().to_numpy()
+    np.save(tmp_path / "e.npy", pairs)  # read in memory, where they would be the default
+    loaded = read_graph(tmp_path / "e.npy", structural="all")
+    store = prepare_store(tmp_path / "e.npy", out=tmp_path / "g.store")
+    assert store.content_hash == loaded.graph.content_hash
+    assert store.manifest.schema == loaded.schema.to_dict()
+    assert store.manifest.report["notes"] == loaded.report.to_dict()["notes"]
 
 
 def test_descriptors_are_not_computed_twice(tmp_path, monkeypatch):
@@ -121,7 +135,7 @@ def test_descriptors_are_not_computed_twice(tmp_path, monkeypatch):
     prepare_store(edges, out=tmp_path / "g.store")
     monkeypatch.setattr("nodejepa.structure.laplacian.leading_eigenpairs", None)
     again = prepare_store(edges, out=tmp_path / "again.store")
-    assert descriptors(again, tuple(STRUCTURAL)).shape == (again.num_nodes, 11)
+    assert descriptors(again, COMPARABLE).shape == (again.num_nodes, 11)
 
 
 def test_too_little_memory_for_spectral_coordinates_is_said_before_the_work(tmp_path, monkeypatch):

@@ -5,7 +5,8 @@ import pytest
 import nodejepa.structure.eigensolver as eigensolver
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.structure import spectral_coordinates
+from nodejepa.memory import Room, TooLarge
+from nodejepa.structure import adjacency_coordinates, node_adjacency, spectral_coordinates
 from reference.matrices import normalised_without_loops
 
 
@@ -156,3 +157,70 @@ def test_a_graph_that_does_not_converge_gets_smooth_vectors_and_a_warning(
 def test_refuses_a_negative_number_of_columns() -> None:
     with pytest.raises(ConfigError, match="dim is -1"):
         spectral_coordinates(Graph.from_edges([0], [1]), -1)
+
+
+def adjacency_twin(graph: Graph, dim: int) -> np.ndarray:
+    """The leading eigenvectors of the regularised adjacency, dense: a signed logarithm, times lambda^2."""
+    dense = graph.adjacency.toarray().astype(np.float64)
+    scale = 1 / np.sqrt(dense.sum(axis=1) + dense.sum(axis=1).mean())
+    matrix = scale[:, None] * dense * scale
+    values, vectors = np.linalg.eigh(matrix)
+    unit = vectors[:, ::-1][:, :dim] * np.sqrt(graph.num_nodes)
+    unit = unit * np.sign(np.sum(unit**3, axis=0))
+    return np.sign(unit) * np.log(1 + np.abs(unit)) * values[::-1][:dim].clip(0) ** 2
+
+
+@pytest.mark.parametrize("dense_up_to", [0, 1000])
+def test_adjacency_equals_its_dense_twin(monkeypatch: pytest.MonkeyPatch, dense_up_to: int) -> None:
+    monkeypatch.setattr(eigensolver, "DENSE_UP_TO", dense_up_to)
+    graph = irregular_graph()
+    np.testing.assert_allclose(adjacency_coordinates(graph, 30), adjacency_twin(graph, 30), atol=1e-6)
+    order = np.random.default_rng(5).permutation(graph.num_nodes)
+    there = adjacency_coordinates(permuted(graph, order), 30)
+    np.testing.assert_allclose(there, adjacency_coordinates(graph, 30)[order], atol=1e-6)
+    np.testing.assert_array_equal(there, adjacency_coordinates(permuted(graph, order), 30))
+
+
+def test_small_pieces_do_not_fill_the_leading_columns_of_the_adjacency() -> None:
+    pieces = nx.disjoint_union_all([nx.barabasi_albert_graph(300, 4, seed=1), *[nx.path_graph(2)] * 50])
+    coordinates = adjacency_coordinates(of_networkx(pieces), 10)
+    assert coordinates[:300].any(axis=0).all()
+    assert np.abs(coordinates[300:]).max() < 1e-9
+
+
+@pytest.mark.usefixtures("force_iterative")
+@pytest.mark.parametrize(
+    "pieces", [[nx.star_graph(400)], [nx.complete_graph(3)] * 150, [nx.path_graph(2)] * 200]
+)
+def test_adjacency_is_the_same_on_every_call_where_krylov_spaces_end_early(pieces: list[nx.Graph]) -> None:
+    whole = nx.disjoint_union_all([*pieces, nx.empty_graph(30)])
+    coordinates = adjacency_coordinates(of_networkx(whole), 6)
+    assert np.isfinite(coordinates).all()
+    assert coordinates[:, 0].any()
+    assert np.abs(coordinates[-30:]).max() < 1e-9
+    np.testing.assert_array_equal(coordinates, adjacency_coordinates(of_networkx(whole), 6))
+
+
+@pytest.mark.usefixtures("force_iterative")
+def test_adjacency_that_does_not_converge_is_approximated_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eigensolver, "_RESTARTS", (1, 1))
+    with pytest.warns(
+        UserWarning, match="adjacency coordinates of this graph .* converge very slowly.*'adjacency'"
+    ):
+        coordinates = adjacency_coordinates(of_networkx(nx.path_graph(2000)), 4)
+    assert np.mean(np.diff(coordinates, axis=0) ** 2) < 0.05 * np.mean(coordinates**2)
+
+
+def test_adjacency_without_room_is_refused_before_the_work() -> None:
+    graph = irregular_graph()
+    room = Room(held=1_000_000_000, limit=1_000_500_000, given=True)
+    with pytest.raises(TooLarge, match=r'coordinates of the adjacency of .* were allowed.*structural="all"'):
+        node_adjacency(graph, 128, room, cache=False)
+
+
+def test_adjacency_of_few_nodes_or_no_edges_leaves_zeros() -> None:
+    coordinates = adjacency_coordinates(Graph.from_edges([0, 1], [1, 2], num_nodes=5), 8)
+    assert coordinates.shape == (5, 8)
+    assert coordinates[:3, 0].all()
+    assert not coordinates[:, 1:].any()
+    assert not adjacency_coordinates(Graph.from_edges([], [], num_nodes=3), 2).any()

@@ -13,9 +13,8 @@ from nodejepa.config import require
 from nodejepa.data.splits import Split
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.io import as_graph
-from nodejepa.methods.arguments import check_columns, check_seed
+from nodejepa.methods.arguments import check_seed
 from nodejepa.methods.classifier import Classifier, ClassifierTask
-from nodejepa.methods.device import pick_device
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.supervision import Supervision, supervise
 from nodejepa.methods.trained import TrainedEstimator
@@ -169,7 +168,7 @@ def tuning(
             fix="Fit it first; floors such as sgc and closed forms have nothing to train on.",
         )
     graph = as_graph(graph)
-    check_columns(graph, estimator.in_dim_)
+    inputs = estimator.inputs_to_encode(graph)
     seed, supervision = check_seed(seed), supervise(labels, split, graph.num_nodes, "finetune")
     if split.test.size == 0 or split.test.max() >= graph.num_nodes:
         raise EvaluationError(
@@ -177,7 +176,6 @@ def tuning(
             where=f"test part of split {split.name}",
             fix="Make the split from the labels of the same graph, and leave some nodes for testing.",
         )
-    inputs = WholeGraph(graph, pick_device(estimator.device))
     return Tuning(inputs, supervision, np.asarray(labels), split, config or FinetuneConfig(), seed)
 
 

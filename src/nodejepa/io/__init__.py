@@ -1,6 +1,6 @@
 """A user's own graph in, embeddings out."""
 
-from nodejepa.io.assemble import graph_with_features
+from nodejepa.io.assemble import graph_with_features, refuse_another
 from nodejepa.io.convert import as_graph, embeddings_frame, from_networkx, from_pyg, to_networkx, to_pyg
 from nodejepa.io.embeddings import write_embeddings
 from nodejepa.io.embeddings_reader import StoredEmbeddings, read_columns, read_embeddings
@@ -30,6 +30,7 @@ __all__ = [
     "read_columns",
     "read_embeddings",
     "read_graph",
+    "refuse_another",
     "to_networkx",
     "to_pyg",
     "write_embeddings",

@@ -22,6 +22,7 @@ from nodejepa.io.feature_columns import (
 )
 from nodejepa.io.fit_columns import ColumnFit, Useless
 from nodejepa.io.reading_options import (
+    COMPARABLE,
     STRUCTURAL,
     InfinitePolicy,
     MissingPolicy,
@@ -42,10 +43,11 @@ class FeatureSchema:
     Args:
         columns: one entry for each column of the node table that is used.
         matrix_width: instead of ``columns``, the width of a matrix that is used as it is; None without one.
-        structural: how many columns of structural descriptors follow, recomputed for every graph.
+        structural: how many columns of structural features follow, recomputed for every graph.
         missing: ``"refuse"`` if missing values are errors.
         infinite: ``"missing"`` if infinite values count as missing ones.
-        described_by: names of the structural descriptors, where there are any.
+        described_by: names of the structural features, where there are any.
+        only_for: hash of the one graph these features can be made of, where the adjacency is among them.
     """
 
     columns: tuple[FeatureColumn, ...] = ()
@@ -53,7 +55,8 @@ class FeatureSchema:
     structural: int = 0
     missing: MissingPolicy = "fill"
     infinite: InfinitePolicy = "refuse"
-    described_by: tuple[str, ...] = tuple(STRUCTURAL)
+    described_by: tuple[str, ...] = COMPARABLE
+    only_for: str | None = None
 
     @property
     def width(self) -> int:
@@ -172,6 +175,7 @@ class FeatureSchema:
             "matrix_width": self.matrix_width,
             "structural": self.structural,
             "described_by": list(self.described_by),
+            "only_for": self.only_for,
             "missing": self.missing,
             "infinite": self.infinite,
         }
@@ -189,13 +193,15 @@ class FeatureSchema:
             )
         columns, width, structural = (content.get(k) for k in ("columns", "matrix_width", "structural"))
         missing, infinite = content.get("missing"), content.get("infinite")
-        described_by = content.get("described_by", list(STRUCTURAL))  # older schemas always have all
+        described_by = content.get("described_by", list(COMPARABLE))  # older schemas always have all
+        only_for = content.get("only_for")
         sound = (
             isinstance(columns, list)
             and type(structural) is int
             and isinstance(described_by, list)
             and all(isinstance(name, str) and name in STRUCTURAL for name in described_by)
             and structural in (0, structural_width(described_by))
+            and isinstance(only_for, str) == ("adjacency" in described_by)
             and (width is None or (type(width) is int and width >= 0 and not columns))
             and missing in get_args(MissingPolicy)
             and infinite in get_args(InfinitePolicy)
@@ -203,7 +209,8 @@ class FeatureSchema:
         if not sound:
             raise DataError("the feature schema is damaged", where=where, fix="Fit it again.")
         fitted = tuple(FeatureColumn.from_dict(column) for column in columns or ())
-        return cls(fitted, width, structural or 0, missing, infinite, tuple(described_by))  # type: ignore[arg-type]
+        made = (missing, infinite, tuple(described_by), only_for)
+        return cls(fitted, width, structural or 0, *made)  # type: ignore[arg-type]
 
     def save(self, path: str | Path) -> None:
         """Write it as JSON."""

@@ -122,9 +122,9 @@ def read_graph(
             place = f"{node_source.where}, array {labels!r}"
             classes, names = read_labels(node_source.labels(labels, bare.num_nodes), True, place)
         if schema is None:
-            graph, schema = fit_nodes(bare, content, report, reading)
+            graph, schema = fit_nodes(bare, content, report, reading, room)
         else:
-            graph = apply_schema(bare, content, schema, report)
+            graph = apply_schema(bare, content, schema, report, room)
     report.kept_apart = bool(reading.bipartite)
     return LoadedGraph(graph, schema, report, classes, names)
 

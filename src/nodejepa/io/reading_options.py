@@ -13,9 +13,11 @@ InfinitePolicy: TypeAlias = Literal["refuse", "missing"]
 Scale: TypeAlias = Literal["auto", "standardise", "none"]
 UnknownIds: TypeAlias = Literal["add", "drop", "refuse"]
 
-# columns of each structural descriptor, in their order; named here because the package that computes them
+# columns of each structural feature, in their order; named here because the package that computes them
 # brings a compiler with it
-STRUCTURAL = {"pagerank": 1, "degree": 1, "clustering": 1, "spectral": 8}
+STRUCTURAL = {"pagerank": 1, "degree": 1, "clustering": 1, "spectral": 8, "adjacency": 128}
+COMPARABLE = tuple(STRUCTURAL)[:-1]  # the adjacency's columns mean something else on every graph
+ADJACENCY_UP_TO = 50_000  # nodes; beyond, its eigenvectors take many minutes and must be asked for
 _CHOICES = {
     "text": TextPolicy,
     "missing": MissingPolicy,
@@ -47,8 +49,10 @@ class ReadingOptions:
         bipartite: the two columns of the edges are of two kinds of nodes, each with ids of its own: a node is
             called ``column:id`` (True), or both are of the same nodes (False). If not told, columns that are
             named after two kinds and share numbers are refused.
-        structural: add structural descriptors to the features, all or those named (``"pagerank"``,
-            ``"degree"``, ``"clustering"``, ``"spectral"``); by default only where there are no others.
+        structural: add structural features to the others: all descriptors (``"all"``) or those named
+            (``"pagerank"``, ``"degree"``, ``"clustering"``, ``"spectral"``; ``"adjacency"``, coordinates of
+            the adjacency itself, which no other graph shares). By default, where there are no other
+            features, all of them; of more than 50,000 nodes the adjacency must be named.
         directed: keep the direction of edges; by default an edge joins both ways.
         delimiter: of text files; guessed if not given.
         header: whether text files have one; guessed if not given.
@@ -97,8 +101,13 @@ class ReadingOptions:
         return replace(self, **asked)
 
 
+def structure_alone(nodes: int) -> tuple[str, ...]:
+    """The structural features of so many nodes that have no others."""
+    return tuple(STRUCTURAL) if nodes <= ADJACENCY_UP_TO else COMPARABLE
+
+
 def structural_width(names: Iterable[str]) -> int:
-    """Columns of the structural descriptors of these names."""
+    """Columns of the structural features of these names."""
     return sum(STRUCTURAL[name] for name in names)
 
 
@@ -112,8 +121,8 @@ def _names(value: Iterable[str] | None, argument: str) -> tuple[str, ...] | None
 
 
 def _descriptors(asked: bool | Iterable[str] | None) -> tuple[str, ...] | None:
-    if asked is None or isinstance(asked, bool):
-        return None if asked is None else tuple(STRUCTURAL) if asked else ()
+    if asked is None or isinstance(asked, bool) or asked == "all":
+        return None if asked is None else COMPARABLE if asked else ()
     names = (asked,) if isinstance(asked, str) else tuple(asked)
     for name in names:
         if name not in STRUCTURAL:

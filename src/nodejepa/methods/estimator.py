@@ -16,7 +16,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.graph_rows import RowGraph
-from nodejepa.io import graph_with_features
+from nodejepa.io import as_graph, graph_with_features, refuse_another
 from nodejepa.methods.arguments import (
     check_columns,
     check_config,
@@ -59,6 +59,7 @@ class Estimator(Habits, ABC):
     history_: History
     max_columns: int | None = None  # columns; of wider embeddings ``fit`` keeps so many principal components
     reduction_: PrincipalAxes | None = None
+    only_for_: str | None = None  # hash of the graph whose adjacency was among the features
     team: Team = SOLO  # who fits together: every process calls ``fit``, with the same graph and settings
 
     def __init__(
@@ -116,12 +117,16 @@ class Estimator(Habits, ABC):
         """Pretrain on a graph (or a PyG ``Data``, NetworkX or SciPy object, or a :class:`StoredGraph`).
 
         Args:
-            graph: without features it is described by its structure, as `nodejepa embed-graph` does.
+            graph: without features it is described by its structure, as `nodejepa embed-graph` does; a model
+                of up to 50,000 such nodes serves no other graph.
             out: run folder for history, checkpoints and the final model; none keeps all in memory.
             resume: go on with the run in ``out`` if there is one.
             logging: how often to checkpoint, TensorBoard.
         """
-        graph = graph if isinstance(graph, StoredGraph) else graph_with_features(graph)
+        self.only_for_ = None
+        if not isinstance(graph, StoredGraph):
+            graph = graph_with_features(graph)
+            self.only_for_ = graph.structure_hash if graph.incomparable else None
         logging = logging or Logging(description=f"Pretraining {self.name}")
         if out is None:
             for asked, what in ((resume, "resume=True"), (logging.tensorboard, "tensorboard=True")):
@@ -161,6 +166,7 @@ class Estimator(Habits, ABC):
         """Embeddings of a graph on disk, computed by rows, layer by layer; ``scratch`` is for large files."""
         if not hasattr(self, "encoder_"):
             raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
+        refuse_another(graph, self.only_for_)
         check_columns(graph, self.in_dim_)
         self.encoder_.eval().cpu()
         with torch.no_grad():
@@ -170,7 +176,9 @@ class Estimator(Habits, ABC):
         """The graph as the fitted encoder takes it, checked; both are on the device afterwards."""
         if not hasattr(self, "encoder_"):
             raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
-        graph = graph_with_features(graph)
+        graph = as_graph(graph)
+        refuse_another(graph, self.only_for_)
+        graph = graph_with_features(graph, comparable=self.only_for_ is None)
         check_columns(graph, self.in_dim_)
         device = pick_device(self.device)
         self.encoder_.eval().to(device)

@@ -34,6 +34,7 @@ def save_model(estimator: Estimator, folder: str | Path) -> None:
         "versions": versions(),
         **estimator.own_facts(),
         **({} if estimator.max_columns is None else {"max_columns": estimator.max_columns}),
+        **({} if estimator.only_for_ is None else {"only_for": estimator.only_for_}),
     }
     tensors = dict(estimator.encoder_.state_dict())
     if estimator.reduction_ is not None:
@@ -55,6 +56,7 @@ def restore_model(estimator: E, folder: str | Path) -> E:
         estimator.history_ = check_history(facts["history"], path)
         estimator.take_facts(facts)
         estimator.max_columns, axes = facts.get("max_columns"), None
+        estimator.only_for_ = facts.get("only_for")
         if f"{_KEPT}axes" in tensors:
             axes = PrincipalAxes(*(tensors.pop(f"{_KEPT}{name}").numpy() for name in ("mean", "axes")))
         estimator.reduction_ = axes

@@ -57,7 +57,7 @@ class Inspection:
     summary: GraphSummary
     plan: Plan
     inputs: dict[str, dict[str, Any]]
-    pending: tuple[str, ...] = ()  # structural descriptors that are features too and were not computed
+    pending: tuple[str, ...] = ()  # structural features and were not computed
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -179,10 +179,11 @@ def inspect_graph(
             told = TooLarge(error.what, where=error.where, fix=fix)
             told.has_road = True
             raise told from None
-        pending = () if describe else structural_names(reading.structural, loaded.schema)
+        made_of = (reading.structural, loaded.schema, loaded.report, loaded.graph.num_nodes)
+        pending = () if describe else structural_names(*made_of)
     with timed(seconds, "checking"), progress_bar("Checking the graph"):
         summary = summarise_graph(loaded.graph)
-        plan = make_plan(estimator, loaded.graph, memory_limit, more_columns=structural_width(pending))
+        plan = make_plan(estimator, loaded.graph, memory_limit, pending=pending)
     with timed(seconds, "hashing"):
         inputs = {name: describe_file(path) for name, path in paths.items()}
     return Inspection(loaded, summary, plan, inputs, pending)

@@ -10,13 +10,14 @@ from nodejepa.config import flatten, override
 from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.graph import Graph
 from nodejepa.io.files_in import byte_stream, file_format, reading
-from nodejepa.io.reading_options import STRUCTURAL, structural_width
+from nodejepa.io.reading_options import COMPARABLE, structural_width
 from nodejepa.memory import Room, gigabytes
 from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.budget import Budget, StoredCost, StoredPartsCost, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.trained import NODES_OF_A_PART
 from nodejepa.progress import in_words
+from nodejepa.structure.descriptors import ADJACENCY_BYTES
 
 LONG_SECONDS = 2 * 3600.0
 _LIGHTER_METHOD = "patchjepa"
@@ -114,15 +115,16 @@ class Plan:
 
 
 def make_plan(
-    estimator: Estimator, graph: Graph, memory_limit: float | None = None, *, more_columns: int = 0
+    estimator: Estimator, graph: Graph, memory_limit: float | None = None, *, pending: tuple[str, ...] = ()
 ) -> Plan:
     """Estimate the run and, where needed, what else would do.
 
-    The graph is in memory already, but for ``more_columns`` of features that it will have.
+    The graph is in memory already, but for the ``pending`` structural features that it will have.
     """
     room = Room.of(memory_limit)
     held, limit = room.held, room.limit
-    work, speed = Workload.of(graph), measured_speed()
+    work, speed, more_columns = Workload.of(graph), measured_speed(), structural_width(pending)
+    structure = ADJACENCY_BYTES * work.nodes if "adjacency" in pending else 0
     work = replace(
         work,
         columns=work.columns + more_columns,
@@ -133,15 +135,20 @@ def make_plan(
         return find_method(method).cost.budget(config, work, operations_per_second=speed)
 
     chosen = budget(estimator.name, estimator.config)
-    plan = Plan(estimator.name, held + chosen.peak_bytes, chosen.seconds, limit, memory_limit is not None)
+    peak = held + max(chosen.peak_bytes, structure)
+    plan = Plan(estimator.name, peak, chosen.seconds, limit, memory_limit is not None)
     if plan.fits and not plan.takes_long:
         return plan
     proposals = []
+    less = make_plan(estimator, graph, memory_limit, pending=COMPARABLE) if structure else plan
+    if less.fits and not plan.fits:
+        proposals.append(Proposal((Setting("structural", "all"),), less.peak_bytes, less.seconds))
     for options, method, config in _alternatives(estimator):
         found = budget(method, config)
         better = not plan.fits or found.seconds < plan.seconds / 2
-        if better and held + found.peak_bytes <= limit:
-            proposals.append(Proposal(options, held + found.peak_bytes, found.seconds))
+        peak = held + max(found.peak_bytes, structure)
+        if better and peak <= limit:
+            proposals.append(Proposal(options, peak, found.seconds))
     if not plan.fits and not proposals:
         proposals += stored_roads(estimator, work, room, speed)
     return replace(plan, proposals=tuple(proposals[:_MOST_PROPOSALS]))
@@ -216,7 +223,7 @@ def roads_of_files(
     if found is None:
         return []
     rows = found[0]
-    described = (rows, structural_width(STRUCTURAL) + 1)  # of edges alone: hardly more nodes than rows
+    described = (rows, structural_width(COMPARABLE) + 1)  # of edges alone: hardly more nodes than rows
     if nodes is not None:
         found = _rows_and_columns(nodes)
         if found is None:

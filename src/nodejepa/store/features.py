@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.errors import Advice, ConfigError, GraphError, Setting
 from nodejepa.graph_features import read_features
-from nodejepa.io.assemble import side_by_side, with_descriptors
+from nodejepa.io.assemble import add_structure, side_by_side, structural_names, with_structure
 from nodejepa.io.column_content import ColumnContent, expect, interpret
 from nodejepa.io.encode_columns import count_filled, encode_column, join_blocks, worth_sparse
 from nodejepa.io.feature_columns import (
@@ -26,14 +28,37 @@ from nodejepa.io.feature_columns import (
 )
 from nodejepa.io.feature_schema import FeatureSchema, say_missing
 from nodejepa.io.fit_columns import ColumnFit, Useless
-from nodejepa.io.reading_options import ReadingOptions, ReadReport
+from nodejepa.io.load import LoadedGraph, read_graph
+from nodejepa.io.reading_options import COMPARABLE, ReadingOptions, ReadReport
 from nodejepa.io.tables import InputTable
+from nodejepa.memory import Room
 from nodejepa.store.feature_rows import FeatureWriter, turn_form
 from nodejepa.store.layout import Manifest
 from nodejepa.store.positions import Tables
 from nodejepa.store.seal import unsealed_graph
 
 _ADDED_AT_ONCE = 1 << 14
+
+
+def storable(reading: ReadingOptions) -> ReadingOptions:
+    """Refuse what no store has: the adjacency's coordinates take 128 vectors and more in memory."""
+    if "adjacency" in (reading.structural or ()):
+        raise ConfigError(
+            "the structural feature 'adjacency' is made of graphs in memory only",
+            where=Advice(Setting("structural")),
+            fix=f"Leave it out; a graph store may have {', '.join(COMPARABLE)}.",
+        )
+    return reading
+
+
+def read_in_memory(edges: Any, nodes: Any, reading: ReadingOptions) -> LoadedGraph:
+    """As :func:`read_graph`; without other features, with those that a table on disk gets."""
+    if reading.structural is not None:
+        return read_graph(edges, nodes, reading)
+    loaded = read_graph(edges, nodes, reading, structural=())
+    names = structural_names(None, loaded.schema, loaded.report)
+    graph, schema = add_structure(loaded.graph, loaded.schema, names, loaded.report, Room.of())
+    return replace(loaded, graph=graph, schema=schema)
 
 
 def write_features(
@@ -52,7 +77,7 @@ def write_features(
     """
     table, added = tables.nodes, report.added_nodes
     own = FeatureSchema() if table is None else _fit(table, tables.features, added, reading, report)
-    schema = with_descriptors(own, reading, report)
+    schema = with_structure(own, structural_names(reading.structural, own, report), report)
     if not schema.width:
         raise GraphError(
             "there is no column that can be a feature",

@@ -18,13 +18,13 @@ from nodejepa.io.assemble import say_edges
 from nodejepa.io.delimited import TextTable
 from nodejepa.io.edge_columns import edge_columns, refuse_swapped
 from nodejepa.io.files_in import existing_file, file_format
-from nodejepa.io.load import LoadedGraph, read_graph, refuse_without_nodes
+from nodejepa.io.load import LoadedGraph, refuse_without_nodes
 from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.rows import node_columns
 from nodejepa.io.tables import open_file_table
 from nodejepa.store.edges import EdgeFiles, sort_edges
 from nodejepa.store.feature_rows import FeatureWriter
-from nodejepa.store.features import write_features
+from nodejepa.store.features import read_in_memory, storable, write_features
 from nodejepa.store.graph import StoredGraph
 from nodejepa.store.ids import write_ids
 from nodejepa.store.labels import write_labels
@@ -52,14 +52,14 @@ def prepare_store(
         edges: a file of edges as in :func:`nodejepa.read_graph`. Tables (parquet, CSV) may be larger than
             memory; other files (npz, npy, MatrixMarket, GraphML) are read as ever.
         nodes: a file of nodes. Without one, or with nothing but ids in it, nodes are described by their
-            place in the graph, as :func:`nodejepa.read_graph` does it.
+            place in the graph, as :func:`nodejepa.read_graph` does it but for the adjacency.
         reading: how; labels are kept beside the graph.
         out: the folder to make. It appears when it is whole.
         force: replace a store that is there.
         announce: called with every guess and everything left out, when the store is whole.
         options: single options of ``reading`` by their names.
     """
-    final, reading = Path(out), (reading or ReadingOptions()).changed(options)
+    final, reading = Path(out), storable((reading or ReadingOptions()).changed(options))
     files = [existing_file(edges, "edges"), *([existing_file(nodes, "nodes")] if nodes is not None else [])]
     with output_owned(final), refusals(final):
         if final.exists() and not (force and StoredGraph.is_at(final)):
@@ -74,7 +74,7 @@ def prepare_store(
             {"version": importlib.metadata.version("nodejepa"), "files": inputs, "reading": repr(reading)},
         )
         if any(file_format(path)[0] not in ("parquet", "text") for path in files):
-            report = _from_memory(read_graph(edges, nodes, reading), reading, steps)
+            report = _from_memory(read_in_memory(edges, nodes, reading), reading, steps)
         else:
             report = _from_tables(files, reading, steps)
         steps.close(final)

@@ -5,7 +5,7 @@ file                    what it computes
 ======================  ==============================================================
 ``pagerank``            PageRank by power iteration
 ``clustering``          local clustering coefficients
-``laplacian``           spectral coordinates of the largest component
+``laplacian``           spectral coordinates of the largest component; coordinates of the adjacency
 ``descriptors``         all of these as the columns of one network input
 ``partition``           METIS parts, none of them empty
 ``coarse``              the same for graphs that METIS has not the memory for
@@ -13,15 +13,17 @@ file                    what it computes
 """
 
 from nodejepa.structure.clustering import local_clustering
-from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
-from nodejepa.structure.laplacian import spectral_coordinates
+from nodejepa.structure.descriptors import DESCRIPTORS, descriptors, node_adjacency
+from nodejepa.structure.laplacian import adjacency_coordinates, spectral_coordinates
 from nodejepa.structure.pagerank import pagerank
 from nodejepa.structure.partition import partition, recommended_parts
 
 __all__ = [
     "DESCRIPTORS",
+    "adjacency_coordinates",
     "descriptors",
     "local_clustering",
+    "node_adjacency",
     "pagerank",
     "partition",
     "recommended_parts",

@@ -25,10 +25,11 @@ class ComponentRows:
 
     Args:
         graph: in memory or on disk.
-        nodes: of the component, ascending; they have no edge to others.
+        nodes: of the component (or of all), ascending; they have no edge to others.
+        regularised: add the mean degree to every degree in D.
     """
 
-    def __init__(self, graph: RowGraph, nodes: npt.NDArray[np.intp]) -> None:
+    def __init__(self, graph: RowGraph, nodes: npt.NDArray[np.intp], *, regularised: bool = False) -> None:
         self.nodes, self.shape, self._graph = nodes, (nodes.size, nodes.size), graph
         self._place: npt.NDArray[np.int32] | None = None
         if nodes.size < graph.num_nodes:
@@ -39,7 +40,7 @@ class ComponentRows:
             self.nnz += int(rows.nnz)
             sums.append(np.asarray(rows.sum(axis=1)).ravel())
         self.degrees: Float64Array = np.concatenate(sums)
-        self._blocks = [*self._scaled()]
+        self._blocks = [*self._scaled(self.degrees.mean() if regularised else 0.0)]
 
     def __matmul__(self, x: Float64Array) -> Float64Array:
         """The product with ``[n]`` or ``[n, k]``."""
@@ -65,9 +66,9 @@ class ComponentRows:
                 rows = sp.csr_array(inside, shape=(last - first, self.nodes.size))
             yield rows
 
-    def _scaled(self) -> Iterator[SparseMatrix]:
+    def _scaled(self, added: float) -> Iterator[SparseMatrix]:
         indices, data = (self._graph.scratch(self.nnz, kind) for kind in (np.int32, np.float64))
-        scale = 1 / np.sqrt(self.degrees)
+        scale = 1 / np.sqrt(self.degrees + added)
         row = entry = 0
         for rows in self._rows():
             size, end = rows.shape[0], entry + int(rows.nnz)

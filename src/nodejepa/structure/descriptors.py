@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.errors import ConfigError
+from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import FloatArray
 from nodejepa.graph_rows import RowGraph
@@ -16,10 +16,11 @@ from nodejepa.memory import Room, TooLarge, gigabytes
 from nodejepa.progress import progress_bar
 from nodejepa.structure.cache import cached
 from nodejepa.structure.clustering import local_clustering
-from nodejepa.structure.laplacian import spectral_coordinates
+from nodejepa.structure.laplacian import adjacency_coordinates, signed_log, spectral_coordinates
 from nodejepa.structure.pagerank import pagerank
 
 _SPECTRAL_BYTES = 800  # a node: vectors that the eigensolver holds
+ADJACENCY_BYTES = 13_000  # likewise, of 128 coordinates where eigenvalues are repeated; 6,500 elsewhere
 DESCRIPTORS = ("pagerank", "degree", "clustering", "spectral")
 
 
@@ -61,10 +62,7 @@ def descriptors(
     if "clustering" in names:
         columns.append(standardize(node_clustering(graph, cache=cache)))
     if "spectral" in names:
-        coordinates = node_spectral(graph, spectral_dim, cache=cache)
-        # leading eigenvectors of sparse graphs pile up on small dangling pieces, as outliers far beyond their
-        # root mean square of 1; the logarithm keeps those from dominating a network
-        columns.append(np.sign(coordinates) * np.log1p(np.abs(coordinates)))
+        columns.append(signed_log(node_spectral(graph, spectral_dim, cache=cache)))
     return np.column_stack(columns).astype(np.float32)
 
 
@@ -110,6 +108,27 @@ def _require_room(nodes: int) -> None:
             fix="Leave them out: structural (of the features) and predictor.descriptors (of a training) may "
             "be pagerank,degree,clustering.",
         )
+
+
+def node_adjacency(graph: Graph, dim: int, room: Room, *, cache: bool = True) -> npt.NDArray[np.float64]:
+    """:func:`adjacency_coordinates`, kept on disk; refused where there is no ``room`` to compute them in."""
+
+    def compute() -> npt.NDArray[np.float64]:
+        needed = ADJACENCY_BYTES * graph.num_nodes
+        if needed > room.free:
+            raise TooLarge(
+                f"coordinates of the adjacency of {graph.num_nodes:,} nodes need about "
+                f"{gigabytes(room.held + needed)} of memory and {room}",
+                where="adjacency",
+                fix=Advice(
+                    "Leave them out: ",
+                    Setting("structural", "all"),
+                    " where files are read, graph.with_features(nodejepa.descriptors(graph)) in Python.",
+                ),
+            )
+        return adjacency_coordinates(graph, dim)
+
+    return _kept(graph, f"adjacency-{dim}", compute, (graph.num_nodes, dim), cache)
 
 
 def standardize(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from inspect import signature
 
 import numpy as np
 import scipy.linalg
@@ -18,20 +19,22 @@ SAME_EIGENVALUE = 1e-6
 
 _TOLERANCE = 1e-7
 _GLANCE_TOLERANCE = 1e-3
+_FEW = 64  # eigenvectors, up to which room and time are no matter
 _RESTARTS = (25, 1000)  # real graphs need about 10; small ones may take their time
 _WORK = 5e9  # flops, roughly, that buy more restarts than the fewest
 _SEED = 0
 
 
 def leading_eigenpairs(
-    matrix: ComponentRows, known: Float64Array, count: int
+    matrix: ComponentRows, known: Float64Array, count: int, name: str
 ) -> tuple[Float64Array, Float64Array]:
     """The eigenpairs of largest eigenvalue that are orthogonal to ``known``.
 
     Args:
         matrix: symmetric ``[n, n]``, eigenvalues in [-1, 1]; only products with it are asked for.
-        known: ``[n]``, an eigenvector of length 1 to leave out.
-        count: how many are wanted, at most n - 1.
+        known: ``[n, m]``, orthonormal eigenvectors to leave out.
+        count: how many are wanted, at most n - m.
+        name: of the structural feature that they are for, which a person hears of.
 
     Returns:
         Eigenvalues in falling order and eigenvectors ``[n, m]`` with m >= count: where the last wanted
@@ -43,20 +46,21 @@ def leading_eigenpairs(
     with threadpool_limits(1, user_api="blas"):
         if size <= max(DENSE_UP_TO, 8 * (count + 4)):
             return _dense(matrix, known, count)
-        with progress_bar("Spectral coordinates") as advance:
-            return _krylov(matrix, known, count, advance)
+        with progress_bar(f"{name.capitalize()} coordinates") as advance:
+            return _krylov(matrix, known, count, name, advance)
 
 
 def _dense(matrix: ComponentRows, known: Float64Array, count: int) -> tuple[Float64Array, Float64Array]:
-    shifted = matrix.toarray() - 2 * np.outer(known, known)  # sends the known one to the far end
+    shifted = matrix.toarray() - 2 * known @ known.T  # sends the known ones to the far end
     values, vectors = scipy.linalg.eigh(shifted)
-    values, vectors = values[:0:-1], vectors[:, :0:-1]
+    rest = values.size - known.shape[1]
+    values, vectors = values[::-1][:rest], vectors[:, ::-1][:, :rest]
     wanted = values >= values[count - 1] - SAME_EIGENVALUE
     return values[wanted], vectors[:, wanted]
 
 
 def _krylov(
-    matrix: ComponentRows, known: Float64Array, count: int, advance: Callable[..., None]
+    matrix: ComponentRows, known: Float64Array, count: int, name: str, advance: Callable[..., None]
 ) -> tuple[Float64Array, Float64Array]:
     """Lanczos, then a second look.
 
@@ -66,7 +70,7 @@ def _krylov(
     """
     size = matrix.shape[0]
     generator = np.random.default_rng(_SEED)
-    found = known[:, None]
+    found = known
 
     def product(vector: Float64Array) -> Float64Array:
         advance()
@@ -75,17 +79,24 @@ def _krylov(
         return without
 
     rest = LinearOperator((size, size), matvec=product, dtype=np.float64)
-    width = 4 * count + 16
+    width, looks = (4 * count + 16, count) if count <= _FEW else (2 * count + 32, 2)
     restarts = int(np.clip(_WORK / (width * (matrix.nnz + width * size)), *_RESTARTS))
     values = np.empty(0)
-    for _ in range(count):
+    for _ in range(looks):
         start = generator.standard_normal(size)
         try:
             _, vectors = eigsh(
-                rest, count + 2, which="LA", v0=start, ncv=width, tol=_TOLERANCE, maxiter=restarts
+                rest,
+                count + 2,
+                which="LA",
+                v0=start,
+                ncv=width,
+                tol=_TOLERANCE,
+                maxiter=restarts,
+                **_seeded(),
             )
         except ArpackNoConvergence as failure:
-            vectors = _best_effort(matrix, found, failure.eigenvectors, count + 2, generator)
+            vectors = _best_effort(matrix, found, failure.eigenvectors, count + 2, name, generator)
             values, found = _ritz(matrix, known, np.column_stack([found, vectors]))
             break
         values, found = _ritz(matrix, known, np.column_stack([found, vectors]))
@@ -93,15 +104,20 @@ def _krylov(
         if glance < values[count - 1] - SAME_EIGENVALUE:
             break
     wanted = values >= values[count - 1] - SAME_EIGENVALUE
-    return values[wanted], found[:, 1:][:, wanted]
+    return values[wanted], found[:, known.shape[1] :][:, wanted]
+
+
+def _seeded() -> dict[str, np.random.Generator]:
+    """Where a Krylov space ends early, as a star's does, SciPy from 1.17 on takes entropy of its own."""
+    return {"rng": np.random.default_rng(_SEED)} if "rng" in signature(eigsh).parameters else {}
 
 
 def _ritz(
     matrix: ComponentRows, known: Float64Array, vectors: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Best eigenpairs within the span of ``vectors``, the known one put first again."""
-    basis, _ = np.linalg.qr(vectors)  # keeps the first column, which is the known one
-    basis = basis[:, 1:]
+    """Best eigenpairs within the span of ``vectors``, the known ones put first again."""
+    basis, _ = np.linalg.qr(vectors)  # keeps the span of the first columns, which are the known ones
+    basis = basis[:, known.shape[1] :]
     values, turn = np.linalg.eigh(basis.T @ (matrix @ basis))
     return values[::-1], np.column_stack([known, basis @ turn[:, ::-1]])
 
@@ -118,6 +134,7 @@ def _glance(rest: LinearOperator, start: Float64Array) -> float:
             tol=_GLANCE_TOLERANCE,
             maxiter=10,
             return_eigenvectors=False,
+            **_seeded(),
         )
     except ArpackNoConvergence:
         return -1.0  # a missing copy would stand out and converge first
@@ -129,6 +146,7 @@ def _best_effort(
     found: Float64Array,
     converged: Float64Array,
     count: int,
+    name: str,
     generator: np.random.Generator,
 ) -> Float64Array:
     """Smooth vectors near the leading eigenspace, for graphs (long paths, roads) whose gaps are too small."""
@@ -137,10 +155,11 @@ def _best_effort(
         guess[:, : converged.shape[1]] = converged
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # lobpcg's own words about tolerance; ours follow
-        _, vectors = lobpcg(matrix, guess, Y=found, largest=True, tol=_TOLERANCE, maxiter=40)
+        apart = found if found.shape[1] else None
+        _, vectors = lobpcg(matrix, guess, Y=apart, largest=True, tol=_TOLERANCE, maxiter=40)
     warnings.warn(
-        f"the spectral coordinates of this graph ({matrix.shape[0]} nodes in its largest component) converge "
-        "very slowly; smooth approximations are used. Leave out the 'spectral' descriptor to avoid them.",
+        f"the {name} coordinates of this graph ({matrix.shape[0]} nodes) converge very slowly; smooth "
+        f"approximations are used. Leave out the structural feature {name!r} to avoid them.",
         stacklevel=6,
     )
     best: Float64Array = vectors

@@ -1,10 +1,11 @@
-"""Spectral coordinates: where a node sits in the graph at large."""
+"""Spectral and adjacency coordinates: where a node sits in the graph at large."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from nodejepa.errors import ConfigError
+from nodejepa.graph import Graph
 from nodejepa.graph_rows import RowGraph
 from nodejepa.structure.component_rows import ComponentRows, Float64Array
 from nodejepa.structure.components import largest_component
@@ -48,17 +49,63 @@ def spectral_coordinates(graph: RowGraph, dim: int = 8) -> Float64Array:
     if count < 1:
         return coordinates
     rows = ComponentRows(graph, nodes)
-    degrees = rows.degrees
-    trivial = np.sqrt(degrees / degrees.sum())
-    values, vectors = leading_eigenpairs(rows, trivial, count)
-    neighbourhood = rows.neighbour_sums(degrees) / degrees
-    importance = degrees / degrees.mean() + neighbourhood / neighbourhood.mean()
-    vectors = _canonical_bases(values, vectors, importance)
-    for column in range(count):
-        vector = vectors[:, column]
-        rms = np.sqrt(np.mean(vector**2))
-        coordinates[nodes, column] = _sign(vector, degrees) * vector / rms
+    trivial = np.sqrt(rows.degrees / rows.degrees.sum())
+    _, vectors = _settled_eigenpairs(rows, trivial[:, None], count, "spectral")
+    coordinates[nodes, :count] = _unit(vectors)
     return coordinates
+
+
+def adjacency_coordinates(graph: Graph, dim: int = 128) -> Float64Array:
+    r"""Rows of the squared adjacency in its ``dim`` leading directions, ``[N, dim]``: who is two steps away.
+
+    .. math:: M = (D + \bar d)^{-1/2} A (D + \bar d)^{-1/2}, \quad
+        M v_k = \lambda_k v_k, \quad P_k = \lambda_k^2 \ell(v_k)
+
+    with :math:`v_k` of root mean square 1 and :math:`\ell` of :func:`signed_log`; without that, this would
+    be :math:`M^2 v_k`. The mean degree is added to every degree (Qin & Rohe 2013): else small pieces that
+    hardly hang on the rest have the largest eigenvalues. All components are in; columns without a positive
+    eigenvalue are zero. Sign and basis are settled as in :func:`spectral_coordinates`. Column k means
+    something else on every graph: what was learned from these coordinates is of use on this graph only.
+
+    Args:
+        graph: directions are ignored, weights count.
+        dim: number of columns.
+    """
+    coordinates = np.zeros((graph.num_nodes, dim))
+    count = min(dim, graph.num_nodes)
+    if not graph.num_edges or count < 1:
+        return coordinates
+    rows = ComponentRows(graph, np.arange(graph.num_nodes), regularised=True)
+    values, vectors = _settled_eigenpairs(rows, np.zeros((graph.num_nodes, 0)), count, "adjacency")
+    coordinates[:, :count] = signed_log(_unit(vectors)) * np.where(values > SAME_EIGENVALUE, values, 0) ** 2
+    return coordinates
+
+
+def signed_log(coordinates: Float64Array) -> Float64Array:
+    """sign(v) log(1 + abs(v)).
+
+    Leading eigenvectors of sparse graphs pile up on small dangling pieces, as outliers far beyond their root
+    mean square of 1; the logarithm keeps those from dominating what reads them.
+    """
+    logarithm: Float64Array = np.sign(coordinates) * np.log1p(np.abs(coordinates))
+    return logarithm
+
+
+def _unit(vectors: Float64Array) -> Float64Array:
+    """Columns of root mean square 1."""
+    return np.column_stack([vector / np.sqrt(np.mean(vector**2)) for vector in vectors.T])
+
+
+def _settled_eigenpairs(
+    rows: ComponentRows, known: Float64Array, count: int, name: str
+) -> tuple[Float64Array, Float64Array]:
+    """``count`` leading eigenpairs, sign and basis settled by what the edges say of the nodes."""
+    values, vectors = leading_eigenpairs(rows, known, count, name)
+    degrees = rows.degrees
+    neighbourhood = rows.neighbour_sums(degrees) / np.where(degrees > 0, degrees, 1)
+    importance = degrees / degrees.mean() + neighbourhood / neighbourhood.mean()
+    vectors = _canonical_bases(values, vectors, importance)[:, :count]
+    return values[:count], vectors * [_sign(vector, degrees) for vector in vectors.T]
 
 
 def _canonical_bases(values: Float64Array, vectors: Float64Array, importance: Float64Array) -> Float64Array:
