@@ -94,7 +94,8 @@ class HopEncoder(nn.Module):
         if not self.equal_rows:
             return rows
         length: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-        return rows * (torch.where(length > 0, length, 1.0).reciprocal() * self.out_dim**0.5)
+        scale: Tensor = self.out_dim**0.5 / torch.where(length > 0, length, 1.0)
+        return rows * scale
 
     def embed_columns(self, inputs: GraphInputs) -> Iterator[tuple[slice, Tensor]]:
         """By columns, before :meth:`finish`: a slice and ``[N, its width]``, as the inputs can hold them."""
