@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import stdev
 
 import numpy as np
 import pyarrow as pa
@@ -88,7 +89,8 @@ def write_as_csv(dataset: Dataset, folder: Path) -> tuple[Path, Path]:
 def compare_with_floors(results: Mapping[str, Mapping[int, ProbeResult]]) -> str:
     """What the scores of each trained method (by labels per class) mean beside the best floor, in words.
 
-    A difference counts once it exceeds the larger of the two standard deviations over draws of the labels.
+    Both are scored on the same draws of the labels: a difference counts once it exceeds its standard
+    deviation over draws.
     """
     floors = [name for name in results if not METHODS[name].trained]
     trained = [name for name in results if METHODS[name].trained]
@@ -102,9 +104,11 @@ def _compare(name: str, floors: Sequence[str], results: Mapping[str, Mapping[int
         floor = results[best][shots]
         # as rounded in the table, so that a reader who subtracts finds the same
         gain = round(result.test_accuracy_mean, 1) - round(floor.test_accuracy_mean, 1)
-        spread = max(result.test_accuracy_std or 0.0, floor.test_accuracy_std or 0.0)
-        size = f" ({'within' if abs(gain) <= spread else 'more than'} one standard deviation)"
-        if floor.test_accuracy_std is None:  # a single draw
+        pairs = zip(result.scores, floor.scores, strict=True)
+        differences = [one.test_accuracy - other.test_accuracy for one, other in pairs]
+        spread = stdev(differences) if len(differences) > 1 else 0.0
+        size = f" ({'within' if abs(gain) <= spread else 'more than'} its standard deviation over draws)"
+        if len(differences) == 1:
             size = ""
         side = "above" if gain > 0 else "below"
         parts.append(f"{abs(gain):.1f} points {side} {best} with {shots} labels per class{size}")

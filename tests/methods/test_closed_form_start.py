@@ -121,6 +121,8 @@ def test_a_step_predicts_and_guards_latents_before_propagation(graph):
     for _ in range(encoder.mix.shape[1] - 1):
         hops.append(s @ hops[-1])
     h = torch.cat([sum(m * hop for m, hop in zip(mix, hops, strict=True)) for mix in encoder.mix], dim=1)
+    if encoder.equal_rows:
+        h = h / h.norm(dim=1, keepdim=True) * h.shape[1] ** 0.5
     guess = task.predictor(h[~targets], inputs.propagation, targets, task.descriptors)
     wanted = (z - mean)[targets] / spread.square().mean().sqrt()
     torch.testing.assert_close(terms["prediction"], (guess - wanted).square().mean(), rtol=1e-4, atol=1e-5)

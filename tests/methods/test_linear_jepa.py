@@ -10,9 +10,9 @@ from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.methods import closed_form
 from nodejepa.methods.closed_form import Spectrum, moments_of
-from nodejepa.methods.linear_jepa import LinearJEPA
+from nodejepa.methods.linear_jepa import LinearJEPA, hartley
 from nodejepa.nn.inputs import WholeGraph
-from reference.linear_jepa import dense_linear_jepa, dense_moments, generalised
+from reference.linear_jepa import dense_hartley, dense_linear_jepa, dense_moments, generalised
 
 
 def community_graph(columns=90, nodes=150, *, sparse=False, directed=False, seed=0):
@@ -122,11 +122,39 @@ def test_few_columns_keep_the_hops_apart():
         np.testing.assert_allclose(there, graph.normalized_adjacency @ here, atol=1e-5)
 
 
-def test_without_the_latents_themselves_the_walk_has_all_columns():
+def test_the_latents_stand_beside_the_walk_only_where_neighbours_disagree():
     graph = community_graph(columns=300, nodes=400)
-    both, walk = LinearJEPA(dim=128).fit(graph), LinearJEPA(dim=128, own=False).fit(graph)
-    assert (len(both.findings_.rho), len(walk.findings_.rho)) == (64, 128)
-    assert both.transform(graph).shape == walk.transform(graph).shape
+    alike = LinearJEPA(dim=128, agreement=0.5).fit(graph)
+    differ = LinearJEPA(dim=128, agreement=0.49).fit(graph)
+    assert (len(alike.findings_.rho), len(differ.findings_.rho)) == (128, 64)
+    assert alike.transform(graph).shape == differ.transform(graph).shape
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 128, 256])
+def test_the_turn_is_orthogonal_and_the_formula(size):
+    turn = hartley(size).numpy()
+    np.testing.assert_allclose(turn, dense_hartley(size), atol=1e-12)
+    np.testing.assert_allclose(turn @ turn.T, np.eye(size), atol=1e-12)
+
+
+def test_who_standardises_columns_does_not_make_noise_loud():
+    """Columns are about equally loud, and turned back they are the latents that were found."""
+    graph = community_graph(columns=300, nodes=400)
+    plain = LinearJEPA(agreement=1.0, turned=False, equal_rows=False).fit(graph)
+    turned = LinearJEPA(agreement=1.0, equal_rows=False).fit(graph)
+    z, loud = turned.transform(graph), plain.transform(graph)
+    np.testing.assert_allclose(z @ hartley(z.shape[1]).numpy().T, loud, atol=1e-3)
+    spread = [part.std(axis=0).max() / part.std(axis=0).min() for part in (z, loud)]
+    assert spread[0] < 5 < 10 < spread[1]
+
+
+def test_rows_are_as_long_as_each_other_but_for_those_of_nothing():
+    graph = community_graph()
+    x = graph.features.copy()
+    x[-1] = 0  # isolated, and without features
+    z = LinearJEPA(mean_kept=1.0).fit(graph.with_features(x)).transform(graph.with_features(x))
+    assert not z[-1].any()
+    np.testing.assert_allclose(np.linalg.norm(z[:-1], axis=1), z.shape[1] ** 0.5, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -28,19 +28,30 @@ def generalised(c, d, eps, count):
 
 
 def dense_linear_jepa(graph, *, shrinkage, dim=256, power=0.5, hops=10, restart=0.15):
-    """The embeddings of a graph whose features have more than 64 directions."""
+    """The embeddings of a graph whose features have more than 32 directions."""
     c, d, mean, seen = dense_moments(graph)
-    eps, count = shrinkage * np.trace(c), min(dim // 2, len(c))
-    rho, v = generalised(c, d, eps, count)
+    eps, half = shrinkage * np.trace(c), min(dim // 2, len(c))
     between = np.outer(mean, seen)
-    signed = generalised(c - np.outer(mean, mean), d - (between + between.T) / 2, eps, count)[0]
+    signed = generalised(c - np.outer(mean, mean), d - (between + between.T) / 2, eps, half)[0]
     agreement = max(0.0, 1 - 2 * np.abs(signed[signed < 0]).sum() / np.abs(signed).sum())
+    alone = agreement >= 0.5
+    count = min(dim, len(c)) if alone else half
+    rho, v = generalised(c, d, eps, count)
     weight = v * np.abs(rho) ** power
     weight *= np.sqrt(count / np.trace(weight.T @ c @ weight))
+    weight = weight @ dense_hartley(count)
     x = graph.features.toarray() if sp.issparse(graph.features) else np.asarray(graph.features)
     s = graph.normalized_adjacency.toarray().astype(np.float64)
     own = x @ weight - (1 - agreement) * (mean @ weight)
     walk = own
     for _ in range(hops):
         walk = restart * own + (1 - restart) * s @ walk
-    return np.hstack([walk, restart * (1 - agreement) * own]), rho, agreement
+    z = walk if alone else np.hstack([walk, restart * (1 - agreement) * own])
+    length = np.linalg.norm(z, axis=1, keepdims=True)
+    return z * np.sqrt(z.shape[1]) / np.where(length > 0, length, 1), rho, agreement
+
+
+def dense_hartley(size):
+    """Entry by entry, as the formula stands."""
+    angle = [[2 * np.pi * j * k / size for k in range(size)] for j in range(size)]
+    return (np.cos(angle) + np.sin(angle)) / np.sqrt(size)

@@ -116,8 +116,7 @@ class ClosedFormCost:
         embedding = graph + _FLOAT * 6 * config.dim * work.nodes
         product = 2.0 * work.feature_entries * (1.0 if work.dense else _SPARSE_COST)
         hop = 2.0 * (work.entries + work.nodes) * _SPARSE_COST
-        walked = config.dim // 2 if config.own else config.dim
-        flops = basis * (14 * product + 2 * hop) + config.hops * walked * hop + 200.0 * basis**3
+        flops = basis * (14 * product + 2 * hop) + config.hops * config.dim * hop + 200.0 * basis**3
         return Budget(_FIXED_BYTES + fit, _FIXED_BYTES + embedding, flops / operations_per_second)
 
 

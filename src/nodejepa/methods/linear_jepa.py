@@ -39,11 +39,13 @@ class LinearJEPAConfig:
     power: float = 0.5  # latent j is as loud as |rho_j| to this power
     hops: int = 10  # how far the walk goes
     restart: float = 0.15  # how often it returns to the node itself
-    own: bool = True  # whether the latents themselves stand beside it, louder where neighbours are not alike
+    own_below: float = 0.5  # the latents themselves stand beside it where neighbours agree less than this
     agreement: float | None = None  # of neighbours, 0 to 1; none: read off the signs of rho
     mean_kept: float | None = None  # share of the latents' mean; none: the agreement
     basis: int = 768  # principal directions of the features that are looked at, at most
-    side_by_side: int = 64  # features of no more directions keep hops 0 to 3 apart: dimensions are free there
+    side_by_side: int = 32  # features of no more directions keep hops 0 to 3 apart: dimensions are free there
+    turned: bool = True  # latents are turned until columns are about equally loud: scaling them does no harm
+    equal_rows: bool = True  # rows are of the same length
 
     def __post_init__(self) -> None:
         require(self.dim >= 4 and self.dim % 4 == 0, "dim", self.dim, "a multiple of 4")
@@ -54,6 +56,7 @@ class LinearJEPAConfig:
         require(0 <= self.power <= 4, "power", self.power, "between 0 and 4")
         require(1 <= self.hops <= 64, "hops", self.hops, "between 1 and 64")
         require(0 <= self.restart < 1, "restart", self.restart, "at least 0 and below 1")
+        require(0 <= self.own_below <= 1, "own_below", self.own_below, "between 0 and 1")
         for name in ("agreement", "mean_kept"):
             value = getattr(self, name)
             require(value is None or 0 <= value <= 1, name, value, "between 0 and 1, or none")
@@ -95,7 +98,7 @@ class LinearJEPA(Estimator):
     >>> from nodejepa.data import load_dataset
     >>> graph = load_dataset("digits").graph
     >>> LinearJEPA().fit(graph).transform(graph).shape
-    (1797, 244)
+    (1797, 61)
     """
 
     name = "linear-jepa"
@@ -112,7 +115,11 @@ class LinearJEPA(Estimator):
     def make_encoder(self, in_dim: int) -> HopEncoder:
         """A linear map and a mixture of hops, all zero."""
         found = self.findings_
-        return HopEncoder(in_dim, len(found.rho), found.blocks, 3 if found.blocks == 4 else self.config.hops)
+        if found.blocks == 4:
+            return HopEncoder(in_dim, len(found.rho), 4, 3)
+        return HopEncoder(
+            in_dim, len(found.rho), found.blocks, self.config.hops, equal_rows=self.config.equal_rows
+        )
 
     def learn(
         self,
@@ -130,22 +137,25 @@ class LinearJEPA(Estimator):
     def _solve(self, inputs: WholeGraph | StoredInputs, moments: Moments) -> HopEncoder:
         config, directions = self.config, len(moments.second)
         apart = directions <= config.side_by_side
-        blocks = 4 if apart else 2 if config.own else 1
-        latents = min(config.dim // blocks, directions)
+        half = min(config.dim // (4 if apart else 2), directions)
         spectrum = Spectrum(moments)
         shrinkage = config.shrinkage
         if shrinkage is None:
             wanted = min(config.predictability, config.predictability_share * directions)
-            shrinkage = spectrum.shrinkage_for(wanted, latents)
+            shrinkage = spectrum.shrinkage_for(wanted, half)
         eps = shrinkage * spectrum.trace
-        v, rho = spectrum.solve(eps, latents)
         agreement = config.agreement
         if agreement is None:
-            agreement = _agreement(Spectrum(moments.centred()).rho(eps, latents))
+            agreement = _agreement(Spectrum(moments.centred()).rho(eps, half))
+        blocks = 4 if apart else 2 if agreement < config.own_below else 1
+        latents = min(config.dim, directions) if blocks == 1 else half
+        v, rho = spectrum.solve(eps, latents)
         kept = config.mean_kept if config.mean_kept is not None else agreement
         self.findings_ = Findings(tuple(rho.tolist()), shrinkage, agreement, kept, directions, blocks)
         weight = v * rho.abs() ** config.power
         weight = weight * (latents**0.5 / moments.loudness(weight))  # as loud as latents of unit variance
+        if config.turned and not apart:
+            weight = weight @ hartley(latents).to(weight)
         encoder = self.make_encoder(inputs.num_features).to(inputs.device)
         encoder.weight.copy_(weight)
         if not apart:
@@ -192,6 +202,18 @@ class LinearJEPA(Estimator):
             int(found["directions"]),
             int(found["blocks"]),
         )
+
+
+def hartley(size: int) -> Tensor:
+    """The orthogonal matrix (cos(2 pi j k / n) + sin(2 pi j k / n)) / sqrt(n): every row is in every column.
+
+    Latents fall off by orders of magnitude. Left as they are, whoever standardises the columns of embeddings,
+    as is usual, makes noise as loud as what was found; turned by this, every column holds a share of each.
+    """
+    place = torch.arange(size, dtype=torch.float64)
+    angle: Tensor = 2 * torch.pi * (torch.outer(place, place) % size) / size
+    turn: Tensor = (angle.cos() + angle.sin()) / size**0.5
+    return turn
 
 
 def _agreement(rho: Tensor) -> float:

@@ -38,8 +38,9 @@ _ABSENT: dict[str, dict[str, Any]] = {
 }
 _ABSENT["nodejepa"] |= {"loss.prediction_weight": 1.0, "masking.max_neighbours": None, "masking.pool": None}
 _ABSENT["nodejepa"] |= {"start": "random"}
-# LinearJEPA's first recipe added hops of equal loudness: no setting of today means the same
-_REMOVED: dict[str, dict[str, Any]] = {"linear-jepa": {"equal_hops": None, "high": None}}
+# LinearJEPA's first recipe added hops of equal loudness, the second kept the latents themselves always: no
+# setting of today means the same
+_REMOVED: dict[str, dict[str, Any]] = {"linear-jepa": {"equal_hops": None, "high": None, "own": None}}
 
 MIGRATIONS: dict[str, Migration] = {  # by name of the method
     method: Migration(absent=_ABSENT.get(method, {}), removed=_REMOVED.get(method, {}))

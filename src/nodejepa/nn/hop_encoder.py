@@ -30,6 +30,7 @@ class HopEncoder(nn.Module):
         latents: columns L of W.
         blocks: how many mixtures of hops.
         hops: how far the farthest hop is.
+        equal_rows: rows are brought to the same length, the root of their number of columns; 0 stays 0.
     """
 
     weight: Tensor  # W [F, L], in units of ``unit``
@@ -37,9 +38,11 @@ class HopEncoder(nn.Module):
     mix: Tensor  # m [blocks, hops + 1]
     unit = 1.0  # a power of two that keeps entries of W near 1 while it is trained: steps are a share of it
 
-    def __init__(self, in_dim: int, latents: int, blocks: int, hops: int) -> None:
+    def __init__(
+        self, in_dim: int, latents: int, blocks: int, hops: int, *, equal_rows: bool = False
+    ) -> None:
         super().__init__()
-        self.out_dim = latents * blocks
+        self.out_dim, self.equal_rows = latents * blocks, equal_rows
         self.weight = nn.Parameter(torch.zeros(in_dim, latents), requires_grad=False)
         self.register_buffer("shift", torch.zeros(latents))
         self.register_buffer("mix", torch.zeros(blocks, hops + 1))
@@ -84,10 +87,18 @@ class HopEncoder(nn.Module):
         """
         kept = slice(None) if rows is None else torch.from_numpy(rows).to(inputs.device)
         hops = self.hops(inputs, self.latents(inputs, slice(None), hidden, token))
-        return torch.cat(self._mixed(hops, kept), dim=1)
+        return self.finish(torch.cat(self._mixed(hops, kept), dim=1))
+
+    def finish(self, rows: Tensor) -> Tensor:
+        """What is done to whole rows in the end."""
+        if not self.equal_rows:
+            return rows
+        length: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+        scale: Tensor = self.out_dim**0.5 / torch.where(length > 0, length, 1.0)
+        return rows * scale
 
     def embed_columns(self, inputs: GraphInputs) -> Iterator[tuple[slice, Tensor]]:
-        """The embeddings by columns: a slice of them and ``[N, its width]``, as the inputs can hold them."""
+        """By columns, before :meth:`finish`: a slice and ``[N, its width]``, as the inputs can hold them."""
         latents = self.weight.shape[1]
         for group in inputs.column_groups(latents):
             hops = self.hops(inputs, self.latents(inputs, group))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
 
@@ -60,9 +61,10 @@ class StoredFeatures:
 @final
 @dataclass(frozen=True, eq=False)
 class Tall:
-    """:class:`TallRows` that were computed, some columns after the others."""
+    """:class:`TallRows` that were computed, some columns after the others, and are finished when read."""
 
     parts: tuple[Tensor, ...]
+    finish: Callable[[Tensor], Tensor] = lambda rows: rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -71,12 +73,12 @@ class Tall:
 
     def rows(self, low: int, high: int) -> npt.NDArray[np.float32]:
         """Rows ``low`` to ``high - 1``."""
-        return torch.cat([part[low:high] for part in self.parts], dim=1).numpy()
+        return self.finish(torch.cat([part[low:high] for part in self.parts], dim=1)).numpy()
 
     def at(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The rows of some nodes, ascending."""
         places = torch.from_numpy(nodes)
-        return torch.cat([part[places] for part in self.parts], dim=1).numpy()
+        return self.finish(torch.cat([part[places] for part in self.parts], dim=1)).numpy()
 
 
 def embed_stored(encoder: Encoder | HopEncoder, inputs: StoredInputs) -> Tall:
@@ -90,7 +92,7 @@ def _hops(encoder: HopEncoder, inputs: StoredInputs) -> Tall:
         for columns, part in encoder.embed_columns(inputs):
             found[columns.start] = inputs.put_away(part, of=encoder.out_dim)
             advance(part.shape[1])
-    return Tall(tuple(found[start] for start in sorted(found)))
+    return Tall(tuple(found[start] for start in sorted(found)), encoder.finish)
 
 
 def _layers(encoder: Encoder, inputs: StoredInputs) -> Tall:
