@@ -116,7 +116,7 @@ class HopEncoder(nn.Module):
     @property
     def _farthest(self) -> list[int]:
         """The last hop that each block hears."""
-        return [max(np.flatnonzero(weights), default=0) for weights in self.mix.numpy()]
+        return [max(np.flatnonzero(weights).tolist(), default=0) for weights in self.mix.numpy()]
 
     def _mixed(self, hops: Iterator[Tensor], kept: Any) -> list[Tensor]:
         blocks: list[Tensor] = []

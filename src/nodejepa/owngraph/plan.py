@@ -16,6 +16,7 @@ from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.budget import Budget, StoredCost, StoredPartsCost, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.trained import NODES_OF_A_PART
+from nodejepa.nn.inputs.stored import array_bytes
 from nodejepa.progress import in_words
 
 LONG_SECONDS = 2 * 3600.0
@@ -153,7 +154,7 @@ def stored_roads(
     """Ways on which the graph stays on disk: solved by rows, and the method itself trained in parts."""
     if not work.columns:
         return []
-    memory = min(StoredCost().memory, room.free // 2)
+    memory = array_bytes(room)
     solved = ((), _ON_DISK, StoredCost(memory), make_estimator(BY_ROWS).config)
     roads = []
     for options, words, cost, config in (solved, *_in_parts(estimator, work, memory)):

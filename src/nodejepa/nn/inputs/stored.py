@@ -18,7 +18,7 @@ from torch import Tensor
 from nodejepa.errors import GraphError
 from nodejepa.graph_checks import SparseMatrix, compact_csr
 from nodejepa.graph_rows import loop_scale
-from nodejepa.memory import available_bytes
+from nodejepa.memory import Room
 from nodejepa.nn.inputs.base import GraphInputs, NodeList
 from nodejepa.nn.inputs.features import FeatureMatrix, row_normalise, transform
 from nodejepa.nn.inputs.operators import OperatorKind, scaled_rows
@@ -39,9 +39,9 @@ class StoredInputs(GraphInputs):
     ``memory``, else in a file that is mapped and gone with this object.
 
     Args:
-        graph: must have features.
+        graph: must have features; its checksums are compared if nobody did.
         scratch: folder for such files; the system's own if not given.
-        memory: bytes that arrays may take in all, about.
+        memory: bytes that arrays may take in all, about; 4 GB, or half of what is free, if not given.
         features: X ``[N, F]`` that is read instead of the graph's.
         row_normalised: rows of sparse features are divided by their sums when they are read.
     """
@@ -58,11 +58,12 @@ class StoredInputs(GraphInputs):
     ) -> None:
         if graph.num_features == 0:
             raise GraphError("the graph has no node features", where="features", fix="Prepare it with some.")
+        graph.trust()
         super().__init__(
             torch.device("cpu"), graph.num_nodes, graph.num_features, graph.directed, row_normalised
         )
         self.graph, self.scratch, self._features = graph, scratch, features
-        self.memory = memory or min(_MEMORY, available_bytes() // 2)
+        self.memory = array_bytes(Room.of()) if memory is None else memory
         self._products: dict[Tensor, Tensor] = {}
         self._held = _ARRAYS
 
@@ -220,6 +221,11 @@ class StoredInputs(GraphInputs):
             return _mapped(Path(name), width)
         finally:
             Path(name).unlink()  # the map keeps it until nobody looks at it; a killed process leaves nothing
+
+
+def array_bytes(room: Room) -> int:
+    """What arrays may take in all: half of what a person allowed, or of what is free, then 4 GB at most."""
+    return room.free // 2 if room.given else min(_MEMORY, room.free // 2)
 
 
 class _ByRows(SparseOperator):
