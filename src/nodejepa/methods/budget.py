@@ -150,7 +150,9 @@ class StoredCost:
         """As :meth:`Cost.budget`; preparing is counted in."""
         solved = ClosedFormCost().budget(config, work, operations_per_second=operations_per_second)
         walked = config.dim // 2 if config.own else config.dim
-        arrays = min(self.memory, _FLOAT * 3 * walked * work.nodes)  # two hops and their sum
+        column = _FLOAT * 3 * work.nodes  # of two hops and their sum
+        groups = -(-walked // max(self.memory // column, 1))
+        arrays = column * -(-walked // groups)
         made = _FLOAT * config.dim * work.nodes  # in memory where it is small, else in files
         held = 2 * _FIXED_BYTES + arrays + (made if made <= self.memory // 5 else 0) + 60 * work.nodes
         moved = _FLOAT * work.nodes * (work.columns + config.dim) + 8 * work.entries
