@@ -2,10 +2,11 @@
 
 ``python -m benchmarks.scale --folder DIR [--sizes 0.1 0.3 1 3 10]`` (millions of nodes) makes a graph with
 about 20 stored edges a node and 128 features in DIR, runs the three commands of docs/scale.md on it, each in
-a process of its own, and appends one record a size to scale.jsonl; sizes that have one are not measured
-again. Then it draws scale.svg. 10 million nodes take about 40 GB in DIR. With ``--train`` it runs prepare and
-two epochs of NodeJEPA in parts instead: scale_train.jsonl, scale_train.svg. Seconds mean something on a
-machine that does nothing else; ``processor_seconds`` beside them hardly depend on that.
+a process of its own, and appends one record a size to scale.jsonl; sizes that have one of today's settings
+are not measured again, and records of other settings go. Then it draws scale.svg. 10 million nodes take about
+40 GB in DIR. With ``--train`` it runs prepare and two epochs of NodeJEPA in parts instead: scale_train.jsonl,
+scale_train.svg. Seconds mean something on a machine that does nothing else; ``processor_seconds`` beside them
+hardly depend on that.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from nodejepa import LinearJEPA
+from nodejepa.config import to_dict
+from nodejepa.files import write_text
 
 HERE = Path(__file__).resolve().parent
 COLUMNS, EDGES_A_NODE = 128, 10
@@ -156,6 +161,7 @@ def measure(nodes: int, folder: Path, threads: int, train: bool) -> dict[str, An
         "nodes": nodes,
         "stored_edges": stored,
         "columns": COLUMNS,
+        "settings": settings_of(train),
         "threads": threads,
         "phases": phases,
         "seconds": round(sum(phase["seconds"] for phase in phases.values()), 1),
@@ -166,12 +172,17 @@ def measure(nodes: int, folder: Path, threads: int, train: bool) -> dict[str, An
     }
 
 
+def settings_of(train: bool) -> dict[str, Any] | None:
+    """Of what is fitted: records of another recipe are no part of the same line."""
+    return None if train else to_dict(LinearJEPA().config)
+
+
 def read_records(path: Path) -> list[dict[str, Any]]:
     """All records, smallest graph first."""
     if not path.exists():
         return []
     found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return sorted(found, key=lambda record: record["nodes"])
+    return sorted(found, key=lambda record: int(record["nodes"]))
 
 
 def main() -> None:
@@ -185,11 +196,11 @@ def main() -> None:
     records = HERE / ("scale_train.jsonl" if given.train else "scale.jsonl")
     for millions in given.sizes:
         nodes = round(millions * 1e6)
-        if any(record["nodes"] == nodes for record in read_records(records)):
+        known = [r for r in read_records(records) if r.get("settings") == settings_of(given.train)]
+        if any(record["nodes"] == nodes for record in known):
             continue
         record = measure(nodes, given.folder, given.threads, given.train)
-        with records.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+        write_text(records, "".join(json.dumps(each) + "\n" for each in [*known, record]))
         print(json.dumps(record), flush=True)
     from benchmarks.scale_figure import draw
 

@@ -14,12 +14,13 @@ import pytest
 from nodejepa.cli.screen import in_options
 from nodejepa.errors import ConfigError
 from nodejepa.methods import find_method, make_estimator
-from nodejepa.methods.budget import StoredPartsCost, Workload
+from nodejepa.methods.budget import StoredCost, StoredPartsCost, Workload
 from nodejepa.owngraph.stored_plan import require_room
 from nodejepa.store.prepare import prepare_store
 from nodejepa.structure import partition
 
-RECORDS = Path(__file__).parents[2] / "benchmarks" / "scale_train.jsonl"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+RECORDS, SOLVED = BENCHMARKS / "scale_train.jsonl", BENCHMARKS / "scale.jsonl"
 IN_PARTS = {"parts": 200, "parts_per_step": 20, "descriptors": "pagerank,degree,clustering"}
 
 
@@ -96,9 +97,36 @@ def test_processes_share_a_step_and_each_has_its_libraries():
     require_room(asked, stored, 9.0, processes=4, started=4)
 
 
-def test_what_reads_no_parts_is_not_asked_about():
-    for asked in (make_estimator("linear-jepa"), make_estimator("nodejepa"), estimator()):
-        require_room(asked, graph(), 0.41)
+def test_what_is_solved_by_rows_needs_room_for_what_is_as_long_as_the_graph():
+    for asked in (make_estimator("linear-jepa"), make_estimator("nodejepa")):
+        refusal(asked, graph(), 0.41)
+        refusal(asked, graph(), 1.2)
+        require_room(asked, graph(), 1.5)  # in groups of a few columns
+        require_room(asked, graph(), 20.0)
+        refusal(asked, graph(nodes=100_000_000), 10.0)
+
+
+def test_what_fit_refuses_for_another_reason_is_not_asked_about():
+    require_room(estimator(), graph(), 0.41)
+
+
+@pytest.mark.parametrize("record", [json.loads(line) for line in SOLVED.read_text().splitlines()])
+def test_the_estimate_of_what_is_solved_by_rows_is_near_what_was_measured(record):
+    nodes, columns = record["nodes"], record["columns"]
+    work = Workload(nodes, record["stored_edges"], columns, nodes * columns, True)
+    asked = make_estimator("linear-jepa").config
+    found = StoredCost().budget(asked, work, operations_per_second=1e10).peak_bytes
+    measured = 2**30 * max(record["phases"][name]["peak_anonymous_gib"] for name in ("fit", "embed"))
+    assert 0.75 < found / measured < 1.5
+
+
+@pytest.mark.parametrize("limit", [None, 1.2])
+def test_arrays_of_a_graph_on_disk_take_half_of_what_is_allowed(store, limit, monkeypatch):
+    monkeypatch.setattr("nodejepa.memory.available_bytes", lambda: 20_000_000_000)
+    asked = make_estimator("linear-jepa")
+    asked.memory_limit = limit
+    found = asked._stored_inputs(store, None).memory
+    assert found == (400_000_000 if limit else 4_000_000_000)
 
 
 @pytest.fixture(scope="module")

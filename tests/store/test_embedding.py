@@ -12,6 +12,7 @@ from nodejepa.methods.sums_by_rows import SumsByRows
 from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.inputs import StoredInputs, WholeGraph
 from nodejepa.nn.stored import embed_stored
+from nodejepa.store import StoredGraph
 from nodejepa.store.prepare import prepare_store
 
 
@@ -92,6 +93,39 @@ def test_floors_by_blocks_have_the_bits_of_the_whole_graph(make_graph, tmp_path,
     z = make_method(name, seed=3).fit(graph).transform(graph)
     ours = make_method(name, seed=3).fit(store).transform_stored(store, tmp_path)
     np.testing.assert_array_equal(ours.rows(0, 700), z)
+
+
+def test_fewer_arrays_at_a_time_are_wider_and_groups_of_columns_even(make_graph):
+    _, store = make_graph()
+    inputs = StoredInputs(store, memory=700 * 4 * 5 * 20)
+
+    def widths(width):
+        return [group.stop - group.start for group in inputs.column_groups(width)]
+
+    assert widths(128) == [16] * 8
+    with inputs.holding(3):
+        assert widths(128) == [32] * 4
+        with inputs.holding(1):
+            assert widths(128) == [64, 64], "not 96 and 32"
+            assert widths(100) == [64, 36]
+        assert widths(70) == [32, 32, 6]
+    assert widths(128) == [16] * 8
+    assert [*StoredInputs(store, memory=1).column_groups(3)] == [slice(i, i + 1) for i in range(3)]
+
+
+def test_rows_of_an_operator_are_made_once(make_graph, monkeypatch):
+    graph, store = make_graph(70, True, True)
+    made, spans = [], [*StoredGraph.spans(store, 150)]
+    monkeypatch.setattr(StoredGraph, "spans", lambda _: iter(spans))
+    rows = StoredInputs.operator_rows
+    monkeypatch.setattr(
+        StoredInputs, "operator_rows", lambda self, *asked: made.append(asked) or rows(self, *asked)
+    )
+    inputs, x = StoredInputs(store), torch.randn(700, 5, generator=torch.Generator().manual_seed(0))
+    wanted = WholeGraph(graph).propagation
+    assert torch.equal(inputs.propagation(inputs.propagation(x)), wanted(wanted(x)))
+    assert made == [("propagation", *span) for span in spans]
+    assert len(made) > 3
 
 
 def test_moments_refuse_a_graph_without_edges(tmp_path):

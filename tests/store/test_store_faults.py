@@ -16,6 +16,7 @@ from tests.forked import Forked
 
 from nodejepa.errors import ConfigError, DataError, NodeJEPAError
 from nodejepa.files import output_owned
+from nodejepa.methods import LinearJEPA, NodeJEPA, make_method
 from nodejepa.store import StoredGraph, layout
 from nodejepa.store import prepare as preparing
 from nodejepa.store.prepare import prepare_store
@@ -176,6 +177,21 @@ def test_a_flipped_byte_is_found(copied, name, place):
     (copied / name).write_bytes(content)
     with pytest.raises(DataError, match="damaged"):
         StoredGraph(copied).verify()
+
+
+@pytest.mark.parametrize("method", ["linear-jepa", "raw", "sgc", "random-gcn"])
+@pytest.mark.parametrize("name", ["indices.i32", "features.f32"])
+def test_nothing_is_made_of_bytes_that_have_changed(files, copied, method, name):
+    fitted = make_method(method).fit(StoredGraph(files[2]))
+    content = bytearray((copied / name).read_bytes())
+    content[-4] ^= 1  # another neighbour, or another number: nothing that looks wrong
+    (copied / name).write_bytes(content)
+    with pytest.raises(DataError, match="bytes have changed"):
+        fitted.transform_stored(StoredGraph(copied))
+    with pytest.raises(DataError, match="bytes have changed"):
+        LinearJEPA().fit(StoredGraph(copied))
+    with pytest.raises(DataError, match="bytes have changed"):
+        NodeJEPA(preset="paper", epochs=1, parts=4).prepare(StoredGraph(copied))
 
 
 def test_positions_outside_of_the_graph_are_never_followed(copied):

@@ -151,6 +151,10 @@ def test_a_copy_that_was_cut_short_is_finished_and_a_damaged_one_is_made_again(m
     (folder / "indptr.i64").unlink()
     ordered_by_part(store, part)
     assert content(folder) == wanted
+    for name in ("features.f32", "order.i32", "in_weights.f64", "indices.i32"):
+        (folder / name).write_bytes(wanted[name][:-4] + bytes([wanted[name][-4] ^ 1]) + wanted[name][-3:])
+        ordered_by_part(store, part)
+        assert content(folder) == wanted, "a flipped bit is found by its checksum"
     assert {path.name for path in store.folder.iterdir() if path.is_dir()} == {folder.name}
 
 

@@ -71,8 +71,9 @@ def embed(
             from nodejepa.methods import load_method
             from nodejepa.owngraph.apply import embed_store
 
-            graph = StoredGraph(str(dataset))
-            shape, found = embed_store(load_method(run, device="cpu"), graph, out, force=force)
+            graph, estimator = StoredGraph(str(dataset)), load_method(run, device="cpu")
+            estimator.memory_limit = memory_limit
+            shape, found = embed_store(estimator, graph, out, force=force)
             _say_written(shape, out, found)
         else:
             _embed_dataset(run, str(dataset), out, device, data_root, force)

@@ -104,6 +104,7 @@ def embed_graph(
             report=report,
             resume=resume,
             force=force,
+            memory_limit=memory_limit,
             logging=logging,
             **trained,
         )

@@ -151,6 +151,7 @@ def pretrain(
     else:
         processes = int(os.environ.get("WORLD_SIZE", "1")) if as_worker else 1
         require_room(estimator, graph, memory_limit, processes=processes)
+        estimator.memory_limit = memory_limit
     logging = Logging(
         checkpoint_epochs,
         checkpoint_minutes,

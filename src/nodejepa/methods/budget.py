@@ -137,7 +137,10 @@ class FloorCost:
 
 @dataclass(frozen=True)
 class StoredCost:
-    """Of LinearJEPA on a graph on disk: prepared, learned from and embedded by blocks of rows."""
+    """Of LinearJEPA on a graph on disk: prepared, learned from and embedded by blocks of rows.
+
+    Checked against ``benchmarks/scale.jsonl``.
+    """
 
     memory: int = 4_000_000_000  # what tall arrays are kept within, as nn/inputs/stored.py does
     bytes_a_second: float = 100e6  # of tables read, encoded and written
@@ -145,8 +148,12 @@ class StoredCost:
     def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
         """As :meth:`Cost.budget`; preparing is counted in."""
         solved = ClosedFormCost().budget(config, work, operations_per_second=operations_per_second)
-        arrays = min(self.memory, _FLOAT * 5 * config.dim * work.nodes)
-        held = 2 * _FIXED_BYTES + arrays + 60 * work.nodes
+        walked = config.dim // 2 if config.own else config.dim
+        column = _FLOAT * 3 * work.nodes  # of two hops and their sum
+        groups = -(-walked // max(self.memory // column, 1))
+        arrays = column * -(-walked // groups)
+        made = _FLOAT * config.dim * work.nodes  # in memory where it is small, else in files
+        held = 2 * _FIXED_BYTES + arrays + (made if made <= self.memory // 5 else 0) + 60 * work.nodes
         moved = _FLOAT * work.nodes * (work.columns + config.dim) + 8 * work.entries
         return Budget(held, held, 2 * solved.seconds + moved / self.bytes_a_second)
 

@@ -17,6 +17,7 @@ from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.graph_rows import RowGraph
 from nodejepa.io import as_graph, graph_with_features, refuse_another
+from nodejepa.memory import Room
 from nodejepa.methods.arguments import (
     check_columns,
     check_config,
@@ -30,6 +31,7 @@ from nodejepa.methods.habits import Habits
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.methods.saved import restore_model, save_model
 from nodejepa.nn.inputs import StoredInputs, WholeGraph
+from nodejepa.nn.inputs.stored import array_bytes
 from nodejepa.nn.stored import TallRows, embed_stored
 from nodejepa.principal import PrincipalAxes
 from nodejepa.provenance import source_hash, versions
@@ -60,6 +62,7 @@ class Estimator(Habits, ABC):
     max_columns: int | None = None  # columns; of wider embeddings ``fit`` keeps so many principal components
     reduction_: PrincipalAxes | None = None
     only_for_: str | None = None  # hash of the graph whose adjacency was among the features
+    memory_limit: float | None = None  # gigabytes, of work on a graph on disk; none: as much as is free
     team: Team = SOLO  # who fits together: every process calls ``fit``, with the same graph and settings
 
     def __init__(
@@ -170,7 +173,10 @@ class Estimator(Habits, ABC):
         check_columns(graph, self.in_dim_)
         self.encoder_.eval().cpu()
         with torch.no_grad():
-            return embed_stored(self.encoder_, StoredInputs(graph, scratch))
+            return embed_stored(self.encoder_, self._stored_inputs(graph, scratch))
+
+    def _stored_inputs(self, graph: StoredGraph, scratch: Path | None) -> StoredInputs:
+        return StoredInputs(graph, scratch, array_bytes(Room.of(self.memory_limit)))
 
     def inputs_to_encode(self, graph: Any) -> WholeGraph:
         """The graph as the fitted encoder takes it, checked; both are on the device afterwards."""
@@ -200,7 +206,7 @@ class Estimator(Habits, ABC):
         if isinstance(graph, Graph):
             inputs = WholeGraph(graph, pick_device(self.device))
         else:
-            inputs = StoredInputs(graph, run.folder if run else None)
+            inputs = self._stored_inputs(graph, run.folder if run else None)
         self.encoder_, self.history_ = self.learn(inputs, run, logging)
         self.in_dim_, self.reduction_ = graph.num_features, None
         if self.max_columns is not None and isinstance(graph, StoredGraph):

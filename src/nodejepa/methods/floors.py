@@ -81,6 +81,7 @@ class RawFeatures(Floor):
 
     def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:  # noqa: ARG002
         """X of a graph on disk."""
+        graph.trust()
         return StoredFeatures(graph)
 
 

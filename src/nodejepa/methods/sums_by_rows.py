@@ -41,9 +41,9 @@ class SumsByRows:
 
     def cross(self, v: Tensor) -> Tensor:
         """Two passes over X and one over the edges for each group of columns that fits into memory."""
-        return torch.cat(
-            [self._cross(v[:, group].contiguous()) for group in self.inputs.column_groups(v.shape[1])], dim=1
-        )
+        with self.inputs.holding(1):  # the latents
+            groups = self.inputs.column_groups(v.shape[1])
+            return torch.cat([self._cross(v[:, group].contiguous()) for group in groups], dim=1)
 
     def _cross(self, v: Tensor) -> Tensor:
         inputs, total = self.inputs, _Total()

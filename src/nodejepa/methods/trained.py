@@ -105,6 +105,8 @@ class TrainedEstimator(Estimator, ABC):
 
     def _stretches(self, graph: Graph | StoredGraph) -> Stretches:
         config = self.config.training
+        if isinstance(graph, StoredGraph):
+            graph.trust()
         split = partition if config.partition == "metis" else random_parts
         part = split(graph, min(config.parts, graph.num_nodes))
         if int(part.max()) + 1 != config.parts:

@@ -14,6 +14,8 @@ from nodejepa.nn.hidden import transformed
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.restrict import Rows
 
+_ROWS = 1 << 16  # that are added to a block at a time
+
 
 def walk_weights(hops: int, restart: float) -> Tensor:
     """How loud hops 0, 1, ... are in a walk ``y = restart z + (1 - restart) S y`` of so many, begun at z."""
@@ -98,12 +100,34 @@ class HopEncoder(nn.Module):
         return rows * scale
 
     def embed_columns(self, inputs: GraphInputs) -> Iterator[tuple[slice, Tensor]]:
-        """By columns, before :meth:`finish`: a slice and ``[N, its width]``, as the inputs can hold them."""
-        latents = self.weight.shape[1]
+        """By columns, before :meth:`finish`: a slice and ``[N, its width]``, as the inputs can hold them.
+
+        A block comes as soon as it has heard its last hop; :attr:`held` arrays are in memory at a time.
+        """
+        latents, farthest = self.weight.shape[1], self._farthest
         for group in inputs.column_groups(latents):
-            hops = self.hops(inputs, self.latents(inputs, group))
-            for block, part in enumerate(self._mixed(hops, slice(None))):
-                yield slice(block * latents + group.start, block * latents + group.stop), part
+            blocks: dict[int, Tensor] = {}
+            for k, hop in enumerate(self.hops(inputs, self.latents(inputs, group))):
+                for block, weight in enumerate(self.mix[:, k]):
+                    if k == 0:
+                        blocks[block] = weight * hop
+                    elif weight:
+                        _add(blocks[block], weight, hop)
+                    if farthest[block] == k:
+                        yield (
+                            slice(block * latents + group.start, block * latents + group.stop),
+                            blocks.pop(block),
+                        )
+
+    @property
+    def held(self) -> int:
+        """Arrays that are as long as the graph and in memory at a time: two hops and unfinished blocks."""
+        return 2 + max(1, sum(hop > 0 for hop in self._farthest))
+
+    @property
+    def _farthest(self) -> list[int]:
+        """The last hop that each block hears."""
+        return [max(np.flatnonzero(weights).tolist(), default=0) for weights in self.mix.numpy()]
 
     def _mixed(self, hops: Iterator[Tensor], kept: Any) -> list[Tensor]:
         blocks: list[Tensor] = []
@@ -116,3 +140,9 @@ class HopEncoder(nn.Module):
                 if weight:  # a block need not hear every hop
                     block += weight * heard
         return blocks
+
+
+def _add(block: Tensor, weight: Tensor, heard: Tensor) -> None:
+    """``block += weight * heard``, some rows at a time: the product is never as long as the graph."""
+    for low in range(0, len(block), _ROWS):
+        block[low : low + _ROWS] += weight * heard[low : low + _ROWS]

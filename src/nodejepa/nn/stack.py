@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.inputs.stored import StoredOperator
+from nodejepa.nn.inputs.stored_operator import StoredOperator
 from nodejepa.nn.restrict import Rows, restrict
 from nodejepa.nn.sparse import SparseOperator
 

@@ -88,10 +88,11 @@ def embed_stored(encoder: Encoder | HopEncoder, inputs: StoredInputs) -> Tall:
 
 def _hops(encoder: HopEncoder, inputs: StoredInputs) -> Tall:
     found: dict[int, Tensor] = {}
-    with progress_bar("Embedding", total=encoder.out_dim) as advance:
+    with progress_bar("Embedding", total=encoder.out_dim) as advance, inputs.holding(encoder.held):
         for columns, part in encoder.embed_columns(inputs):
             found[columns.start] = inputs.put_away(part, of=encoder.out_dim)
-            advance(part.shape[1])
+            del part  # while the walk goes on, there is no room for it
+            advance(columns.stop - columns.start)
     return Tall(tuple(found[start] for start in sorted(found)), encoder.finish)
 
 

@@ -19,6 +19,7 @@ from nodejepa.owngraph.places import Places
 from nodejepa.owngraph.run_schema import VERSION, described
 from nodejepa.owngraph.scores import Scores, score_stored
 from nodejepa.owngraph.stored_page import stored_report
+from nodejepa.owngraph.stored_plan import require_room
 from nodejepa.progress import progress_bar, timed
 from nodejepa.provenance import versions
 from nodejepa.report import write_report
@@ -52,6 +53,7 @@ def embed_stored_graph(
     report: bool = True,
     resume: bool = False,
     force: bool = False,
+    memory_limit: float | None = None,
     logging: Logging | None = None,
 ) -> EmbeddedStore:
     """Train an encoder on a graph on disk, write its embeddings, score them where there are labels.
@@ -69,6 +71,7 @@ def embed_stored_graph(
         report: whether to write the HTML report.
         resume: go on with a run that was killed.
         force: replace what is there.
+        memory_limit: gigabytes that may be taken; what is available if not given.
         logging: how often to checkpoint.
     """
     places, graph = Places.beside(out, run), StoredGraph(Path(store))
@@ -76,6 +79,8 @@ def embed_stored_graph(
     if resume and force:
         raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
     places.check([], resume=resume, force=force)
+    require_room(estimator, graph, memory_limit)
+    estimator.memory_limit = memory_limit
     seconds, schema = dict[str, float](), schema_of(graph)
     with places.owned(), refusals(places.embeddings):
         places.check([], resume=resume, force=force)  # now that nobody else writes there

@@ -16,6 +16,7 @@ from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.budget import Budget, StoredCost, StoredPartsCost, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.trained import NODES_OF_A_PART
+from nodejepa.nn.inputs.stored import array_bytes
 from nodejepa.progress import in_words
 from nodejepa.structure.descriptors import ADJACENCY_BYTES
 
@@ -25,9 +26,7 @@ _PARTS = (8, 64)
 _WIDTHS = (128, 64, 32)
 _MOST_PROPOSALS = 3
 BY_ROWS = "linear-jepa"
-_ON_DISK = (
-    f"keep the graph on disk: `nodejepa prepare`, `pretrain` ({BY_ROWS}), `embed`, as docs/scale.md shows "
-)
+_ON_DISK = f"keep it on disk: `nodejepa prepare`, `pretrain` ({BY_ROWS}), `embed`, as docs/scale.md shows "
 _IN_PARTS = "keep it on disk and train in parts: `nodejepa prepare`, then `pretrain` with "
 _LOOKED_AT = 1 << 16  # bytes of a text file
 _UNPACKED = 4  # bytes of text in one of a compressed file, about
@@ -160,7 +159,7 @@ def stored_roads(
     """Ways on which the graph stays on disk: solved by rows, and the method itself trained in parts."""
     if not work.columns:
         return []
-    memory = min(StoredCost().memory, room.free // 2)
+    memory = array_bytes(room)
     solved = ((), _ON_DISK, StoredCost(memory), make_estimator(BY_ROWS).config)
     roads = []
     for options, words, cost, config in (solved, *_in_parts(estimator, work, memory)):

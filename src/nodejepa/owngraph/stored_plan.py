@@ -1,4 +1,4 @@
-"""Will training in parts on a graph on disk fit? Asked before the first part is read."""
+"""Will learning from a graph on disk fit? Asked before the first row is read."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from nodejepa.config import override
+from nodejepa.config import flatten, override
 from nodejepa.errors import Setting
 from nodejepa.memory import Room
 from nodejepa.methods import find_method, make_estimator
-from nodejepa.methods.budget import StoredPartsCost, Workload, measured_speed
+from nodejepa.methods.budget import StoredCost, StoredPartsCost, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
+from nodejepa.nn.inputs.stored import array_bytes
 from nodejepa.owngraph.plan import BY_ROWS, Plan, Proposal, stored_roads
 from nodejepa.store import StoredGraph
 from nodejepa.structure.partition import partition_is_kept
@@ -30,7 +31,8 @@ def require_room(
 ) -> None:
     """Refuse to start what cannot end, with settings of ``training`` that fit.
 
-    What is solved by rows takes as much memory as there is, and is not asked about.
+    What is solved by rows has arrays as wide as there is room for: it needs the room for what is as long as
+    the graph in any case.
 
     Args:
         estimator: the method with its settings.
@@ -39,13 +41,17 @@ def require_room(
         processes: how many share a step.
         started: how many of them will be started on this machine; 0: this process is one of them.
     """
-    found = find_method(estimator.name)
-    if not found.by_gradient or not estimator.config.training.epochs or estimator.config.training.parts == 1:
-        return
-    room, speed = Room.of(memory_limit), measured_speed()
+    found, room, speed = find_method(estimator.name), Room.of(memory_limit), measured_speed()
     filled = graph.manifest.feature_entries
     entries = graph.num_nodes * graph.num_features if filled is None else filled
     work = Workload(graph.num_nodes, graph.num_edges, graph.num_features, entries, filled is None)
+    if estimator.name == BY_ROWS or flatten(estimator.config).get("start") == "closed-form":
+        config = estimator.config if estimator.name == BY_ROWS else make_estimator(BY_ROWS).config
+        budget = StoredCost(array_bytes(room)).budget(config, work, operations_per_second=speed)
+        peak = room.held + budget.peak_bytes
+        Plan(estimator.name, peak, budget.seconds, room.limit, room.given).require_fit()
+    if not found.by_gradient or not estimator.config.training.epochs or estimator.config.training.parts == 1:
+        return
 
     def plan(config: Any) -> Plan:
         split = not partition_is_kept(graph, config.training.parts)

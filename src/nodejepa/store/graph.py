@@ -33,7 +33,7 @@ class StoredGraph:
     """The graph in a folder that ``nodejepa prepare`` wrote: a :class:`nodejepa.graph_rows.RowGraph`.
 
     Sizes and pointers are checked when it is opened and positions whenever rows are read; :meth:`verify`
-    reads all of it and compares checksums.
+    reads all of it and compares checksums, which whoever learns from it or embeds it does first.
 
     >>> graph = StoredGraph("graph.store")  # doctest: +SKIP
     >>> graph.rows(0, 1000)  # doctest: +SKIP
@@ -43,6 +43,7 @@ class StoredGraph:
         self.folder = Path(folder)
         self.manifest = manifest or Manifest.read(self.folder)
         self._maps: dict[str, Any] = {}
+        self._trusted = False
         sides = {"": self.num_edges} | ({"in_": self.num_edges} if self.directed else {})
         if self.manifest.feature_entries is not None:
             sides["feature_"] = self.manifest.feature_entries
@@ -173,6 +174,12 @@ class StoredGraph:
     def verify(self) -> None:
         """Read everything and compare checksums; what has changed is an error."""
         self.manifest.verify(self.folder)
+
+    def trust(self) -> None:
+        """:meth:`verify`, once: what is made of bytes that have changed looks like any other result."""
+        if not self._trusted:
+            self.verify()
+            self._trusted = True
 
     def __repr__(self) -> str:
         kind = ", directed" if self.directed else ""

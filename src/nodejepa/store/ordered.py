@@ -18,11 +18,12 @@ from nodejepa.graph_checks import Features, SparseMatrix
 from nodejepa.graph_rows import digest
 from nodejepa.progress import progress_bar
 from nodejepa.store.graph import StoredGraph
-from nodejepa.store.layout import DENSE, SPARSE, Manifest, damaged, put
+from nodejepa.store.layout import DENSE, SPARSE, Manifest, damaged, file_digest, put
 from nodejepa.store.steps import Steps
 
 Int32Array = npt.NDArray[np.int32]
 _PREFIX = "parts-"
+_OWN = ("order.i32", "in_weights.f64")  # that other stores do not have
 
 
 @final
@@ -39,12 +40,16 @@ class OrderedStore:
         self._graph = StoredGraph(folder)
         self.directed, self.num_features, self.starts = directed, self._graph.num_features, starts
         self.sparse_features = self._graph.sparse_features
-        self._order = np.memmap(folder / "order.i32", dtype=np.int32, mode="r")
-        self.in_weights = np.asarray(np.memmap(folder / "in_weights.f64", dtype=np.float64, mode="r"))
+        self._order = np.memmap(folder / _OWN[0], dtype=np.int32, mode="r")
+        self.in_weights = np.asarray(np.memmap(folder / _OWN[1], dtype=np.float64, mode="r"))
         if not len(self._order) == len(self.in_weights) == self._graph.num_nodes:
             raise damaged(folder, "it does not have as many nodes as rows")
         # opened now: another process may remove the copy, and who has it open reads on
         self.rows(0, 1), self.features(0, 1)
+
+    def verify(self) -> None:
+        """Read all of it and compare checksums; what has changed is an error."""
+        self._graph.verify()
 
     def rows(self, low: int, high: int) -> SparseMatrix:
         """Rows of the adjacency; their columns are rows of the copy."""
@@ -62,13 +67,16 @@ class OrderedStore:
 def ordered_by_part(graph: StoredGraph, part: Int32Array) -> OrderedStore:
     """The copy, in the folder of the graph: made by the first process that asks, while others wait for it.
 
-    A copy of other parts is removed, since each is as large as the graph; who reads it may go on.
+    A copy of other parts is removed, since each is as large as the graph; who reads it may go on. One that is
+    there already is read once to compare its checksums, and made again where bytes have changed.
     """
     starts = np.concatenate([[0], np.cumsum(np.bincount(part))])
     folder = graph.folder / f"{_PREFIX}{digest(part)[:16]}"
     with refusals(folder), lock_file(graph.folder / ".parts.lock", wait=True):
         try:
-            return OrderedStore(folder, graph.directed, starts)
+            found = OrderedStore(folder, graph.directed, starts)
+            found.verify()
+            return found
         except (NodeJEPAError, OSError, ValueError):  # none is there, or not a whole one
             for other in graph.folder.glob(f"{_PREFIX}*"):
                 shutil.rmtree(other)
@@ -92,7 +100,7 @@ def _write(graph: StoredGraph, part: Int32Array, steps: Steps) -> None:
             of = np.repeat(np.arange(high - low), np.diff(rows.indptr))
             into[low:high] = np.bincount(of, rows.data, minlength=high - low)
         arrays: dict[str, npt.NDArray[Any]]
-        arrays = {"indptr.i64": _pointers(lengths[order]), "in_weights.f64": into[order], "order.i32": order}
+        arrays = {"indptr.i64": _pointers(lengths[order]), _OWN[0]: order, _OWN[1]: into[order]}
         if sparse:
             arrays[SPARSE[0]] = _pointers(graph.feature_lengths[order])
         for name, array in arrays.items():
@@ -131,8 +139,12 @@ def _write(graph: StoredGraph, part: Int32Array, steps: Steps) -> None:
     # only out-edges are asked of it, so that it is written as a graph without directions
     sized = (order.size, graph.num_edges, graph.num_features, False, graph.is_weighted, "position")
     facts = Manifest(*sized, feature_entries=graph.manifest.feature_entries)
-    sizes = {name: {"bytes": (folder / name).stat().st_size} for name in facts.sizes()}
-    Manifest(**{**vars(facts), "files": sizes}).write(folder)
+    names = (*facts.sizes(), *_OWN)
+    files = {
+        name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)}
+        for name in names
+    }
+    Manifest(**{**vars(facts), "files": files}).write(folder)
 
 
 def _pointers(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

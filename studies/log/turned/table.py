@@ -27,8 +27,8 @@ def main():
     print("|---|" + "---|" * len(READINGS))
     second, third = found["second", 120], found["third", 120]
     for graph in second:
-        pairs = (f"{np.mean(second[graph][name]):.1f} / {np.mean(third[graph][name]):.1f}" for name in READINGS)
-        print(f"| {graph} |", " | ".join(pairs), "|")
+        both = ((np.mean(second[graph][name]), np.mean(third[graph][name])) for name in READINGS)
+        print(f"| {graph} |", " | ".join(f"{one:.1f} / {other:.1f}" for one, other in both), "|")
     print("\nSeeds 100-109, graphs of few columns: fair20 / fair5\n\n| variant |", " | ".join(FEW), "|")
     print("|---|" + "---|" * len(FEW))
     for (variant, _), scores in found.items():

@@ -336,6 +336,20 @@ def test_estimates_learn_from_records_and_know_finished_encoders(folders: Folder
     assert sum(make_worklist(study(tuned), folders).seconds) == pytest.approx(probed + 500)
 
 
+def test_an_encoder_that_several_splits_share_is_expected_to_be_trained_once(folders: Folders) -> None:
+    append_record(
+        folders.out, cell_record(replace(TRAINED, settings={}, seed=9), "done", epoch_seconds=100.0)
+    )
+    splits = [replace(TRAINED, settings={}, training_seed=42, seed=seed) for seed in (42, 43, 44)]
+    full = replace(TRAINED, settings={}, seed=42)
+    assert {encoder_folder(cell, folders.runs) for cell in (full, *splits)} == {
+        encoder_folder(full, folders.runs)
+    }
+    first, *others = make_worklist(study(*splits), folders).seconds
+    assert first > 30_000
+    assert max(others) < 100
+
+
 def test_attention_is_expected_to_take_the_square_of_the_nodes(folders: Folders) -> None:
     cell = Cell("mine", "probe", "nodejepa", "paper", "photo", "20-30", 1)
     photo, physics = (

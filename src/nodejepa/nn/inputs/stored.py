@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import final
@@ -17,17 +18,18 @@ from torch import Tensor
 from nodejepa.errors import GraphError
 from nodejepa.graph_checks import SparseMatrix, compact_csr
 from nodejepa.graph_rows import loop_scale
-from nodejepa.memory import available_bytes
+from nodejepa.memory import Room
 from nodejepa.nn.inputs.base import GraphInputs, NodeList
 from nodejepa.nn.inputs.features import FeatureMatrix, row_normalise, transform
 from nodejepa.nn.inputs.operators import OperatorKind, scaled_rows
+from nodejepa.nn.inputs.stored_operator import StoredOperator
 from nodejepa.nn.restrict import Rows
-from nodejepa.nn.sparse import SparseOperator, multiply, to_dense
+from nodejepa.nn.sparse import SparseOperator, to_dense
 from nodejepa.store.graph import StoredGraph
 from nodejepa.store.layout import DENSE
 
 _MEMORY = 4_000_000_000  # bytes of arrays, unless told otherwise or less is free
-_ARRAYS = 5  # that are as long as the graph and in memory at a time
+_ARRAYS = 5  # that are as long as the graph and in memory at a time, unless told otherwise
 _REGISTER = 16  # columns: a row of so many is one line of the processor's cache
 
 
@@ -37,9 +39,9 @@ class StoredInputs(GraphInputs):
     ``memory``, else in a file that is mapped and gone with this object.
 
     Args:
-        graph: must have features.
+        graph: must have features; its checksums are compared if nobody did.
         scratch: folder for such files; the system's own if not given.
-        memory: bytes that arrays may take in all, about.
+        memory: bytes that arrays may take in all, about; 4 GB, or half of what is free, if not given.
         features: X ``[N, F]`` that is read instead of the graph's.
         row_normalised: rows of sparse features are divided by their sums when they are read.
     """
@@ -56,12 +58,14 @@ class StoredInputs(GraphInputs):
     ) -> None:
         if graph.num_features == 0:
             raise GraphError("the graph has no node features", where="features", fix="Prepare it with some.")
+        graph.trust()
         super().__init__(
             torch.device("cpu"), graph.num_nodes, graph.num_features, graph.directed, row_normalised
         )
-        self.graph, self._scratch, self._features = graph, scratch, features
-        self.memory = memory or min(_MEMORY, available_bytes() // 2)
+        self.graph, self.scratch, self._features = graph, scratch, features
+        self.memory = array_bytes(Room.of()) if memory is None else memory
         self._products: dict[Tensor, Tensor] = {}
+        self._held = _ARRAYS
 
     @cached_property
     def nodes(self) -> NodeList:
@@ -125,14 +129,14 @@ class StoredInputs(GraphInputs):
     def row_normalised(self) -> GraphInputs:
         """The same with every row of X divided by its sum of absolute values."""
         if not isinstance(self.features, Tensor):
-            return StoredInputs(self.graph, self._scratch, self.memory, row_normalised=True)
+            return StoredInputs(self.graph, self.scratch, self.memory, row_normalised=True)
 
         def block(low: int, high: int) -> Tensor:
             part = row_normalise(self.feature_rows(low, high))
             assert isinstance(part, Tensor)
             return part
 
-        return StoredInputs(self.graph, self._scratch, self.memory, self.tall(self.num_features, block))
+        return StoredInputs(self.graph, self.scratch, self.memory, self.tall(self.num_features, block))
 
     def forget(self) -> None:
         """Let go of products that were kept for blocks to come."""
@@ -174,16 +178,28 @@ class StoredInputs(GraphInputs):
 
     # ---------------------------------------------------------------- tall arrays
 
+    @contextmanager
+    def holding(self, arrays: int) -> Iterator[None]:
+        """Meanwhile no more than so many arrays are in memory at a time: the fewer, the wider each may be."""
+        before, self._held = self._held, arrays
+        try:
+            yield
+        finally:
+            self._held = before
+
     def column_groups(self, width: int) -> Iterator[slice]:
         """Columns that are worked on together, so that a few arrays of them and all rows are in memory."""
-        most = max(1, self.memory // (_ARRAYS * 4 * self.num_nodes))
-        size = most - most % _REGISTER if most > _REGISTER else most
+        most = max(1, self.memory // (self._held * 4 * self.num_nodes))
+        most = most - most % _REGISTER if most > _REGISTER else most
+        size = -(-width // -(-width // most))  # as even as can be: no last group of a few columns
+        size = min(size + -size % _REGISTER, most)
         return (slice(at, min(at + size, width)) for at in range(0, width, size))
 
     def tall(self, width: int, block: Callable[[int, int], Tensor]) -> Tensor:
         """The array ``[N, width]`` whose rows ``low`` to ``high - 1`` are ``block(low, high)``."""
-        if 4 * self.num_nodes * width <= self.memory // _ARRAYS:
-            array = torch.empty(self.num_nodes, width)
+        if 4 * self.num_nodes * width <= self.memory // self._held:
+            # NumPy asks for large pages, PyTorch does not: products read rows from all over the array
+            array = torch.from_numpy(np.empty((self.num_nodes, width), dtype=np.float32))
             for low, high in self.graph.spans():
                 array[low:high] = block(low, high)
             return array
@@ -196,7 +212,7 @@ class StoredInputs(GraphInputs):
         return self._on_disk(array.shape[1], lambda low, high: array[low:high])
 
     def _on_disk(self, width: int, block: Callable[[int, int], Tensor]) -> Tensor:
-        handle, name = tempfile.mkstemp(dir=self._scratch, prefix=".nodejepa-")
+        handle, name = tempfile.mkstemp(dir=self.scratch, prefix=".nodejepa-")
         try:
             # written, not mapped: a full disk is an error then, and not the end of the process
             with os.fdopen(handle, "wb") as file:
@@ -207,24 +223,9 @@ class StoredInputs(GraphInputs):
             Path(name).unlink()  # the map keeps it until nobody looks at it; a killed process leaves nothing
 
 
-class StoredOperator(SparseOperator):
-    """An operator whose rows are made when they are needed; only what an encoder asks of one."""
-
-    def __init__(self, inputs: StoredInputs, kind: OperatorKind) -> None:
-        self.inputs, self.kind, self.device = inputs, kind, inputs.device
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """``M @ x``, in memory or on disk."""
-
-        def block(low: int, high: int) -> Tensor:
-            return multiply(self.inputs.operator_rows(self.kind, low, high).tensor, x)
-
-        return self.inputs.tall(x.shape[1], block)
-
-    def cut(self, rows: npt.NDArray[np.bool_]) -> SparseOperator:
-        """The operator that computes only these rows, which follow one another."""
-        low = int(np.argmax(rows))
-        return self.inputs.operator_rows(self.kind, low, low + int(np.count_nonzero(rows)))
+def array_bytes(room: Room) -> int:
+    """What arrays may take in all: half of what a person allowed, or of what is free, then 4 GB at most."""
+    return room.free // 2 if room.given else min(_MEMORY, room.free // 2)
 
 
 class _ByRows(SparseOperator):

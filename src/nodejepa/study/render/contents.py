@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _AGAINST_FLOORS = ("recipe", "development")  # what a method is worth beside what needs no training
 _OF_THE_PAPER = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "limits", "official")
-_OF_VARIANTS = ("keep", "ingredients", "start")  # which only ask each other
+_OF_VARIANTS = ("keep", "ingredients", "start", "parts")  # which only ask each other
 KINDS = (*_OF_THE_PAPER, *_AGAINST_FLOORS, *_OF_VARIANTS)
 _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 

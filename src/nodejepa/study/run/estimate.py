@@ -1,7 +1,7 @@
 """How long will the cells take? Rough before anything was measured, good once records of the method exist."""
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,15 @@ class Forecast:
         )
         self._runs = runs
 
-    def seconds(self, cell: Cell) -> float:
+    def all_seconds(self, cells: Iterable[Cell]) -> Iterator[float]:
+        """Of one after another: an encoder that several share is trained by the first of them."""
+        asked: set[Path] = set()
+        for cell in cells:
+            folder = encoder_folder(cell, self._runs)
+            yield self.seconds(cell, trained=folder in asked)
+            asked.add(folder)
+
+    def seconds(self, cell: Cell, *, trained: bool = False) -> float:
         """An encoder that is already there costs nothing."""
         usual = self._pace.get(cell.method, 1.0)
         work = _epoch_seconds(cell.method, cell.dataset, cell.config)
@@ -45,7 +53,7 @@ class Forecast:
         if cell.kind == "efficiency":
             timed = timed_epochs(cell) * epoch
             return _START_SECONDS + timed + (TIMED_SECONDS if timed < TIMED_SECONDS else 0.0)
-        there = Run(encoder_folder(cell, self._runs)).model.exists()
+        there = trained or Run(encoder_folder(cell, self._runs)).model.exists()
         epochs = cell.epochs if cell.patience is None else min(cell.epochs, _PATIENCES * cell.patience)
         seconds = _START_SECONDS + (0.0 if there else epochs * epoch) + _PROBE_SECONDS
         return seconds + (self._finetune_seconds(cell.dataset) if cell.kind == "finetune" else 0.0)

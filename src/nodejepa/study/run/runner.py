@@ -65,8 +65,7 @@ def make_worklist(
     records = read_records(folders.out)
     done = finished(records, retry_failed=retry_failed)
     left = tuple(cell for cell in spec.cells if cell.key not in done and wanted(cell))
-    forecast = Forecast(records, folders.runs)
-    seconds = tuple(forecast.seconds(cell) for cell in left)
+    seconds = tuple(Forecast(records, folders.runs).all_seconds(left))
     failed = left_failed(records) & done
     return Worklist(
         left,

@@ -1,0 +1,82 @@
+"""Operators of a graph on disk: their rows are made once, kept in a file, and multiplied with many times."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from nodejepa.nn.inputs.operators import OperatorKind
+from nodejepa.nn.sparse import SparseOperator, csr_tensor, multiply
+
+if TYPE_CHECKING:
+    from nodejepa.nn.inputs.stored import StoredInputs
+
+Span = tuple[int, int]
+
+
+class StoredOperator(SparseOperator):
+    """An operator whose rows are made when they are needed; only what an encoder asks of one.
+
+    Every hop of a walk, and of every group of columns, is a product with all of it. To make the rows again
+    each time takes as long as the product; so they lie in a file that is mapped and gone with this object.
+    """
+
+    def __init__(self, inputs: StoredInputs, kind: OperatorKind) -> None:
+        self.inputs, self.kind, self.device = inputs, kind, inputs.device
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``M @ x``, in memory or on disk."""
+        blocks = self._blocks
+        return self.inputs.tall(x.shape[1], lambda low, high: multiply(blocks[low, high], x))
+
+    def cut(self, rows: npt.NDArray[np.bool_]) -> SparseOperator:
+        """The operator that computes only these rows, which follow one another."""
+        low = int(np.argmax(rows))
+        return self.inputs.operator_rows(self.kind, low, low + int(np.count_nonzero(rows)))
+
+    @cached_property
+    def _blocks(self) -> dict[Span, Tensor]:
+        inputs = self.inputs
+        return kept_rows(
+            inputs.graph.spans(),
+            lambda low, high: inputs.operator_rows(self.kind, low, high).tensor,
+            inputs.scratch,
+        )
+
+
+def kept_rows(
+    spans: Iterable[Span], made: Callable[[int, int], Tensor], folder: Path | None
+) -> dict[Span, Tensor]:
+    """CSR tensors of spans of rows, whose columns and values are mapped from a file without a name."""
+    pointers: dict[Span, Tensor] = {}
+    shapes: dict[Span, tuple[int, int]] = {}
+    # written, not mapped: a full disk is an error then, and not the end of the process
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for low, high in spans:
+            rows = made(low, high)
+            pointers[low, high] = rows.crow_indices()
+            shapes[low, high] = (rows.shape[0], rows.shape[1])
+            for array in (rows.col_indices(), rows.values()):
+                file.write(array.numpy().data)
+        file.flush()
+        size = os.fstat(file.fileno()).st_size
+        # copy on write: torch wants memory it could write to, and the file stays as it is
+        words = np.memmap(file, dtype=np.int32, mode="c") if size else np.empty(0, dtype=np.int32)
+    blocks: dict[Span, Tensor] = {}
+    at = 0
+    for span, ends in pointers.items():
+        entries = int(ends[-1])
+        columns, values = words[at : at + entries], words[at + entries : at + 2 * entries]
+        at += 2 * entries
+        parts = torch.from_numpy(columns), torch.from_numpy(values.view(np.float32))
+        blocks[span] = csr_tensor(ends, *parts, shapes[span])
+    return blocks
