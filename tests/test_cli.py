@@ -60,6 +60,7 @@ def test_help_of_probe_has_examples(run):
     assert "nodejepa probe digits --method sgc" in run("probe", "-h")[1]
 
 
+@pytest.mark.slow
 def test_datasets_lists_all_and_says_what_is_here(run, tmp_path):
     code, out, _ = run("datasets", "--data-root", str(tmp_path))
     assert code == 0
