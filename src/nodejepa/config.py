@@ -128,7 +128,7 @@ def refuse_unknown(given: Mapping[str, Any], known: Iterable[str], what: str) ->
         )
 
 
-_type_hints = functools.cache(typing.get_type_hints)  # asked for every record of a study
+_type_hints: Any = functools.cache(typing.get_type_hints)  # asked for every record of a study
 
 
 def _replace(config: Any, changes: Mapping[str, Any], prefix: str = "") -> Any:
