@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from nodejepa.config import require
-from nodejepa.errors import CheckpointError, TrainingError
+from nodejepa.errors import TrainingError
 from nodejepa.progress import announce_duration, progress_bar
-from nodejepa.training.checkpoint import Checkpoint, History, load_into
+from nodejepa.training.checkpoint import Checkpoint, History, damaged, load_into
 from nodejepa.training.run import Run
 from nodejepa.training.share import SHARE
 from nodejepa.training.task import Task, TrainingConfig
@@ -176,18 +176,12 @@ class Journal:
                 number, _, key = name.removeprefix("optimiser.").partition(".")
                 place = int(number) if number.isdecimal() and len(number) < 9 else len(shapes)
                 if place >= len(shapes) or tensor.shape not in (torch.Size([]), shapes[place]):
-                    raise CheckpointError(
-                        f"the state of the optimiser is another one's: {name} {tuple(tensor.shape)}",
-                        where=where,
-                        fix="Delete it and train again, or restore it from a copy.",
+                    raise damaged(
+                        f"the state of the optimiser is another one's: {name} {tuple(tensor.shape)}", where
                     )
                 state.setdefault(place, {})[key] = tensor
         if len({frozenset(found) for found in state.values()}) > 1:
-            raise CheckpointError(
-                "the state of the optimiser is not complete",
-                where=where,
-                fix="Delete it and train again, or restore it from a copy.",
-            )
+            raise damaged("the state of the optimiser is not complete", where)
         groups = self._optimiser.state_dict()["param_groups"]
         self._optimiser.load_state_dict({"state": state, "param_groups": groups})
 
