@@ -1,7 +1,5 @@
 """A trained method that starts where LinearJEPA ends: at the closed form of linear latent prediction."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC
 from collections.abc import Mapping

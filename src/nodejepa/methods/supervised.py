@@ -1,7 +1,5 @@
 """The supervised GCN: what the labels of a split are worth without pretraining (Kipf & Welling 2017)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What NodeJEPA and PatchJEPA share: a context encoder and a target encoder that follows it."""
 
-from __future__ import annotations
-
 from abc import ABC
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self

@@ -1,7 +1,5 @@
 """GraphMAE's decoder: from embeddings of the nodes that were seen to features of those that were not."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The GAT encoder (Velickovic et al. 2018), attention on CSR without a message per edge."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import torch

@@ -1,7 +1,5 @@
 """The GCN encoder (Kipf & Welling 2017), on CSR products and sparse features."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import torch

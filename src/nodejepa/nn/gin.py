@@ -1,7 +1,5 @@
 """The GIN encoder (Xu et al. 2019): a sum over neighbours, then a small perceptron."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import torch

@@ -1,7 +1,5 @@
 """The encoder that does not look at the edges: what features alone give (CCA-SSG on Coauthor-CS)."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import torch

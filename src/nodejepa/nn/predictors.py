@@ -3,8 +3,6 @@
 Both are leak-free: of a target they read its structural descriptor and nothing else.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

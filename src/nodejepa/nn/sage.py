@@ -1,7 +1,5 @@
 """The GraphSAGE encoder with mean aggregation (Hamilton et al. 2017)."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import torch

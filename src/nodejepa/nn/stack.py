@@ -1,7 +1,5 @@
 """The frame that all encoders share: layers one after the other, normalised, activated, cut to rows."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from itertools import pairwise
 from typing import TypedDict

@@ -1,7 +1,5 @@
 """Will training in parts on a graph on disk fit? Asked before the first part is read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

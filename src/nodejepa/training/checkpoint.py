@@ -4,8 +4,6 @@ Nothing in such a file is ever executed. A file is written beside its final name
 kill leaves the old or the new one, never half of one; the digest finds what a disk did to it later.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What training writes and shows: run folder, history, checkpoints, TensorBoard, progress bar."""
 
-from __future__ import annotations
-
 import resource
 import sys
 import time

@@ -6,8 +6,6 @@ checkpoint.safetensors   the newest state training can go on from
 model.safetensors        the finished model
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Which processes train together, and how what their units have becomes one sum, in one order."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from functools import reduce
 from typing import final

@@ -1,7 +1,5 @@
 """An eye on training: numbers stay finite, and embeddings do not collapse."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Parts of a graph that are stretches of its rows: what training in parts reads, from memory or from disk."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, Protocol, final
 
