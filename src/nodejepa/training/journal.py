@@ -114,12 +114,7 @@ class Journal:
             self._buffers = {name: buffer.clone() for name, buffer in self._task.named_buffers()}
 
     def gradients_are_finite(self, step: int, sums: dict[str, float]) -> None:
-        """The weights of the last step work: if a checkpoint is due, it is written now.
-
-        Args:
-            step: of the epoch, about to be taken.
-            sums: of the epoch's losses before it.
-        """
+        """The weights of the last step work: if a checkpoint is due, it is written now."""
         if self._due and self._run is not None:
             self._save(self._run, step, sums)
             self._saved_at, self._due, self._steps = time.perf_counter(), False, 1
