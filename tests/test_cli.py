@@ -168,6 +168,7 @@ def test_a_resumed_run_that_is_finished_changes_nothing(run, tmp_path):
     assert (folder / "model.safetensors").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_probe_prints_a_table(run):
     code, out, _ = run(*QUICK)
     assert code == 0

@@ -92,6 +92,7 @@ def test_normalized_adjacency_equals_the_dense_formula(edges, directed):
         assert abs(graph.normalized_adjacency - graph.normalized_adjacency.T).nnz == 0
 
 
+@pytest.mark.slow
 @given(edge_lists(), st.booleans(), st.randoms(use_true_random=False))
 def test_renaming_nodes_renames_rows_and_columns(edges, directed, random):
     direction = "keep" if directed else "symmetrize"
@@ -105,6 +106,7 @@ def test_renaming_nodes_renames_rows_and_columns(edges, directed, random):
     )
 
 
+@pytest.mark.slow
 @given(edge_lists(), st.booleans(), st.randoms(use_true_random=False))
 def test_order_of_edges_does_not_matter(edges, directed, random):
     order = random.sample(range(len(edges.source)), len(edges.source))

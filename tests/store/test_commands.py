@@ -121,6 +121,7 @@ def test_prepare_says_what_it_needs(run, tmp_path):
     assert "no graph store" in err
 
 
+@pytest.mark.slow
 def test_prepare_speaks_in_options(run, tmp_path):
     (tmp_path / "e.csv").write_text("source,target\n" + "".join(f"n{i},n{i + 1}\n" for i in range(40)))
     rows = "".join(f"n{i},{i % 3},{i * i % 7}\n" for i in range(41))
