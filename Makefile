@@ -21,7 +21,8 @@ DEV := $(VENV)/.installed-dev
 PINS := pyproject.toml constraints.txt
 # One thread each: processes that share the cores would only wait for each other's threads.
 # Whole files stay together, so what a file shares is made once; who is done takes from who is not.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# Bytecode is kept, also where the environment forbids it: else every process rewrites every assert again.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast bench docs dist lint clean

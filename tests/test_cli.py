@@ -60,6 +60,7 @@ def test_help_of_probe_has_examples(run):
     assert "nodejepa probe digits --method sgc" in run("probe", "-h")[1]
 
 
+@pytest.mark.slow
 def test_datasets_lists_all_and_says_what_is_here(run, tmp_path):
     code, out, _ = run("datasets", "--data-root", str(tmp_path))
     assert code == 0
@@ -167,6 +168,7 @@ def test_a_resumed_run_that_is_finished_changes_nothing(run, tmp_path):
     assert (folder / "model.safetensors").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_probe_prints_a_table(run):
     code, out, _ = run(*QUICK)
     assert code == 0

@@ -48,6 +48,7 @@ def test_the_demo_compares_a_learned_method_with_floors():
     assert set(floors) <= set(FLOORS)
 
 
+@pytest.mark.slow
 def test_the_demo_graph_comes_back_from_its_files(tmp_path):
     digits = load_dataset("digits")
     edges, nodes = write_as_csv(digits, tmp_path)

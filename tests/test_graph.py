@@ -92,6 +92,7 @@ def test_normalized_adjacency_equals_the_dense_formula(edges, directed):
         assert abs(graph.normalized_adjacency - graph.normalized_adjacency.T).nnz == 0
 
 
+@pytest.mark.slow
 @given(edge_lists(), st.booleans(), st.randoms(use_true_random=False))
 def test_renaming_nodes_renames_rows_and_columns(edges, directed, random):
     direction = "keep" if directed else "symmetrize"
@@ -105,6 +106,7 @@ def test_renaming_nodes_renames_rows_and_columns(edges, directed, random):
     )
 
 
+@pytest.mark.slow
 @given(edge_lists(), st.booleans(), st.randoms(use_true_random=False))
 def test_order_of_edges_does_not_matter(edges, directed, random):
     order = random.sample(range(len(edges.source)), len(edges.source))
@@ -118,6 +120,7 @@ def test_order_of_edges_does_not_matter(edges, directed, random):
     assert edges.graph(direction).structure_hash == shuffled.graph(direction).structure_hash
 
 
+@pytest.mark.slow
 @given(edge_lists(), edge_lists())
 def test_hash_is_equal_exactly_when_structure_is(one, other):
     same = one.size == other.size and np.array_equal(
@@ -144,6 +147,7 @@ def test_hashes_tell_structure_from_features():
     assert both_ways.structure_hash != graph.structure_hash  # a directed graph is another thing
 
 
+@pytest.mark.slow
 @given(edge_lists(), st.booleans())
 def test_edge_arrays_and_scipy_give_the_graph_back(edges, directed):
     direction = "keep" if directed else "check"

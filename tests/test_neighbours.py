@@ -30,7 +30,7 @@ def check(z, k, metric, rows=None):
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
-@pytest.mark.parametrize("shape", [(2, 1), (40, 3), (150, 33)])
+@pytest.mark.parametrize("shape", [(2, 1), (40, 3), pytest.param((150, 33), marks=pytest.mark.slow)])
 def test_equals_the_naive_search(metric, dtype, shape):
     z = (np.random.default_rng(0).normal(size=shape) * 100).astype(dtype)
     check(z, 5, metric)

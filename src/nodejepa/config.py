@@ -6,6 +6,7 @@ nearest known one suggested; text is parsed by the type of the field, so ``2e-4`
 """
 
 import dataclasses
+import functools
 import json
 import math
 import re
@@ -60,7 +61,8 @@ def from_dict(kind: type[C], values: Mapping[str, Any]) -> C:
 
 def override(config: C, changes: Mapping[str, Any]) -> C:
     """A copy of ``config`` with the named settings changed; its checks see all changes at once."""
-    changed: C = _replace(config, {_resolve(config, name): value for name, value in changes.items()})
+    known = list(flatten(config))
+    changed: C = _replace(config, {_resolve(known, name): value for name, value in changes.items()})
     return changed
 
 
@@ -83,8 +85,7 @@ def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _resolve(config: Any, name: str) -> str:
-    known = list(flatten(config))
+def _resolve(known: list[str], name: str) -> str:
     if name in known:
         return name
     short = [full for full in known if full.rsplit(".", 1)[-1] == name]
@@ -127,9 +128,12 @@ def refuse_unknown(given: Mapping[str, Any], known: Iterable[str], what: str) ->
         )
 
 
+_type_hints: Any = functools.cache(typing.get_type_hints)  # asked for every record of a study
+
+
 def _replace(config: Any, changes: Mapping[str, Any], prefix: str = "") -> Any:
     changed: dict[str, Any] = {}
-    hints = typing.get_type_hints(type(config))
+    hints = _type_hints(type(config))
     for field in dataclasses.fields(config):
         name, old = prefix + field.name, getattr(config, field.name)
         if name in changes:

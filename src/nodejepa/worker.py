@@ -9,8 +9,6 @@ Options are those of ``nodejepa pretrain``. A worker always goes on with the run
 been started again. Only the first process reads and writes the folder.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from typing import NoReturn

@@ -11,8 +11,6 @@ import scipy.sparse as sp
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch_geometric.data import Data
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
@@ -34,6 +32,12 @@ def graphs(draw) -> Graph:
         node_ids=[f"n{i}" for i in range(size)],
         direction=draw(st.sampled_from(["symmetrize", "keep"])),
     )
+
+
+def pyg_data(**fields):
+    from torch_geometric.data import Data  # takes seconds: only the process that runs this file pays
+
+    return Data(**fields)
 
 
 def assert_same(one: Graph, other: Graph) -> None:
@@ -62,6 +66,8 @@ def test_networkx_round_trip(graph):
 
 @given(graphs())
 def test_normalized_adjacency_is_what_pyg_propagates_with(graph):
+    from torch_geometric.nn.conv.gcn_conv import gcn_norm
+
     data = to_pyg(graph)
     weight = torch.from_numpy(graph.edge_arrays()[2])
     (source, target), norm = gcn_norm(data.edge_index, weight, num_nodes=graph.num_nodes)
@@ -74,26 +80,26 @@ def test_as_graph_takes_every_kind():
     adjacency = sp.coo_array((np.ones(4), edges.numpy()), shape=(3, 3))
     graph = Graph.from_scipy(adjacency)
     assert as_graph(graph) is graph
-    for other in (adjacency, Data(edge_index=edges), nx.path_graph(3)):
+    for other in (adjacency, pyg_data(edge_index=edges), nx.path_graph(3)):
         assert as_graph(other).structure_hash == graph.structure_hash
 
 
 def test_pyg_labels_stay_behind():
-    data = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), x=torch.eye(2), y=torch.tensor([0, 1]))
+    data = pyg_data(edge_index=torch.tensor([[0, 1], [1, 0]]), x=torch.eye(2), y=torch.tensor([0, 1]))
     assert not any(name == "y" or "label" in name for name in vars(from_pyg(data)))
 
 
 def test_pyg_isolated_nodes_are_kept():
     edges = torch.tensor([[0, 1], [1, 0]])
-    assert from_pyg(Data(edge_index=edges, num_nodes=5)).num_nodes == 5
-    assert from_pyg(Data(edge_index=edges, x=torch.ones(4, 1))).num_nodes == 4
+    assert from_pyg(pyg_data(edge_index=edges, num_nodes=5)).num_nodes == 5
+    assert from_pyg(pyg_data(edge_index=edges, x=torch.ones(4, 1))).num_nodes == 4
 
 
 @pytest.mark.parametrize(
     "x", [torch.eye(2).to_sparse(), torch.eye(2).bfloat16(), torch.eye(2).requires_grad_()]
 )
 def test_pyg_features_of_every_layout(x):
-    graph = from_pyg(Data(edge_index=torch.tensor([[0, 1], [1, 0]]), x=x))
+    graph = from_pyg(pyg_data(edge_index=torch.tensor([[0, 1], [1, 0]]), x=x))
     assert_same(graph, graph.with_features(np.eye(2)))
     assert sp.issparse(graph.features) == x.is_sparse
 
@@ -112,7 +118,7 @@ def test_networkx_names_weights_and_multi_edges():
 
 def test_directed_input_is_not_taken_for_undirected():
     directed = nx.DiGraph([(0, 1)])
-    data = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)
+    data = pyg_data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)
     matrix = sp.coo_array(([1.0], ([0], [1])), shape=(2, 2))
     for source, convert in (
         (directed, "from_networkx"),

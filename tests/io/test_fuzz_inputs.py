@@ -198,6 +198,7 @@ def test_the_unharmed_files_are_read(tmp_path, kind):
     assert outcome(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)
 def test_mutated_files(tmp_path, kind):
     for seed in range(60):  # one test: hundreds of them would cost more to collect than to run

@@ -203,16 +203,6 @@ def test_edge_weights_do_not_count_in_gat():
     assert model(WholeGraph(weighted)).equal(model(WholeGraph(plain)))
 
 
-@pytest.mark.parametrize("settings", [{"heads_last": 1}, {"average_last": True}])
-def test_the_last_layer_may_differ_in_heads(settings):
-    graph = graph_with()
-    torch.manual_seed(0)
-    model = GAT(graph.num_features, hidden=16, layers=2, heads=4, out_dim=6, **{"heads_last": 3} | settings)
-    z = model(WholeGraph(graph))
-    assert z.shape == (40, 6)
-    torch.testing.assert_close(z, encode_graph(model, graph), atol=2e-5, rtol=1e-4)
-
-
 def test_attention_dropout_works_in_training_only():
     graph = graph_with()
     model, inputs = GAT(graph.num_features, hidden=16, attention_dropout=0.5), WholeGraph(graph)

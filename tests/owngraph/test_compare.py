@@ -63,6 +63,7 @@ def test_every_kind_of_method_is_measured_in_all_respects():
         np.testing.assert_array_equal(made.embeddings, wanted)
 
 
+@pytest.mark.slow
 def test_labels_reach_no_embedding_and_no_score_without_them():
     graph, labels = two_groups()
     with_labels, without = compare(graph, labels, methods=FEW), compare(graph, methods=FEW)

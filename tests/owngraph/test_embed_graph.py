@@ -50,6 +50,7 @@ def test_from_files_to_embeddings_keyed_by_the_ids_in_their_order(run, files):
     assert "60 nodes x 8" in out
 
 
+@pytest.mark.slow
 def test_the_same_in_python(files):
     """Five lines give the bits of the command; labels do not reach training."""
     settings = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 3}

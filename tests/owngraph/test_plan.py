@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from owngraph_files import QUICK
+from tests.forked import Forked
 
 from nodejepa import memory
 from nodejepa.cli.screen import in_options
@@ -65,11 +64,9 @@ def compiled():
     ],
 )
 def test_the_memory_estimate_is_within_a_factor_of_three(dataset, method, settings):
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURE, dataset, method, json.dumps(settings)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    code, said = Forked(MEASURE, dataset, method, json.dumps(settings)).wait()
+    assert code == 0, said
+    found = json.loads(said)
     assert 1 / 3 < found["estimated"] / found["measured"] < 3, found
 
 

@@ -138,6 +138,7 @@ def store(tmp_path_factory):
     return prepare_store(folder / "e.parquet", folder / "n.parquet", out=folder / "g.store")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "more"), [("1.0", ()), ("1.6", ("--set", "units=2", "--workers", "2"))], ids=["one", "two"]
 )
@@ -153,6 +154,7 @@ def test_the_command_stops_before_the_first_part_is_read(run, store, tmp_path, l
     assert not [*store.folder.glob("parts-*")]
 
 
+@pytest.mark.slow
 def test_kept_parts_are_known(store, monkeypatch, tmp_path):
     from nodejepa.structure.partition import partition_is_kept
 

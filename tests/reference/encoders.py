@@ -52,7 +52,7 @@ def attention(layer, z, incoming):
     for k, zk in enumerate(z.chunk(layer.heads, dim=1)):
         score = functional.leaky_relu((zk @ layer.target[k])[:, None] + (zk @ layer.source[k])[None, :], 0.2)
         heads.append(score.masked_fill(~seen, -torch.inf).softmax(dim=1) @ zk)
-    return (torch.stack(heads).mean(0) if layer.average else torch.cat(heads, dim=1)) + layer.bias
+    return torch.cat(heads, dim=1) + layer.bias
 
 
 def encode(model, x, adjacency):

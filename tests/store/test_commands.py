@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -110,14 +108,8 @@ def test_a_trained_encoder_goes_the_whole_road_on_disk(run, files, tmp_path, mon
     found = read_embeddings(out)
     assert found.ids.tolist() == graph.node_ids.tolist()
     np.testing.assert_array_equal(found.matrix, wanted)
-    command = [sys.executable, "-m", "nodejepa", "pretrain", store, *chosen, "--workers", "2"]
-    done = subprocess.run(
-        [*map(str, command), "--out", str(tmp_path / "two")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    code, _, err = run("pretrain", store, *chosen, "--workers", "2", "--out", tmp_path / "two")
+    assert code == 0, err
     one, two = (load_tensors(folder / "model.safetensors")[0] for folder in (trained, tmp_path / "two"))
     assert all(tensor.equal(two[name]) for name, tensor in one.items())
 
@@ -129,6 +121,7 @@ def test_prepare_says_what_it_needs(run, tmp_path):
     assert "no graph store" in err
 
 
+@pytest.mark.slow
 def test_prepare_speaks_in_options(run, tmp_path):
     (tmp_path / "e.csv").write_text("source,target\n" + "".join(f"n{i},n{i + 1}\n" for i in range(40)))
     rows = "".join(f"n{i},{i % 3},{i * i % 7}\n" for i in range(41))

@@ -104,6 +104,7 @@ def both(tmp_path_factory):
     return read_graph(*files, labels="y"), prepare_store(*files, out=folder / "g.store", labels="y")
 
 
+@pytest.mark.slow
 def test_scores_on_disk_are_those_in_memory(both):
     loaded, store = both
     data = StoredDataset.of(store)
@@ -129,6 +130,7 @@ def test_the_probe_of_a_store_and_of_a_run_on_it(both, tmp_path):
         score_method(data, "supervised-gcn", [42])
 
 
+@pytest.mark.slow
 def test_of_a_large_graph_a_sample_is_scored(both):
     loaded, store = both
     data = StoredDataset.of(store, most=60)

@@ -152,6 +152,7 @@ def test_a_part_is_one_stretch_of_the_copy(both):
         np.testing.assert_array_equal(mine.rows(low, high).toarray(), wanted.rows(low, high).toarray())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["nodejepa", "graphmae"])
 @pytest.mark.usefixtures("small_blocks")
 def test_training_on_disk_has_the_bits_of_training_in_memory(both, method):

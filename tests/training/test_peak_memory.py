@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+from tests.forked import Forked
 
 # a parent that holds more than a child without it may ever take
 CODE = """
@@ -22,7 +20,8 @@ print(before, peak_memory_mb(), child.stdout)
 
 @pytest.mark.slow
 def test_it_grows_with_what_is_held_and_a_child_starts_small() -> None:
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
-    before, after, child = map(float, done.stdout.split())
+    code, said = Forked(CODE).wait()
+    assert code == 0, said
+    before, after, child = map(float, said.split())
     assert 1150 < after - before < 1400
     assert 20 < child < 1200

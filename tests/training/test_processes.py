@@ -231,7 +231,7 @@ def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_one_process(
     assert [r["loss"] for r in mine[1]["history"]] == [r["loss"] for r in wanted[1]["history"]]
 
 
-def test_the_command_starts_workers_and_ends_in_the_bits_of_one(tmp_path, monkeypatch):
+def test_the_command_starts_workers_and_ends_in_the_bits_of_one(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     options = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
@@ -254,14 +254,10 @@ def test_the_command_starts_workers_and_ends_in_the_bits_of_one(tmp_path, monkey
         assert isinstance(done.exception, ConfigError)
         assert message in str(done.exception)
     out = str(tmp_path / "two")
-    done = subprocess.run(
-        [sys.executable, "-m", "nodejepa", *common, "--workers", "2", "--out", out],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("last loss") == 1  # the leader alone speaks
+    done = CliRunner().invoke(app, [*common, "--workers", "2", "--out", out])
+    said = capfd.readouterr()
+    assert done.exit_code == 0, said.err[-3000:]
+    assert said.out.count("last loss") == 1  # the leader alone speaks
     done = CliRunner().invoke(app, [*common, "--workers", "2", "--out", out])
     assert "already holds a run" in str(done.exception)
     estimator = make_estimator("nodejepa", preset="paper", settings=SETTINGS, device="cpu")

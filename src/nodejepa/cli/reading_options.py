@@ -125,15 +125,10 @@ def _reading(given: dict[str, Any]) -> ReadingOptions:
     return ReadingOptions(**given)
 
 
-def reads_files(
-    *, only: tuple[str, ...] = (), without: tuple[str, ...] = ()
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of reading (``only`` some, or all ``without`` some) for its ``reading``."""
-    options = [
-        option
-        for name, option in inspect.signature(_options, eval_str=True).parameters.items()
-        if (not only or name in only) and name not in without
-    ]
+def reads_files(*, only: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of reading (all, or ``only`` some) for its ``reading``."""
+    known = inspect.signature(_options, eval_str=True).parameters
+    options = [option for name, option in known.items() if not only or name in only]
 
     def give(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True)

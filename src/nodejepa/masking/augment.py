@@ -1,7 +1,5 @@
 """Augmented views of a graph, for the methods that compare two of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp

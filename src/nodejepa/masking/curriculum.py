@@ -1,7 +1,5 @@
 """How much is hidden at which epoch: easy first."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

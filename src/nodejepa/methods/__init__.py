@@ -1,7 +1,5 @@
 """Methods: one file each. ``METHODS`` is the table of them; ``make_method`` builds one by name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Checks of what users hand to a method, the same for trained methods and floors."""
 
-from __future__ import annotations
-
 import operator
 import os
 from pathlib import Path

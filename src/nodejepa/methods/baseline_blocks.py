@@ -1,7 +1,5 @@
 """What the baselines share: an encoder with their authors' settings, random views, matched training."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """BGRL: predict a slowly moving copy's embedding of another view of the graph (Thakoor et al. 2022)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import torch

@@ -1,7 +1,5 @@
 """Settings that several methods share, and the blocks built from them."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Literal
 

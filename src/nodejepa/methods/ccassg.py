@@ -1,7 +1,5 @@
 """CCA-SSG: two views agree in every dimension, and no two dimensions say the same (Zhang et al. 2021)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

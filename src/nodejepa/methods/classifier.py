@@ -1,7 +1,5 @@
 """A classifier of nodes, trained end to end: what supervised training and fine-tuning share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where tensors are."""
 
-from __future__ import annotations
-
 import torch
 
 from nodejepa.errors import ConfigError

@@ -1,7 +1,5 @@
 """DGI: tell the graph's own nodes from nodes with other nodes' features (Velickovic et al. 2019)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import torch

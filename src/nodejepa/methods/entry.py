@@ -1,7 +1,5 @@
 """What is known of a method: one entry of the table of methods."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal
 

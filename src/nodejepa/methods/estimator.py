@@ -1,7 +1,5 @@
 """What all pretraining methods share: settings, ``fit``, ``transform``, ``save`` and ``load``."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What is known of the floors, as :data:`nodejepa.methods.METHODS` lists them."""
 
-from __future__ import annotations
-
 from nodejepa.methods.entry import Look, floor_entry
 from nodejepa.methods.floors import RandomGCN, RawFeatures
 from nodejepa.methods.hop_floors import SGC, SGC1, SGC3, EqualHops, Walk

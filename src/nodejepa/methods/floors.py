@@ -1,7 +1,5 @@
 """The floors: what costs no training. A method that does not beat them has learned nothing useful."""
 
-from __future__ import annotations
-
 from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """GraphMAE: reconstruct the features of masked nodes (Hou et al. 2022)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

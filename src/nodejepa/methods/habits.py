@@ -1,7 +1,5 @@
 """scikit-learn's habits, for whatever has a config, a seed, a device, ``fit`` and ``transform``."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 from nodejepa.config import flatten, override

@@ -1,7 +1,5 @@
 """Floors that hear the features over several hops: propagated, added up, walked. Nothing is learned."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

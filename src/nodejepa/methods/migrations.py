@@ -10,8 +10,6 @@ can happen to a setting stands here, in one place:
   a setting that some records lack is changed: what was measured before must keep its meaning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """NodeJEPA: predict the embeddings of hidden k-hop neighbourhoods (the paper, Section 3.2, Algorithm 1)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

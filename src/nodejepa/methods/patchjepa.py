@@ -1,7 +1,5 @@
 """PatchJEPA: predict the pooled embeddings of METIS patches (the paper, Section 3.3, Algorithm 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

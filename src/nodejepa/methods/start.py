@@ -1,7 +1,5 @@
 """A trained method that starts where LinearJEPA ends: at the closed form of linear latent prediction."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC
 from collections.abc import Mapping
@@ -54,10 +52,6 @@ class Latents(nn.Module):
     Both in the units of the start. Predicted latents are centred and, as a whole, of unit variance: among
     themselves they keep the closed form's weights. Guarded ones are of unit variance each, so that the guards
     ask to keep the start's shape and not to undo those weights.
-
-    Args:
-        encoder: as it starts.
-        inputs: the graph that the units are taken from.
     """
 
     mean: Tensor

@@ -1,7 +1,5 @@
 """The sums of :mod:`nodejepa.methods.closed_form` over blocks of rows of a graph on disk."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

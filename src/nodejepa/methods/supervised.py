@@ -1,7 +1,5 @@
 """The supervised GCN: what the labels of a split are worth without pretraining (Kipf & Welling 2017)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -102,12 +100,9 @@ class SupervisedGCN(TrainedEstimator):
         """Train on a graph and the labels of a split.
 
         Args:
-            graph: as in :meth:`TrainedEstimator.fit`.
+            graph: as in :meth:`TrainedEstimator.fit`, and so are ``out``, ``resume`` and ``logging``.
             labels: one a node; only those of the split's training and validation nodes are read.
             split: training nodes to learn from, validation nodes to stop by; its test nodes play no part.
-            out: run folder.
-            resume: go on with the run in ``out`` if there is one.
-            logging: how often to checkpoint, TensorBoard.
         """
         graph = as_graph(graph)
         logging = logging or Logging(description=f"Training {self.name}")

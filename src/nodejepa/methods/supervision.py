@@ -1,7 +1,5 @@
 """The labels that a supervised method is shown: those of training and validation nodes, and no others."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from typing import Any

@@ -1,16 +1,14 @@
 """What NodeJEPA and PatchJEPA share: a context encoder and a target encoder that follows it."""
 
-from __future__ import annotations
-
 from abc import ABC
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 from torch import Tensor, nn
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
-from nodejepa.methods.blocks import EMAConfig, EncoderConfig, build_encoder, matched_training
+from nodejepa.methods.blocks import build_encoder, matched_training
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs
@@ -56,26 +54,13 @@ class SIGRegConfig:
         )
 
 
-class TeacherConfig(Protocol):
-    """The settings both methods have."""
-
-    @property
-    def encoder(self) -> EncoderConfig:
-        """Of both encoders."""
-
-    @property
-    def ema(self) -> EMAConfig:
-        """How the target encoder follows."""
-
-    @property
-    def keep(self) -> Keep:
-        """Which encoder is kept."""
-
-
 class TeacherTask(Task, ABC):
-    """Context encoder f_theta, and target encoder f_xi that no gradient reaches."""
+    """Context encoder f_theta, and target encoder f_xi that no gradient reaches.
 
-    def __init__(self, inputs: GraphInputs, config: TeacherConfig, encoder: nn.Module | None = None) -> None:
+    ``config`` has ``encoder`` (of both), ``ema`` and ``keep``.
+    """
+
+    def __init__(self, inputs: GraphInputs, config: Any, encoder: nn.Module | None = None) -> None:
         super().__init__()
         self.ema, self.keep = config.ema, config.keep
         self.encoder = build_encoder(config.encoder, inputs.num_features) if encoder is None else encoder

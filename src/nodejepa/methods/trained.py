@@ -1,7 +1,5 @@
 """What methods that are trained by gradient descent share."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ pattern (for the embeddings) and one dot product an edge (for the attention), wh
 Every sum runs over the edges of a row in their order: the same bits in every run on a CPU.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary

@@ -6,8 +6,6 @@ pass touches that row a quarter as often and lets four reads wait for memory tog
 summed entry by entry in its own order, so that threads change no bit either.
 """
 
-from __future__ import annotations
-
 import threading
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """GraphMAE's decoder: from embeddings of the nodes that were seen to features of those that were not."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
@@ -23,11 +21,6 @@ class FeatureDecoder(nn.Module):
     for masked nodes i in M. P is S (``"gcn"``), or the attention of one head over the neighbours, masked ones
     included, whose embeddings are 0 (``"gat"``). As no nonlinearity follows, neighbours are gathered in the
     width of the embeddings, and :attr:`weight` is left to the loss, which may not need its product.
-
-    Args:
-        width: of the embeddings.
-        out_dim: feature columns F.
-        kind: ``"gcn"`` or ``"gat"``.
     """
 
     def __init__(self, width: int, out_dim: int, *, kind: Literal["gcn", "gat"] = "gcn") -> None:

@@ -1,7 +1,5 @@
 """The target network: an exponential moving average that no gradient ever reaches."""
 
-from __future__ import annotations
-
 import copy
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Encoders by name. All are called alike: ``encoder(inputs, hidden=None, token=None, rows=None)``."""
 
-from __future__ import annotations
-
 import difflib
 from typing import Literal, Unpack, get_args
 

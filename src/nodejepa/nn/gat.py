@@ -1,7 +1,5 @@
 """The GAT encoder (Velickovic et al. 2018), attention on CSR without a message per edge."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import torch
@@ -24,16 +22,15 @@ class GraphAttention(nn.Module):
     Args:
         width: columns of one head.
         heads: how many.
-        average: mean over heads in place of :math:`\Vert`.
         dropout: share of the attention that is dropped in training.
     """
 
-    def __init__(self, width: int, heads: int, *, average: bool = False, dropout: float = 0.0) -> None:
+    def __init__(self, width: int, heads: int, *, dropout: float = 0.0) -> None:
         super().__init__()
-        self.heads, self.average, self.dropout = heads, average, dropout
+        self.heads, self.dropout = heads, dropout
         self.target = nn.Parameter(nn.init.xavier_uniform_(torch.empty(heads, width)))
         self.source = nn.Parameter(nn.init.xavier_uniform_(torch.empty(heads, width)))
-        self.bias = nn.Parameter(torch.zeros(width if average else heads * width))
+        self.bias = nn.Parameter(torch.zeros(heads * width))
 
     def forward(self, z: Tensor, edges: AttentionEdges, rows: Rows = None) -> Tensor:
         """``[targets, out]`` from ``z`` ``[N, heads * width]``; ``rows`` (bool ``[N]``) are the targets."""
@@ -41,10 +38,7 @@ class GraphAttention(nn.Module):
         target = pick_rows(z @ _block_diagonal(self.target), rows)
         attention = edge_attention(source.T.contiguous(), target.T.contiguous(), edges)
         attention = nn.functional.dropout(attention, self.dropout, self.training)
-        h = attend(attention, z, edges)
-        if self.average:
-            h = h.view(len(h), self.heads, -1).mean(dim=1)
-        return h + self.bias
+        return attend(attention, z, edges) + self.bias
 
 
 def _block_diagonal(vectors: Tensor) -> Tensor:
@@ -59,8 +53,6 @@ class GAT(Encoder):
     Args:
         in_dim: feature columns F.
         heads: attention heads; must divide the width of every layer, which they fill side by side.
-        heads_last: of the last layer if it differs.
-        average_last: in the last layer every head is as wide as the output, and their mean is taken.
         attention_dropout: share of the attention that is dropped in training.
         settings: as in :class:`~nodejepa.nn.stack.Encoder`.
     """
@@ -70,32 +62,22 @@ class GAT(Encoder):
         in_dim: int,
         *,
         heads: int = 4,
-        heads_last: int | None = None,
-        average_last: bool = False,
         attention_dropout: float = 0.0,
         **settings: Unpack[StackSettings],
     ) -> None:
         super().__init__(in_dim, **settings)
-        layers = len(self.widths) - 1
-        self.attentions, weights, before = nn.ModuleList(), [], in_dim
-        for i, width in enumerate(self.widths[1:], start=1):
-            count = heads_last if i == layers and heads_last is not None else heads
-            average = average_last and i == layers
-            if count < 1 or (not average and width % count):
+        for width in self.widths[1:]:
+            if heads < 1 or width % heads:
                 raise ConfigError(
-                    f"{count} attention heads do not fill a layer of width {width}",
+                    f"{heads} attention heads do not fill a layer of width {width}",
                     where="heads",
                     fix="Give a number of heads that divides the width.",
                 )
-            self.attentions.append(
-                GraphAttention(
-                    width if average else width // count, count, average=average, dropout=attention_dropout
-                )
-            )
-            weights.append(torch.empty(before, width * count if average else width))
-            before = width
-        self.first = HiddenFeatures(in_dim, weights[0].shape[1])
-        self.weights = nn.ParameterList(nn.init.xavier_uniform_(weight) for weight in weights[1:])
+        self.attentions = nn.ModuleList(
+            GraphAttention(width // heads, heads, dropout=attention_dropout) for width in self.widths[1:]
+        )
+        self.first = HiddenFeatures(in_dim, self.widths[1])
+        self.weights = self.later_weights()
 
     def first_layer(
         self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows

@@ -1,12 +1,9 @@
 """The GCN encoder (Kipf & Welling 2017), on CSR products and sparse features."""
 
-from __future__ import annotations
-
-from itertools import pairwise
 from typing import Unpack
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
@@ -20,19 +17,12 @@ class GCN(Encoder):
     The paper's encoder is ``layers=3, hidden=256`` with layer normalisation. That the last layer is
     normalised and not activated follows from the paper's own collapse table: std and uncentred
     participation ratio of every method satisfy mean^2 + std^2 = 1, as rows of a LayerNorm output do.
-
-    Args:
-        in_dim: feature columns F.
-        settings: as in :class:`~nodejepa.nn.stack.Encoder`.
     """
 
     def __init__(self, in_dim: int, **settings: Unpack[StackSettings]) -> None:
         super().__init__(in_dim, **settings)
         self.first = HiddenFeatures(in_dim, self.widths[1])
-        self.weights = nn.ParameterList(
-            nn.init.xavier_uniform_(torch.empty(a, b)) for a, b in pairwise(self.widths[1:])
-        )
-        self.biases = nn.ParameterList(torch.zeros(width) for width in self.widths[1:])
+        self.weights, self.biases = self.later_weights(), self.zero_biases()
 
     def first_layer(
         self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows

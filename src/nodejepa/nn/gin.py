@@ -1,8 +1,5 @@
 """The GIN encoder (Xu et al. 2019): a sum over neighbours, then a small perceptron."""
 
-from __future__ import annotations
-
-from itertools import pairwise
 from typing import Unpack
 
 import torch
@@ -23,10 +20,6 @@ class GIN(Encoder):
     .. math:: ((1 + \epsilon) X + A X) W = (1 + \epsilon) X W + A (X W)
 
     so that sparse features are never filled up.
-
-    Args:
-        in_dim: feature columns F.
-        settings: as in :class:`~nodejepa.nn.stack.Encoder`.
     """
 
     def __init__(self, in_dim: int, **settings: Unpack[StackSettings]) -> None:
@@ -35,10 +28,7 @@ class GIN(Encoder):
         norm, activation = settings.get("norm", "layer"), settings.get("activation", "relu")
         self.eps = nn.Parameter(torch.zeros(len(outputs)))
         self.first = HiddenFeatures(in_dim, outputs[0])
-        self.weights = nn.ParameterList(
-            nn.init.xavier_uniform_(torch.empty(a, b)) for a, b in pairwise(outputs)
-        )
-        self.biases = nn.ParameterList(torch.zeros(width) for width in outputs)
+        self.weights, self.biases = self.later_weights(), self.zero_biases()
         self.inner = nn.ModuleList(
             nn.Sequential(make_norm(norm, width), make_activation(activation), nn.Linear(width, width))
             for width in outputs

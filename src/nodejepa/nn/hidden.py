@@ -1,7 +1,5 @@
 """The first linear map of an encoder: features may be sparse, and some rows may be hidden."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

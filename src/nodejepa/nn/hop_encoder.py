@@ -1,7 +1,5 @@
 """The linear encoder of LinearJEPA: latents of the features, heard over several hops."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,12 +1,9 @@
 """The encoder that does not look at the edges: what features alone give (CCA-SSG on Coauthor-CS)."""
 
-from __future__ import annotations
-
-from itertools import pairwise
 from typing import Unpack
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
@@ -15,20 +12,12 @@ from nodejepa.nn.stack import Encoder, StackSettings, pick_rows
 
 
 class MLP(Encoder):
-    r"""L layers of :math:`H \leftarrow \sigma(\mathrm{norm}(H W + b))`.
-
-    Args:
-        in_dim: feature columns F.
-        settings: as in :class:`~nodejepa.nn.stack.Encoder`.
-    """
+    r"""L layers of :math:`H \leftarrow \sigma(\mathrm{norm}(H W + b))`."""
 
     def __init__(self, in_dim: int, **settings: Unpack[StackSettings]) -> None:
         super().__init__(in_dim, **settings)
         self.first = HiddenFeatures(in_dim, self.widths[1])
-        self.weights = nn.ParameterList(
-            nn.init.xavier_uniform_(torch.empty(a, b)) for a, b in pairwise(self.widths[1:])
-        )
-        self.biases = nn.ParameterList(torch.zeros(width) for width in self.widths[1:])
+        self.weights, self.biases = self.later_weights(), self.zero_biases()
 
     def first_layer(
         self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows

@@ -3,8 +3,6 @@
 Both are leak-free: of a target they read its structural descriptor and nothing else.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -148,15 +146,7 @@ class AttentionPredictor(nn.Module):
 
 
 class PatchPredictor(nn.Module):
-    """An MLP from a context patch's embedding and a target patch's descriptor to the target's embedding.
-
-    Args:
-        width: of the patch embeddings.
-        descriptor_dim: columns of the patch descriptors.
-        hidden: width of the inner layers.
-        layers: linear layers, at least 1.
-        activation: between them.
-    """
+    """An MLP from a context patch's embedding and a target patch's descriptor to the target's embedding."""
 
     def __init__(
         self, width: int, descriptor_dim: int, *, hidden: int = 256, layers: int = 3, activation: str = "relu"

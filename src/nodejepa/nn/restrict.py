@@ -1,7 +1,5 @@
 """Blocks of a sparse matrix, cut out in one compiled pass: what lets a step skip rows nobody reads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

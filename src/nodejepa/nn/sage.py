@@ -1,12 +1,9 @@
 """The GraphSAGE encoder with mean aggregation (Hamilton et al. 2017)."""
 
-from __future__ import annotations
-
-from itertools import pairwise
 from typing import Unpack
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs
@@ -18,23 +15,14 @@ class GraphSAGE(Encoder):
     r"""L layers of :math:`H \leftarrow \sigma(\mathrm{norm}(H W_{self} + M H W_{neigh} + b))`.
 
     M is the (weighted) mean over in-neighbours: zero for a node without any, which then only sees itself.
-
-    Args:
-        in_dim: feature columns F.
-        settings: as in :class:`~nodejepa.nn.stack.Encoder`.
     """
 
     def __init__(self, in_dim: int, **settings: Unpack[StackSettings]) -> None:
         super().__init__(in_dim, **settings)
         self.first_own = HiddenFeatures(in_dim, self.widths[1])
         self.first_neighbours = HiddenFeatures(in_dim, self.widths[1])
-        self.own = nn.ParameterList(
-            nn.init.xavier_uniform_(torch.empty(a, b)) for a, b in pairwise(self.widths[1:])
-        )
-        self.neighbours = nn.ParameterList(
-            nn.init.xavier_uniform_(torch.empty(a, b)) for a, b in pairwise(self.widths[1:])
-        )
-        self.biases = nn.ParameterList(torch.zeros(width) for width in self.widths[1:])
+        self.own, self.neighbours = self.later_weights(), self.later_weights()
+        self.biases = self.zero_biases()
 
     def first_layer(
         self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows

@@ -5,8 +5,6 @@ back. A CSR product needs neither. A symmetric matrix is its own transpose, so i
 product again, without a transposed copy.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import cached_property

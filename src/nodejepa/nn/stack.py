@@ -1,8 +1,7 @@
 """The frame that all encoders share: layers one after the other, normalised, activated, cut to rows."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
+from itertools import pairwise
 from typing import TypedDict
 
 import numpy as np
@@ -99,6 +98,15 @@ class Encoder(nn.Module, ABC):
             make_activation(activation) if activate_last or i < layers - 1 else nn.Identity()
             for i in range(layers)
         )
+
+    def later_weights(self) -> nn.ParameterList:
+        """A random weight for every layer but the first."""
+        empty = (torch.empty(a, b) for a, b in pairwise(self.widths[1:]))
+        return nn.ParameterList(nn.init.xavier_uniform_(weight) for weight in empty)
+
+    def zero_biases(self) -> nn.ParameterList:
+        """A bias for every layer."""
+        return nn.ParameterList(torch.zeros(width) for width in self.widths[1:])
 
     @abstractmethod
     def first_layer(

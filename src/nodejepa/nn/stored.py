@@ -1,7 +1,5 @@
 """Embeddings of a graph on disk: layer by layer, each in blocks of rows, the layers on disk where large."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final

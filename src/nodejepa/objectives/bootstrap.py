@@ -1,7 +1,5 @@
 """BGRL: each view's prediction meets the other view's target (Thakoor et al. 2022)."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from nodejepa.objectives.prediction import cosine_distance

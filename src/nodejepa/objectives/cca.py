@@ -1,7 +1,5 @@
 """CCA-SSG: two views agree, and the dimensions of each are uncorrelated (Zhang et al. 2021)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

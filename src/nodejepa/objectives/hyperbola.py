@@ -1,7 +1,5 @@
 """Graph-JEPA's hyperbola term (Skenderi et al., arXiv 2309.16014)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Deep Graph Infomax: tell the graph's own nodes from corrupted ones (Velickovic et al. 2019)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus

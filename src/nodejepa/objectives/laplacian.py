@@ -1,7 +1,5 @@
 """The optional Laplacian term: neighbours should not differ too much."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from nodejepa.nn.sparse import SparseOperator

@@ -1,7 +1,5 @@
 """How far a predicted embedding is from the wanted one."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """GraphMAE's scaled cosine error (Hou et al. 2022), also for guesses that are never written out."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """SIGReg: embeddings should look like an isotropic Gaussian along random directions (LeJEPA, 2511.08544)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """VICReg's guards against collapse (Bardes, Ponce & LeCun 2022), both from one covariance matrix."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

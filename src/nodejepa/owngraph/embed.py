@@ -13,7 +13,7 @@ import numpy.typing as npt
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import Advice, ConfigError, EvaluationError, Setting
-from nodejepa.evaluation.clusters import Clusters, check_count, find_clusters
+from nodejepa.evaluation.clusters import Clusters, agreement, check_count, find_clusters
 from nodejepa.files import write_json
 from nodejepa.io import ReadingOptions, write_embeddings
 from nodejepa.methods.estimator import Estimator
@@ -151,8 +151,7 @@ def embed_graph(
         if inspection.loaded.labels is not None:
             with timed(seconds, "scoring"):
                 scores, problem = _score(estimator, inspection, embeddings, finetune)
-        warned = [*said, *([problem] if problem else [])]
-        found = Found(inspection, estimator, embeddings, diagnostics, scores, groups, warned)
+        found = Found(estimator, diagnostics, scores, [*said, *([problem] if problem else [])])
         with timed(seconds, "writing"):
             places.require_unchanged(before)
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
@@ -164,8 +163,24 @@ def embed_graph(
                 write_embeddings(places.embeddings, graph, embeddings, columns)
             if report:
                 with progress_bar("Writing the report"):
-                    write_report(graph_report(found, places.embeddings, umap=umap), places.page)
-        manifest = make_manifest(found, places, schema, preset=preset, seconds=seconds)
+                    page = graph_report(found, inspection, embeddings, groups, places.embeddings, umap=umap)
+                    write_report(page, places.page)
+        labels = inspection.loaded.labels
+        agreed = {} if groups is None or labels is None else agreement(groups, labels)
+        manifest = make_manifest(
+            found,
+            places,
+            schema,
+            embeddings.shape,
+            read=inspection.to_dict(),
+            preset=preset,
+            seconds=seconds,
+            chosen={"dim": dim},
+            more={
+                "clusters": None if groups is None else groups.to_dict() | agreed,
+                "warnings": [*inspection.warnings(), *found.warnings],
+            },
+        )
         write_json(places.manifest, manifest)
     return EmbeddedGraph(embeddings, inspection, scores, manifest, places, groups)
 

@@ -6,22 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from nodejepa.config import DEFAULT_METHOD, to_dict
+from nodejepa.config import DEFAULT_METHOD
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.files import refusals, write_json
-from nodejepa.io.embeddings import MANIFEST_FORMAT, stream_embeddings
+from nodejepa.io.embeddings import stream_embeddings
 from nodejepa.owngraph.apply import blocks, sample, schema_of
 from nodejepa.owngraph.inspect import make_trainable
 from nodejepa.owngraph.places import Places
-from nodejepa.owngraph.run_schema import VERSION, described
-from nodejepa.owngraph.scores import Scores, score_stored
+from nodejepa.owngraph.run_schema import make_manifest
+from nodejepa.owngraph.scores import Found, Scores, score_stored
 from nodejepa.owngraph.stored_page import stored_report
 from nodejepa.owngraph.stored_plan import require_room
 from nodejepa.progress import progress_bar, timed
-from nodejepa.provenance import versions
 from nodejepa.report import write_report
 from nodejepa.store import StoredGraph
 from nodejepa.store.dataset import StoredDataset
@@ -114,39 +111,21 @@ def embed_stored_graph(
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
             places.page.unlink(missing_ok=True)
             stream_embeddings(places.embeddings, z.shape, blocks(graph, z))
+            found = Found(estimator, diagnostics, scores, warnings)
             if report:
-                page = stored_report(
-                    graph,
-                    estimator,
-                    z,
-                    diagnostics,
-                    data,
-                    scores,
-                    out=places.embeddings,
-                    warnings=warnings,
-                )
-                write_report(page, places.page)
-        manifest = {
-            "format": MANIFEST_FORMAT,
-            "version": VERSION,
-            "embeddings": described(places.embeddings) | {"nodes": z.shape[0], "dimensions": z.shape[1]},
-            "report": described(places.page) if report else None,
-            "run": {"folder": str(places.run), "model": described(places.run / "model.safetensors")},
-            "inputs": {"store": {"path": str(graph.folder), "content_hash": graph.content_hash}},
-            "read": dict(graph.manifest.report),
-            "features": schema.summary(),
-            "method": estimator.name,
-            "preset": preset,
-            "config": to_dict(estimator.config),
-            "seed": estimator.seed,
-            "epochs": sum("loss" in record for record in estimator.history_),
-            "found": estimator.describe() or None,
-            "threads": torch.get_num_threads(),
-            "versions": versions(),
-            "seconds": seconds,
-            "diagnostics": diagnostics.to_dict(),
-            "scores": None if scores is None else scores.to_dict(),
-            "warnings": warnings,
-        }
+                write_report(stored_report(found, graph, z, data, places.embeddings), places.page)
+        manifest = make_manifest(
+            found,
+            places,
+            schema,
+            z.shape,
+            read={
+                "inputs": {"store": {"path": str(graph.folder), "content_hash": graph.content_hash}},
+                "read": dict(graph.manifest.report),
+            },
+            preset=preset,
+            seconds=seconds,
+            more={"warnings": warnings},
+        )
         write_json(places.manifest, manifest)
     return EmbeddedStore(z.shape, scores, manifest, places)

@@ -1,5 +1,6 @@
 """The HTML report on a user's own graph, composed of the report's sections."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from nodejepa.evaluation.clusters import Clusters, agreement
 from nodejepa.io import FeatureSchema
 from nodejepa.io.reading_options import ReadReport, first_names
 from nodejepa.methods import FLOORS, METHODS
+from nodejepa.owngraph.inspect import Inspection
 from nodejepa.owngraph.scores import Found, Scores
 from nodejepa.report import Report, footer
 from nodejepa.report.charts import training_curves, verdict, what_was_found
@@ -23,42 +25,75 @@ MAX_NODES_FOR_NEIGHBOURS = 50_000
 _MOSTLY_ONE_CLASS = 70.0  # percent of the test nodes
 
 
-def graph_report(found: Found, out: Path, *, umap: bool = False) -> Report:
+def graph_report(
+    found: Found,
+    inspection: Inspection,
+    embeddings: npt.NDArray[np.float32],
+    clusters: Clusters | None,
+    out: Path,
+    *,
+    umap: bool = False,
+) -> Report:
     """Everything worth seeing about one graph and its embeddings."""
-    inspection, estimator, scores, clusters = found.inspection, found.estimator, found.scores, found.clusters
-    loaded = inspection.loaded
+    loaded, scores = inspection.loaded, found.scores
+    words = () if clusters is None else (Text((cluster_words(clusters, loaded.labels),)),)
+    shown = embedding_map(
+        loaded.graph,
+        embeddings,
+        labels=loaded.labels,
+        class_names=loaded.class_names,
+        predicted=None if scores is None else scores.predicted,
+        clusters=None if clusters is None else clusters.assigned,
+        neighbours=loaded.graph.num_nodes <= MAX_NODES_FOR_NEIGHBOURS,
+        umap=umap,
+    )
+    return report_on(
+        found,
+        loaded.report.edge_file,
+        out,
+        (*words, shown),
+        warnings=inspection.warnings(),
+        labels=loaded.labels,
+        class_names=loaded.class_names,
+        facts=inspection.facts(),
+        schema=loaded.schema,
+        read=loaded.report,
+    )
+
+
+def report_on(
+    found: Found,
+    graph: str,
+    out: Path,
+    maps: Sequence[Section],
+    *,
+    warnings: Sequence[str],
+    labels: npt.NDArray[np.int64] | None,
+    class_names: Sequence[str] | None,
+    facts: Mapping[str, str],
+    schema: FeatureSchema,
+    read: ReadReport,
+) -> Report:
+    """The page on the embeddings of the graph of this name, which are written to ``out``."""
+    estimator, scores = found.estimator, found.scores
     words = () if scores is None else (floor_words(scores, estimator.name), *largest_words(scores))
     doubtful = scores is not None and not beats_the_floors(scores, estimator.name)
     sections: list[Section] = [verdict(found.diagnostics, *words, doubtful=doubtful)]
-    said = [*inspection.warnings(), *found.warnings]
-    if said:
-        sections.append(Text(tuple(said), tone="warning"))
+    if said := (*warnings, *found.warnings):
+        sections.append(Text(said, tone="warning"))
     if scores is not None:
         sections += score_sections(scores, estimator.name)
-    if clusters is not None:
-        sections.append(Text((cluster_words(clusters, loaded.labels),)))
-    sections.append(
-        embedding_map(
-            loaded.graph,
-            found.embeddings,
-            labels=loaded.labels,
-            class_names=loaded.class_names,
-            predicted=None if scores is None else scores.predicted,
-            clusters=None if clusters is None else clusters.assigned,
-            neighbours=loaded.graph.num_nodes <= MAX_NODES_FOR_NEIGHBOURS,
-            umap=umap,
-        )
-    )
-    if scores is not None and loaded.labels is not None:
-        sections += error_sections(loaded.labels, scores.predicted, loaded.class_names)
-    sections.append(Facts("The graph", inspection.facts()))
-    if loaded.report.notes:
-        sections.append(Text(("While reading:", *loaded.report.notes)))
-    sections.append(columns_table(loaded.schema, loaded.report))
+    sections += maps
+    if scores is not None and labels is not None:
+        sections += error_sections(labels, scores.predicted, class_names)
+    sections.append(Facts("The graph", facts))
+    if read.notes:
+        sections.append(Text(("While reading:", *read.notes)))
+    sections.append(columns_table(schema, read))
     sections += [*what_was_found(estimator), *training_curves(estimator.history_)]
     settings = {name: str(value) for name, value in flatten(estimator.config).items()}
     sections.append(Facts("Settings", {"seed": str(estimator.seed), **settings}, folded=True))
-    chapter = Chapter(f"{estimator.name} on {loaded.report.edge_file}", tuple(sections), subtitle=str(out))
+    chapter = Chapter(f"{estimator.name} on {graph}", tuple(sections), subtitle=str(out))
     return Report(chapter.title, (chapter,), footer=footer())
 
 

@@ -5,13 +5,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import torch
 
 from nodejepa.config import to_dict
 from nodejepa.errors import CheckpointError, DataError
-from nodejepa.evaluation.clusters import agreement
 from nodejepa.files import parse_json, write_json
 from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions
 from nodejepa.io.embeddings import MANIFEST_FORMAT
@@ -24,7 +24,6 @@ _FORMAT = "nodejepa run schema"
 _VERSION = 1
 _ASKED = ("source", "target", "weight", "bipartite", "id_column")
 FILE = "schema.json"
-VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -133,35 +132,40 @@ def _damaged(path: Path, reason: str) -> CheckpointError:
 
 
 def make_manifest(
-    found: Found, places: Places, schema: RunSchema, *, preset: str, seconds: Mapping[str, float]
+    found: Found,
+    places: Places,
+    schema: RunSchema,
+    shape: tuple[int, ...],
+    *,
+    read: Mapping[str, Any],
+    preset: str,
+    seconds: Mapping[str, float],
+    chosen: Mapping[str, Any] = MappingProxyType({}),
+    more: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Plain values, ready for JSON; all files it names must be written."""
-    inspection, estimator, diagnostics = found.inspection, found.estimator, found.diagnostics
-    scores, clusters, labels = found.scores, found.clusters, inspection.loaded.labels
-    agreed = {} if clusters is None or labels is None else agreement(clusters, labels)
+    estimator, scores = found.estimator, found.scores
     return {
         "format": MANIFEST_FORMAT,
-        "version": VERSION,
-        "embeddings": described(places.embeddings)
-        | {"nodes": diagnostics.nodes, "dimensions": diagnostics.dimensions},
+        "version": _VERSION,
+        "embeddings": described(places.embeddings) | {"nodes": shape[0], "dimensions": shape[1]},
         "report": described(places.page) if places.page.exists() else None,
         "run": {"folder": str(places.run), "model": described(places.run / "model.safetensors")},
-        **inspection.to_dict(),
+        **read,
         "features": schema.summary(),
         "method": estimator.name,
         "preset": preset,
         "config": to_dict(estimator.config),
-        "dim": estimator.max_columns,
+        **chosen,
         "seed": estimator.seed,
         "epochs": sum("loss" in record for record in estimator.history_),
         "found": estimator.describe() or None,
         "threads": torch.get_num_threads(),
         "versions": versions(),
         "seconds": dict(seconds),
-        "diagnostics": diagnostics.to_dict(),
+        "diagnostics": found.diagnostics.to_dict(),
         "scores": None if scores is None else scores.to_dict(),
-        "clusters": None if clusters is None else clusters.to_dict() | agreed,
-        "warnings": [*inspection.warnings(), *found.warnings],
+        **more,
     }
 
 

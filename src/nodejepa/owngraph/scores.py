@@ -10,14 +10,12 @@ import numpy.typing as npt
 from nodejepa.data.splits import SPLIT_SEEDS, TRAIN, VALIDATION, Split, default_splits
 from nodejepa.diagnostics import Diagnostics
 from nodejepa.evaluation import FinetuneResult, ProbeResult, SplitScore, finetune, linear_probe
-from nodejepa.evaluation.clusters import Clusters
 from nodejepa.evaluation.finetune import can_be_tuned
 from nodejepa.evaluation.probe_result import class_codes, measure_guesses
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import FLOORS, make_method
 from nodejepa.methods.estimator import Estimator
-from nodejepa.owngraph.inspect import Inspection
 from nodejepa.progress import progress_bar
 from nodejepa.report.table import Summary, summarise
 from nodejepa.store.dataset import StoredDataset
@@ -77,14 +75,11 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A user's graph, the method that embedded it, and everything that was found out about the embeddings."""
+    """The method that embedded a user's graph, and what was found out about the embeddings."""
 
-    inspection: Inspection
     estimator: Estimator
-    embeddings: npt.NDArray[np.float32]
     diagnostics: Diagnostics
     scores: Scores | None
-    clusters: Clusters | None
     warnings: Sequence[str]
 
 

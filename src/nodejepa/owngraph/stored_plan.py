@@ -1,7 +1,5 @@
 """Will learning from a graph on disk fit? Asked before the first row is read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Where a step's part of the graph comes from."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import final
 

@@ -4,8 +4,6 @@ Nothing in such a file is ever executed. A file is written beside its final name
 kill leaves the old or the new one, never half of one; the digest finds what a disk did to it later.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
@@ -54,32 +52,25 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             "there is no such file", where=where, fix="Give the folder of a run that has ended."
         ) from None
     except (safetensors.SafetensorError, OSError, ValueError, RuntimeError) as error:
-        raise CheckpointError(
-            f"the file is damaged or not in safetensors format: {error}",
-            where=where,
-            fix="Delete it and train again, or restore it from a copy.",
-        ) from None
+        raise damaged(f"the file is damaged or not in safetensors format: {error}", where) from None
     if header.get("format") != _FORMAT:
         raise CheckpointError(
             "the file was not written by nodejepa", where=where, fix="Give a folder that nodejepa wrote."
         )
     if header.get("digest") != _digest(tensors, header.get("facts", "")):
-        raise CheckpointError(
-            "the file is damaged: its digest does not match",
-            where=where,
-            fix="Delete it and train again, or restore it from a copy.",
-        )
+        raise damaged("the file is damaged: its digest does not match", where)
     try:
         facts = parse_json(header["facts"])
         if not isinstance(facts, dict):
             raise ValueError("they are no object")
     except (KeyError, ValueError) as error:
-        raise CheckpointError(
-            f"the facts in the file cannot be read: {error}",
-            where=where,
-            fix="Delete it and train again, or restore it from a copy.",
-        ) from None
+        raise damaged(f"the facts in the file cannot be read: {error}", where) from None
     return tensors, facts
+
+
+def damaged(what: str, where: str) -> CheckpointError:
+    """An error of a file that nothing can be done with."""
+    return CheckpointError(what, where=where, fix="Delete it and train again, or restore it from a copy.")
 
 
 def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:

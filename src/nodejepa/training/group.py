@@ -1,7 +1,5 @@
 """Who shares the nodes of a step: how sums over the rows of one unit become those of all units."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import final
 

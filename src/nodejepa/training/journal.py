@@ -1,7 +1,5 @@
 """What training writes and shows: run folder, history, checkpoints, TensorBoard, progress bar."""
 
-from __future__ import annotations
-
 import resource
 import sys
 import time
@@ -16,9 +14,9 @@ import torch
 from torch import Tensor
 
 from nodejepa.config import require
-from nodejepa.errors import CheckpointError, TrainingError
+from nodejepa.errors import TrainingError
 from nodejepa.progress import announce_duration, progress_bar
-from nodejepa.training.checkpoint import Checkpoint, History, load_into
+from nodejepa.training.checkpoint import Checkpoint, History, damaged, load_into
 from nodejepa.training.run import Run
 from nodejepa.training.share import SHARE
 from nodejepa.training.task import Task, TrainingConfig
@@ -116,12 +114,7 @@ class Journal:
             self._buffers = {name: buffer.clone() for name, buffer in self._task.named_buffers()}
 
     def gradients_are_finite(self, step: int, sums: dict[str, float]) -> None:
-        """The weights of the last step work: if a checkpoint is due, it is written now.
-
-        Args:
-            step: of the epoch, about to be taken.
-            sums: of the epoch's losses before it.
-        """
+        """The weights of the last step work: if a checkpoint is due, it is written now."""
         if self._due and self._run is not None:
             self._save(self._run, step, sums)
             self._saved_at, self._due, self._steps = time.perf_counter(), False, 1
@@ -176,18 +169,12 @@ class Journal:
                 number, _, key = name.removeprefix("optimiser.").partition(".")
                 place = int(number) if number.isdecimal() and len(number) < 9 else len(shapes)
                 if place >= len(shapes) or tensor.shape not in (torch.Size([]), shapes[place]):
-                    raise CheckpointError(
-                        f"the state of the optimiser is another one's: {name} {tuple(tensor.shape)}",
-                        where=where,
-                        fix="Delete it and train again, or restore it from a copy.",
+                    raise damaged(
+                        f"the state of the optimiser is another one's: {name} {tuple(tensor.shape)}", where
                     )
                 state.setdefault(place, {})[key] = tensor
         if len({frozenset(found) for found in state.values()}) > 1:
-            raise CheckpointError(
-                "the state of the optimiser is not complete",
-                where=where,
-                fix="Delete it and train again, or restore it from a copy.",
-            )
+            raise damaged("the state of the optimiser is not complete", where)
         groups = self._optimiser.state_dict()["param_groups"]
         self._optimiser.load_state_dict({"state": state, "param_groups": groups})
 

@@ -1,7 +1,5 @@
 """The one training loop. Every method goes through here."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Several processes that train together: PyTorch's process group, as torchrun starts it."""
 
-from __future__ import annotations
-
 import os
 import time
 import uuid

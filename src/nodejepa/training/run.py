@@ -6,8 +6,6 @@ checkpoint.safetensors   the newest state training can go on from
 model.safetensors        the finished model
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -22,7 +20,7 @@ from torch import Tensor
 
 from nodejepa.errors import Advice, CheckpointError, ConfigError, NodeJEPAError, Setting, TrainingError
 from nodejepa.files import lock_file, parse_json, remove_leftovers, write_json, write_text
-from nodejepa.training.checkpoint import Checkpoint, load_tensors, save_tensors
+from nodejepa.training.checkpoint import Checkpoint, damaged, load_tensors, save_tensors
 from nodejepa.training.checkpoint import History as History
 
 _TEXTS = ("config.json", "history.jsonl", "history.csv")
@@ -186,20 +184,12 @@ class Run:
         """What :meth:`save_checkpoint` wrote. history.jsonl is cut back to it: later epochs run again."""
         tensors, facts = load_tensors(self.checkpoint)
         if facts.get("kind") != "checkpoint":
-            raise CheckpointError(
-                "the file is no checkpoint",
-                where=str(self.checkpoint),
-                fix="Delete it and train again, or restore it from a copy.",
-            )
+            raise damaged("the file is no checkpoint", str(self.checkpoint))
         self._compare(facts, self.checkpoint)
         history = check_history(facts.get("history"), self.checkpoint, "loss")
         step, sums = facts.get("step", 0), facts.get("sums", {})
         if not isinstance(step, int) or step < 0 or not isinstance(sums, dict) or not _are_numbers(sums):
-            raise CheckpointError(
-                "the steps in the file are none of a run",
-                where=str(self.checkpoint),
-                fix="Delete it and train again, or restore it from a copy.",
-            )
+            raise damaged("the steps in the file are none of a run", str(self.checkpoint))
         write_text(self.folder / "history.jsonl", "".join(json.dumps(r) + "\n" for r in history))
         return Checkpoint(tensors, history, step, sums, str(self.checkpoint))
 
@@ -227,11 +217,7 @@ def check_history(history: Any, where: Path, *more: str) -> History:
         and all(isinstance(value, str | int | float | None) for value in row.values())
         for row in history
     ):
-        raise CheckpointError(
-            "the history in the file is none of a run",
-            where=str(where),
-            fix="Delete it and train again, or restore it from a copy.",
-        )
+        raise damaged("the history in the file is none of a run", str(where))
     return history
 
 

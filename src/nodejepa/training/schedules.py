@@ -1,7 +1,5 @@
 """Schedules as pure functions of progress, so that a resumed run needs no schedule state."""
 
-from __future__ import annotations
-
 import math
 
 

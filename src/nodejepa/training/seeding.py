@@ -4,8 +4,6 @@ Every random choice of a run is a function of (seed, epoch, step, unit, purpose)
 before. A resumed run therefore needs no saved generator state to continue with the same bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

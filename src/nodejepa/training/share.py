@@ -1,7 +1,5 @@
 """How much of the encoder's gradient comes from prediction, and how much from the guards against collapse."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

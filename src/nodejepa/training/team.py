@@ -1,7 +1,5 @@
 """Which processes train together, and how what their units have becomes one sum, in one order."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from functools import reduce
 from typing import final
@@ -10,12 +8,7 @@ from torch import Tensor
 
 
 class Team(ABC):
-    """Processes 0 .. ``size`` - 1, of which the first owns the run folder.
-
-    Args:
-        rank: of this process.
-        size: how many there are.
-    """
+    """Processes 0 .. ``size`` - 1, of which the first owns the run folder."""
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
         self.rank, self.size = rank, size

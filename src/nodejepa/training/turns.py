@@ -5,8 +5,6 @@ is plain Python and knows nothing of it, threads of which exactly one runs at an
 from the numbers of the units alone, and so does every bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread

@@ -1,7 +1,5 @@
 """The gradients of a step that is cut into units."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """An eye on training: numbers stay finite, and embeddings do not collapse."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Mapping
@@ -25,14 +23,7 @@ class CollapseWarning(UserWarning):
 
 
 class Watch:
-    """Looks at a task while it is trained; changes nothing about it.
-
-    Args:
-        task: what is trained.
-        inputs: where its embeddings are looked at.
-        epochs: how many there will be at most.
-        run: whose checkpoint an error speaks of.
-    """
+    """Looks at a task while it is trained; changes nothing about it."""
 
     def __init__(self, task: Task, inputs: GraphInputs, epochs: int, run: Run | None) -> None:
         self._task, self._inputs, self._epochs, self._run = task, inputs, epochs, run

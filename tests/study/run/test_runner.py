@@ -179,6 +179,7 @@ def test_a_killed_worker_is_tried_again_and_a_crashed_one_is_not(folders, monkey
         assert make_worklist(study(cell), folders).cells == ((cell,) if again else ())
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_cells_that_stay_failed_are_told_of_and_the_command_does_not_end_well(tmp_path, capsys) -> None:
     spec = tmp_path / "mine.toml"
     what = 'methods = ["raw"]\npreset = "default"\ndatasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1"\n'
@@ -288,6 +289,7 @@ def test_ctrl_c_ends_the_workers_and_the_next_run_goes_on(
     assert history[0].stat().st_size == size  # nobody trains on
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_cells_without_data_are_marked_once_and_never_hold_up_others(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:

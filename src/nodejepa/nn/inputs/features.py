@@ -1,7 +1,5 @@
 """Node features as a network reads them: dense, or sparse where a sparse product is the faster one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

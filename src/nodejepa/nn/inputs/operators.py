@@ -1,7 +1,5 @@
 """Operators of an adjacency: what a layer multiplies with."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

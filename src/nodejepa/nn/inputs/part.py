@@ -1,7 +1,5 @@
 """Some nodes of a graph, with the edges among them."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import final
 

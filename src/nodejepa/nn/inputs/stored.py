@@ -1,7 +1,5 @@
 """A graph on disk as a network reads it: operators by blocks of rows, tall arrays where there is room."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Iterator

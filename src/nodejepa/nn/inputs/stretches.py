@@ -1,7 +1,5 @@
 """Parts of a graph that are stretches of its rows: what training in parts reads, from memory or from disk."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, Protocol, final
 
@@ -79,11 +77,6 @@ class RowsPart(GraphInputs):
 
     As :class:`~nodejepa.nn.inputs.part.Part`, operators keep the normalisation of the whole graph although
     neighbours are missing.
-
-    Args:
-        of: where the rows are read.
-        parts: which, ascending.
-        device: where the tensors live.
     """
 
     def __init__(self, of: Stretches, parts: list[int], device: torch.device) -> None:

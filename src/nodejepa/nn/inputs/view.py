@@ -1,7 +1,5 @@
 """A graph seen differently: other edges, hidden feature columns, features of other nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 from typing import final

@@ -1,7 +1,5 @@
 """The whole graph on a device."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import final
 

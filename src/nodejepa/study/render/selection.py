@@ -1,10 +1,11 @@
 """From the records of a study to the values of its tables: by method, graph and seed; notes on them."""
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NoReturn, TypeAlias, TypeGuard, TypeVar
+from typing import NoReturn, TypeAlias, TypeGuard, TypeVar
 
 from nodejepa.config import dotted, to_dict
 from nodejepa.errors import ConfigError, DataError
@@ -209,12 +210,12 @@ def outdated_notes(records: Sequence[Record]) -> list[str]:
 
     What only some variants of an ablation change is their own; what all of them have is not the preset.
     """
-    shared: dict[tuple[str, str, str], set[tuple[str, str, str]]] = {}
+    shared: dict[tuple[str, str, str], frozenset[tuple[str, str, str]]] = {}
     for record in records:
         method, config = str(record.get("method")).partition(" (")[0], record.get("config")
         if record.get("status") == "done" and isinstance(config, dict) and method in METHODS:
             place = (method, str(record.get("preset")), str(record["dataset"]))
-            found = _differences(*place, config)
+            found = _differences(*place, json.dumps(config))
             shared[place] = shared[place] & found if place in shared else found
     graphs: dict[tuple[str, str, str, str, str], list[str]] = defaultdict(list)
     for (method, preset, dataset), found in shared.items():
@@ -228,17 +229,12 @@ def outdated_notes(records: Sequence[Record]) -> list[str]:
     return notes
 
 
-def _differences(method: str, preset: str, dataset: str, config: dict[str, Any]) -> set[tuple[str, str, str]]:
+@lru_cache(maxsize=4096)  # few settings, many records
+def _differences(method: str, preset: str, dataset: str, text: str) -> frozenset[tuple[str, str, str]]:
     try:
-        was = dotted(to_dict(config_of_today(method, METHODS[method].method.config_class, config)))
-        today = _preset(method, preset, dataset)
+        was = dotted(to_dict(config_of_today(method, METHODS[method].method.config_class, json.loads(text))))
+        today = dotted(to_dict(make_method(method, preset=preset, dataset=dataset).config))
     except ConfigError:  # a preset or a setting that is gone: its tables say so elsewhere
-        return set()
-    return {
-        (name, str(was[name]), str(value)) for name, value in today.items() if was.get(name, value) != value
-    }
-
-
-@lru_cache(maxsize=512)
-def _preset(method: str, preset: str, dataset: str) -> dict[str, Any]:
-    return dict(dotted(to_dict(make_method(method, preset=preset, dataset=dataset).config)))
+        return frozenset()
+    differing = (name for name, value in today.items() if was.get(name, value) != value)
+    return frozenset((name, str(was[name]), str(today[name])) for name in differing)
