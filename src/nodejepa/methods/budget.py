@@ -116,7 +116,11 @@ class ClosedFormCost:
         embedding = graph + _FLOAT * 6 * config.dim * work.nodes
         product = 2.0 * work.feature_entries * (1.0 if work.dense else _SPARSE_COST)
         hop = 2.0 * (work.entries + work.nodes) * _SPARSE_COST
-        flops = basis * (14 * product + 2 * hop) + config.hops * config.dim * hop + 200.0 * basis**3
+        flops = (
+            basis * (14 * product + 2 * hop)
+            + config.hops * min(config.dim, work.columns) * hop
+            + 200.0 * basis**3
+        )
         return Budget(_FIXED_BYTES + fit, _FIXED_BYTES + embedding, flops / operations_per_second)
 
 
@@ -148,7 +152,7 @@ class StoredCost:
     def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
         """As :meth:`Cost.budget`; preparing is counted in."""
         solved = ClosedFormCost().budget(config, work, operations_per_second=operations_per_second)
-        walked = config.dim // 2 if config.own else config.dim
+        walked = min(config.dim, work.columns)
         column = _FLOAT * 3 * work.nodes  # of two hops and their sum
         groups = -(-walked // max(self.memory // column, 1))
         arrays = column * -(-walked // groups)

@@ -26,9 +26,7 @@ _PARTS = (8, 64)
 _WIDTHS = (128, 64, 32)
 _MOST_PROPOSALS = 3
 BY_ROWS = "linear-jepa"
-_ON_DISK = (
-    f"keep the graph on disk: `nodejepa prepare`, `pretrain` ({BY_ROWS}), `embed`, as docs/scale.md shows "
-)
+_ON_DISK = f"keep the graph on disk: `nodejepa prepare`, `pretrain` ({BY_ROWS}), `embed`, see docs/scale.md "
 _IN_PARTS = "keep it on disk and train in parts: `nodejepa prepare`, then `pretrain` with "
 _LOOKED_AT = 1 << 16  # bytes of a text file
 _UNPACKED = 4  # bytes of text in one of a compressed file, about
