@@ -1,5 +1,7 @@
 """Scores without labels: what is hidden is hidden, and each score is that of its definition, written out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -175,3 +177,13 @@ def test_where_nothing_can_be_asked_nothing_is_said():
     held = HeldOut.of(complete)
     assert (held.strangers == -1).all()
     assert score_held_out(np.eye(6, dtype=np.float32), held).links_auc is None
+
+
+def test_links_that_the_features_know_are_not_asked_for():
+    rng = np.random.default_rng(0)
+    graph = replace(Graph.from_edges(*rng.integers(0, 50, (2, 200)), features=np.eye(50)), incomparable=True)
+    held = HeldOut.of(graph)
+    assert (held.graph.adjacency != graph.adjacency).nnz == 0
+    found = score_held_out(rng.normal(size=(50, 8)).astype(np.float32), held)
+    assert (found.links_auc, found.links_mrr) == (None, None)
+    assert found.features is not None

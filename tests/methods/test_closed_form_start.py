@@ -8,10 +8,10 @@ import scipy.sparse as sp
 import torch
 
 from nodejepa.data import per_class_split
-from nodejepa.errors import ConfigError
+from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.evaluation import finetune
 from nodejepa.graph import Graph
-from nodejepa.methods import METHODS, LinearJEPA, NodeJEPA, load_method, make_method
+from nodejepa.methods import METHODS, LinearJEPA, NodeJEPA, linear_jepa, load_method, make_method
 from nodejepa.methods.budget import ClosedFormCost, Workload
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.sparse import to_dense
@@ -195,3 +195,22 @@ def test_it_has_no_network_to_be_tuned(toy_graph):
     method = NodeJEPA(**TRAINED).fit(toy_graph)
     with pytest.raises(ConfigError, match="only a fitted method whose encoder is trained"):
         finetune(method, toy_graph, labels, per_class_split(labels, train=5, val=5, seed=0))
+
+
+def test_guards_see_latents_apart_and_what_is_kept_is_turned(wide):
+    """At the start the guarded latents are nearly uncorrelated: turned ones would ask for whitening."""
+    task, inputs = started_task(wide)
+    guarded = task.latents.guarded(task.encoder, inputs, np.ones(90, dtype=bool))
+    off = torch.corrcoef(guarded.T) - torch.eye(guarded.shape[1])
+    assert off.abs().mean() < 0.15
+    method = NodeJEPA(device="cpu", **(TRAINED | {"lr": 1e-12, "training.lr_end": 0.0})).fit(wide)
+    np.testing.assert_allclose(method.transform(wide), LinearJEPA(dim=16).fit_transform(wide), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["linear-jepa", "nodejepa"])
+def test_a_model_of_an_older_recipe_is_refused(name, wide, tmp_path, monkeypatch):
+    monkeypatch.setattr(linear_jepa, "_RECIPE", 2)
+    make_method(name, settings={"encoder.hidden": 16} if name == "nodejepa" else {}).fit(wide).save(tmp_path)
+    monkeypatch.undo()
+    with pytest.raises(CheckpointError, match="older recipe"):
+        load_method(tmp_path)

@@ -108,6 +108,7 @@ def test_what_is_solved_by_rows_needs_room_for_what_is_as_long_as_the_graph():
 
 def test_what_fit_refuses_for_another_reason_is_not_asked_about():
     require_room(estimator(), graph(), 0.41)
+    require_room(make_estimator("linear-jepa"), graph(columns=0), 20.0)
 
 
 @pytest.mark.parametrize("record", [json.loads(line) for line in SOLVED.read_text().splitlines()])

@@ -47,11 +47,15 @@ class HeldOut:
 
     @classmethod
     def of(cls, graph: Graph, seed: int = 0) -> Self:
-        """Hide a tenth of the links and half of the columns, drawn with ``seed``."""
+        """Hide a tenth of the links and half of the columns, drawn with ``seed``.
+
+        No links where the features are coordinates of the adjacency: they would know those that are hidden.
+        """
         rng = np.random.default_rng(seed)
         whole = graph.adjacency if graph.directed else sp.triu(graph.adjacency, k=1)
         pairs = np.stack([part.astype(np.int64) for part in whole.tocoo().coords], axis=1)
-        taken = rng.permutation(len(pairs))[: int(np.ceil(SHARE * len(pairs))) if len(pairs) > 1 else 0]
+        asks_links = len(pairs) > 1 and not graph.incomparable
+        taken = rng.permutation(len(pairs))[: int(np.ceil(SHARE * len(pairs))) if asks_links else 0]
         links = pairs[taken[:_MOST_LINKS]]
         if not graph.directed:
             links = rng.permuted(links, axis=1)  # either end may be the one that asks

@@ -152,7 +152,7 @@ class StoredCost:
     def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
         """As :meth:`Cost.budget`; preparing is counted in."""
         solved = ClosedFormCost().budget(config, work, operations_per_second=operations_per_second)
-        walked = min(config.dim, work.columns)
+        walked = max(1, min(config.dim, work.columns))
         column = _FLOAT * 3 * work.nodes  # of two hops and their sum
         groups = -(-walked // max(self.memory // column, 1))
         arrays = column * -(-walked // groups)

@@ -40,7 +40,7 @@ class SGC(Floor):
 
     def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
         """The same of a graph on disk, some columns after the others."""
-        inputs, parts = StoredInputs(graph, scratch), []
+        inputs, parts = self._stored_inputs(graph, scratch), []
         for group in inputs.column_groups(graph.num_features):
             for hop in _stored_hops(inputs, group, self.config.hops):
                 last = hop
@@ -94,7 +94,7 @@ class EqualHops(Floor):
 
     def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
         """The same of a graph on disk: one pass finds how loud the hops are, one adds them up."""
-        inputs, width = StoredInputs(graph, scratch), graph.num_features
+        inputs, width = self._stored_inputs(graph, scratch), graph.num_features
         squares = [0.0] * (self.config.hops + 1)
         for group in inputs.column_groups(width):
             for k, hop in enumerate(_stored_hops(inputs, group, self.config.hops)):
@@ -132,7 +132,7 @@ class Walk(Floor):
 
     def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
         """The same of a graph on disk."""
-        return _stored_sum(StoredInputs(graph, scratch), graph.num_features, self._weights())
+        return _stored_sum(self._stored_inputs(graph, scratch), graph.num_features, self._weights())
 
     def make_encoder(self, in_dim: int) -> FeatureMap:  # noqa: ARG002 - no weights
         """``[N, F]``; stays sparse as long as that saves memory."""

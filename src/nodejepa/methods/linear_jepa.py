@@ -26,13 +26,15 @@ from nodejepa.progress import progress_bar
 from nodejepa.training.journal import Logging, peak_memory_mb
 from nodejepa.training.run import History, Run
 
+_RECIPE = 3  # what a saved encoder means: settings of methods that start at this one do not say it
+
 
 @dataclass(frozen=True)
 class LinearJEPAConfig:
     """All settings of LinearJEPA; defaults were chosen on the development graphs (docs/recipe.md)."""
 
     dim: int = 256  # columns of the embeddings; fewer where the features have few directions
-    # how many directions' worth of prediction are let in: eps is such that the |rho| sum to this ...
+    # how many directions' worth of prediction are let in: eps is such that dim / 2 of |rho| sum to this ...
     predictability: float = 4.0
     predictability_share: float = 0.125  # ... and to no more than this share of the directions there are
     shrinkage: float | None = None  # eps as a share of the trace of C; none: by predictability
@@ -189,10 +191,15 @@ class LinearJEPA(Estimator):
 
     def own_facts(self) -> dict[str, Any]:
         """What was found, which also says how large the encoder is."""
-        return {"findings": vars(self.findings_) | {"rho": list(self.findings_.rho)}}
+        return {"recipe": _RECIPE, "findings": vars(self.findings_) | {"rho": list(self.findings_.rho)}}
 
     def take_facts(self, facts: Mapping[str, Any]) -> None:
         """The findings back from a file."""
+        if facts.get("recipe") != _RECIPE:
+            raise ConfigError(
+                "the model was solved by an older recipe of LinearJEPA",
+                fix="Fit it again, which takes seconds, or use the version of nodejepa that wrote it.",
+            )
         found = facts["findings"]
         self.findings_ = Findings(
             tuple(float(value) for value in found["rho"]),
@@ -205,10 +212,10 @@ class LinearJEPA(Estimator):
 
 
 def hartley(size: int) -> Tensor:
-    """The orthogonal matrix (cos(2 pi j k / n) + sin(2 pi j k / n)) / sqrt(n): every row is in every column.
+    """The orthogonal matrix (cos(2 pi j k / n) + sin(2 pi j k / n)) / sqrt(n): rows spread over all columns.
 
     Latents fall off by orders of magnitude. Left as they are, whoever standardises the columns of embeddings,
-    as is usual, makes noise as loud as what was found; turned by this, every column holds a share of each.
+    as is usual, makes noise as loud as what was found; turned by this, columns hold a share of nearly each.
     """
     place = torch.arange(size, dtype=torch.float64)
     angle: Tensor = 2 * torch.pi * (torch.outer(place, place) % size) / size

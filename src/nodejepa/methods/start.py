@@ -16,7 +16,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.budget import Budget, ClosedFormCost, GradientCost, Workload
-from nodejepa.methods.linear_jepa import LinearJEPA, LinearJEPAConfig
+from nodejepa.methods.linear_jepa import LinearJEPA, LinearJEPAConfig, hartley
 from nodejepa.methods.teacher import TeacherEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
@@ -84,20 +84,23 @@ class StartedEstimator(TeacherEstimator, ABC):
         """The encoder before the first step, ready to be trained; none where it is a network."""
         if self.config.start == "random":
             return None
-        encoder, _ = self._solve(inputs, Logging(description="Solving the closed form"))
+        # not turned yet: the guards take every latent in its own unit
+        encoder, _ = self._solve(inputs, Logging(description="Solving the closed form"), turned=False)
         encoder.unit = 2.0 ** round(math.log2(_entry(encoder.weight)))
         encoder.weight.div_(encoder.unit)  # exact: a power of two
         return encoder.requires_grad_(True)
 
-    def _solve(self, inputs: WholeGraph | StoredInputs, logging: Logging) -> tuple[HopEncoder, History]:
-        self.solved_ = self._linear()
+    def _solve(
+        self, inputs: WholeGraph | StoredInputs, logging: Logging, *, turned: bool = True
+    ) -> tuple[HopEncoder, History]:
+        self.solved_ = self._linear(turned=turned)
         encoder, history = self.solved_.learn(inputs, None, logging)
         if self.config.start == "random-hops":
             _redraw(encoder, inputs, self.solved_.findings_.mean_kept)
         return encoder, history
 
-    def _linear(self) -> LinearJEPA:
-        return LinearJEPA(LinearJEPAConfig(dim=self.config.encoder.hidden), device=self.device)
+    def _linear(self, *, turned: bool = True) -> LinearJEPA:
+        return LinearJEPA(LinearJEPAConfig(dim=self.config.encoder.hidden, turned=turned), device=self.device)
 
     def learn(
         self, inputs: WholeGraph | StoredInputs, run: Run | None, logging: Logging
@@ -108,11 +111,15 @@ class StartedEstimator(TeacherEstimator, ABC):
         return super().learn(inputs, run, logging)
 
     def trained_encoder(self, task: Any) -> Any:
-        """The encoder to keep, its weights in plain units."""
+        """The encoder to keep, its weights in plain units and turned as LinearJEPA's are."""
         encoder = super().trained_encoder(task)
         if isinstance(encoder, HopEncoder):
             with torch.no_grad():
                 encoder.weight.mul_(encoder.unit)
+                if encoder.equal_rows:  # hops that stand side by side are neither
+                    turn = hartley(len(encoder.shift)).to(encoder.weight)
+                    encoder.weight.copy_(encoder.weight @ turn)
+                    encoder.shift.copy_(encoder.shift @ turn)
             encoder.unit = 1.0
             encoder.requires_grad_(False)
         return encoder

@@ -91,6 +91,7 @@ def _hops(encoder: HopEncoder, inputs: StoredInputs) -> Tall:
             found[columns.start] = inputs.put_away(part, of=encoder.out_dim)
             del part  # while the walk goes on, there is no room for it
             advance(columns.stop - columns.start)
+    inputs.__dict__.pop("propagation", None)  # its rows take room on disk until nobody knows it
     return Tall(tuple(found[start] for start in sorted(found)), encoder.finish)
 
 

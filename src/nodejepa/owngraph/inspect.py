@@ -57,7 +57,7 @@ class Inspection:
     summary: GraphSummary
     plan: Plan
     inputs: dict[str, dict[str, Any]]
-    pending: tuple[str, ...] = ()  # structural features and were not computed
+    pending: tuple[str, ...] = ()  # structural features that are asked for and were not computed
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -120,6 +120,7 @@ def score_stored(estimator: Estimator, data: StoredDataset, embeddings: Features
     """The same for a graph on disk, whose embeddings are those of ``data.nodes``; nothing is fine-tuned."""
 
     def embed(floor: Estimator) -> Features:
+        floor.memory_limit = estimator.memory_limit
         return floor.fit(data.graph).transform_stored(data.graph, data.graph.folder).at(data.nodes)
 
     scores = _score(estimator, embeddings, data.labels, data.class_names, embed)

@@ -43,8 +43,10 @@ def require_room(
     filled = graph.manifest.feature_entries
     entries = graph.num_nodes * graph.num_features if filled is None else filled
     work = Workload(graph.num_nodes, graph.num_edges, graph.num_features, entries, filled is None)
-    if estimator.name == BY_ROWS or flatten(estimator.config).get("start") == "closed-form":
-        config = estimator.config if estimator.name == BY_ROWS else make_estimator(BY_ROWS).config
+    settings, config = flatten(estimator.config), estimator.config
+    if estimator.name == BY_ROWS or settings.get("start", "random") != "random":
+        if estimator.name != BY_ROWS:
+            config = make_estimator(BY_ROWS, settings={"dim": settings["encoder.hidden"]}).config
         budget = StoredCost(array_bytes(room)).budget(config, work, operations_per_second=speed)
         peak = room.held + budget.peak_bytes
         Plan(estimator.name, peak, budget.seconds, room.limit, room.given).require_fit()

@@ -19,6 +19,7 @@ from nodejepa.graph_rows import loop_scale
 from nodejepa.memory import Room
 from nodejepa.nn.inputs.base import GraphInputs, NodeList
 from nodejepa.nn.inputs.features import FeatureMatrix, row_normalise, transform
+from nodejepa.nn.inputs.mapped import mapped
 from nodejepa.nn.inputs.operators import OperatorKind, scaled_rows
 from nodejepa.nn.inputs.stored_operator import StoredOperator
 from nodejepa.nn.restrict import Rows
@@ -234,5 +235,5 @@ class _ByRows(SparseOperator):
 
 
 def _mapped(path: Path, width: int) -> Tensor:
-    # copy on write: torch wants memory it could write to, and the file stays as it is
-    return torch.from_numpy(np.memmap(path, dtype=np.float32, mode="c").reshape(-1, width))
+    with path.open("rb") as file:
+        return mapped(file, torch.float32).view(-1, width)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from nodejepa.nn.inputs.mapped import mapped
 from nodejepa.nn.inputs.operators import OperatorKind
 from nodejepa.nn.sparse import SparseOperator, csr_tensor, multiply
 
@@ -69,14 +70,12 @@ def kept_rows(
                 file.write(array.numpy().data)
         file.flush()
         size = os.fstat(file.fileno()).st_size
-        # copy on write: torch wants memory it could write to, and the file stays as it is
-        words = np.memmap(file, dtype=np.int32, mode="c") if size else np.empty(0, dtype=np.int32)
+        words = mapped(file, torch.int32) if size else torch.empty(0, dtype=torch.int32)
     blocks: dict[Span, Tensor] = {}
     at = 0
     for span, ends in pointers.items():
         entries = int(ends[-1])
         columns, values = words[at : at + entries], words[at + entries : at + 2 * entries]
         at += 2 * entries
-        parts = torch.from_numpy(columns), torch.from_numpy(values.view(np.float32))
-        blocks[span] = csr_tensor(ends, *parts, shapes[span])
+        blocks[span] = csr_tensor(ends, columns, values.view(torch.float32), shapes[span])
     return blocks

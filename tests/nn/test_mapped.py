@@ -1,0 +1,29 @@
+"""Files as tensors: the bytes as they stand, also of files larger than the machine."""
+
+import os
+
+import numpy as np
+import torch
+
+from nodejepa.nn.inputs.mapped import mapped
+
+
+def test_a_file_is_read_and_never_written(tmp_path):
+    path = tmp_path / "numbers"
+    np.arange(6, dtype=np.float32).tofile(path)
+    with path.open("rb") as file:
+        seen = mapped(file, torch.float32)
+    seen[0] = 7
+    assert seen.tolist() == [7, 1, 2, 3, 4, 5]
+    assert np.fromfile(path, dtype=np.float32)[0] == 0
+
+
+def test_a_file_may_be_larger_than_memory(tmp_path):
+    path = tmp_path / "zeros"
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with path.open("wb") as file:
+        file.truncate(4 * machine)  # takes no room on disk
+    with path.open("rb") as file:
+        seen = mapped(file, torch.float32)
+    assert len(seen) == machine
+    assert seen[-1] == 0
