@@ -117,10 +117,16 @@ def test_without_labels_the_default_is_taken_and_the_map_has_groups(run, files):
 
 
 @pytest.mark.slow
-def test_structural_features_are_said_to_have_seen_the_links(run, files):
-    code, _, err = run("compare", "--edges", files.edges, "--methods", "raw", "--out", files.folder / "c")
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [("default", "no links are held out"), ("all", "saw the links that were then held out")],
+)
+def test_structural_features_are_said_to_have_seen_the_links(run, files, asked, says):
+    more = () if asked == "default" else ("--structural", asked)
+    out = files.folder / asked
+    code, _, err = run("compare", "--edges", files.edges, "--methods", "raw", "--out", out, *more)
     assert code == 0
-    assert "saw the links that were then held out" in err
+    assert says in err
 
 
 # ------------------------------------------------------------------ kills, budgets, mistakes
