@@ -126,7 +126,8 @@ def test_a_process_that_never_comes_is_missed(results):
 def test_a_second_group_leaves_the_folder_of_the_first_alone(results):
     ((leader, follower),) = results["taken"]
     assert "another process is using the run folder" in leader["error"]
-    assert "another process is gone" in follower["error"]
+    # it hears of it while the two still meet, or after
+    assert any(words in follower["error"] for words in ("another process is gone", "do not find each other"))
     assert results["left"] == [".lock"]
 
 
