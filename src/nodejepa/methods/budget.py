@@ -141,10 +141,7 @@ class FloorCost:
 
 @dataclass(frozen=True)
 class StoredCost:
-    """Of LinearJEPA on a graph on disk: prepared, learned from and embedded by blocks of rows.
-
-    Checked against ``benchmarks/scale.jsonl``.
-    """
+    """Of LinearJEPA on a graph on disk, by blocks of rows; checked against ``benchmarks/scale.jsonl``."""
 
     memory: int = 4_000_000_000  # what tall arrays are kept within, as nn/inputs/stored.py does
     bytes_a_second: float = 100e6  # of tables read, encoded and written
