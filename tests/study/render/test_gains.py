@@ -58,3 +58,16 @@ def test_the_last_row_of_a_split_is_the_mean_over_its_graphs():
 
 def test_a_method_without_floors_beside_it_has_no_gain():
     assert gains([record("linear-jepa", 1)], "linear-jepa") == []
+
+
+def test_where_the_walk_is_the_best_floor_the_mean_without_it_stands_below():
+    walk = [
+        {**record("sgc", s), "method": "walk", "val_accuracy": 99.0, "test_accuracy": 80.0} for s in (1, 2)
+    ]
+    records = [record(m, s) for m in TEST for s in (1, 2)]
+    (group,) = gains_table([*records, *walk], "linear-jepa").groups
+    assert [(row[1].text, row[5].text) for row in group] == [
+        ("Photo", "+5.00"),
+        ("mean of 1", "+5.00"),
+        ("mean of 1, walk left out", "+8.50"),
+    ]
