@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nodejepa.config import require
+from nodejepa.config import Settings, setting
 from nodejepa.errors import ConfigError
 from nodejepa.masking.augment import drop_edges, drop_feature_columns
 from nodejepa.methods.blocks import EncoderConfig
@@ -17,21 +17,12 @@ PRESETS = ("default", "paper", "official")
 class BaselineEncoderConfig(EncoderConfig):
     """The paper's encoder unless changed, and what the authors of the baselines set besides."""
 
-    out_dim: int | None = None  # width of the last layer; none: hidden
+    out_dim: int | None = setting(None, "at least 1 or none")  # width of the last layer; none: hidden
     norm_last: bool = True
     activate_last: bool = False
-    dropout: float = 0.0  # on the input of every layer but the first
-    attention_dropout: float = 0.0  # gat only
+    dropout: float = setting(0.0, "at least 0 and below 1")  # on the input of every layer but the first
+    attention_dropout: float = setting(0.0, "at least 0 and below 1")  # gat only
     row_normalise: bool = False  # features divided by the sum of their row
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(
-            self.out_dim is None or self.out_dim > 0, "encoder.out_dim", self.out_dim, "at least 1 or none"
-        )
-        for name in ("dropout", "attention_dropout"):
-            value = getattr(self, name)
-            require(0 <= value < 1, f"encoder.{name}", value, "at least 0 and below 1")
 
     @property
     def width(self) -> int:
@@ -40,15 +31,12 @@ class BaselineEncoderConfig(EncoderConfig):
 
 
 @dataclass(frozen=True)
-class ViewConfig:
+class ViewConfig(Settings):
     """How a view is drawn: shares of edges and of feature columns that are dropped."""
 
-    edges: float = 0.2
-    features: float = 0.2
-
-    def __post_init__(self) -> None:
-        for name in ("edges", "features"):
-            require(0 <= getattr(self, name) <= 1, f"view {name}", getattr(self, name), "between 0 and 1")
+    section = "view "  # of one or two of them
+    edges: float = setting(0.2, "between 0 and 1")
+    features: float = setting(0.2, "between 0 and 1")
 
 
 def encoder_inputs(inputs: GraphInputs, config: BaselineEncoderConfig) -> GraphInputs:
