@@ -40,10 +40,7 @@ def check_config(config: Any, kind: type[C], method: str) -> C:
 def check_sizes(config: Any, in_dim: int = 1, numbers: int | None = None) -> None:
     """Refuse sizes that no machine could make anything of, before anything is made.
 
-    Args:
-        config: whose layers, widths and heads are looked at.
-        in_dim: columns of the features.
-        numbers: those in a saved model; its first layer alone has one for every column and unit.
+    Of a saved model with so many ``numbers`` the first layer alone has one for every column and unit.
     """
     settings = flatten(config)
     for name, value in settings.items():

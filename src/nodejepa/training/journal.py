@@ -44,13 +44,7 @@ class Logging(Settings):
 class Journal:
     """The record of a run, on the screen and, if there is a folder, on disk.
 
-    Args:
-        task: what is trained; brought to where the checkpoint left it, if there is one.
-        optimiser: the same.
-        config: how long training may take.
-        run: the folder; none writes nothing.
-        logging: what is written, how often.
-        checkpoint: where training goes on.
+    Task and optimiser are brought to where the checkpoint left them, if there is one.
     """
 
     def __init__(
