@@ -7,8 +7,8 @@ from typing import Any
 from nodejepa.config import override, refuse_unknown
 from nodejepa.errors import CheckpointError, ConfigError, did_you_mean
 from nodejepa.methods.arguments import check_folder, dataset_key
-from nodejepa.methods.baseline_blocks import PRESETS
 from nodejepa.methods.bgrl import BGRL
+from nodejepa.methods.blocks import PRESETS
 from nodejepa.methods.budget import ClosedFormCost, GradientCost
 from nodejepa.methods.ccassg import CCASSG
 from nodejepa.methods.dgi import DGI

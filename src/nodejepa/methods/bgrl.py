@@ -6,14 +6,16 @@ import torch
 from torch import Tensor, nn
 
 from nodejepa.config import Settings, setting
-from nodejepa.methods.baseline_blocks import (
+from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
+    EMAConfig,
     ViewConfig,
+    build_encoder,
     check_preset,
     draw_view,
     encoder_inputs,
+    matched_training,
 )
-from nodejepa.methods.blocks import EMAConfig, build_encoder, matched_training
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs, WholeGraph

@@ -6,14 +6,15 @@ import numpy as np
 from torch import Tensor
 
 from nodejepa.config import Settings, setting
-from nodejepa.methods.baseline_blocks import (
+from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
     ViewConfig,
+    build_encoder,
     check_preset,
     draw_view,
     encoder_inputs,
+    matched_training,
 )
-from nodejepa.methods.blocks import build_encoder, matched_training
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.restrict import Rows

@@ -23,8 +23,8 @@ from nodejepa.methods.arguments import (
     check_seed,
     check_sizes,
     dataset_key,
+    pick_device,
 )
-from nodejepa.methods.device import pick_device
 from nodejepa.methods.habits import Habits
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.methods.saved import restore_model, save_model

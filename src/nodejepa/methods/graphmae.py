@@ -10,14 +10,15 @@ from torch import Tensor, nn
 
 from nodejepa.config import Settings, setting
 from nodejepa.errors import GraphError
-from nodejepa.methods.baseline_blocks import (
+from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
     ViewConfig,
+    build_encoder,
     check_preset,
     draw_view,
     encoder_inputs,
+    matched_training,
 )
-from nodejepa.methods.blocks import build_encoder, matched_training
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.decoders import FeatureDecoder
 from nodejepa.nn.inputs import GraphInputs, WholeGraph

@@ -17,7 +17,7 @@ from nodejepa.masking.khop import khop_mask
 from nodejepa.masking.pool import BallPool
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.start import Latents, Start, StartedEstimator, check_start
-from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask
+from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask, paper_training
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
@@ -220,7 +220,7 @@ class NodeJEPA(StartedEstimator):
     @classmethod
     def preset(cls, name: str, dataset: str | None = None) -> NodeJEPAConfig:
         """``paper``: the paper's; ``default``: LinearJEPA's solution, from which ``epochs=100`` trains on."""
-        training = cls.paper_training(name, dataset)
+        training = paper_training(cls.name, name, dataset)
         if name == "paper":
             return NodeJEPAConfig(training=training)
         return NodeJEPAConfig(

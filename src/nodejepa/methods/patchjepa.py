@@ -12,7 +12,8 @@ from nodejepa.config import Settings, require, setting
 from nodejepa.graph import Graph
 from nodejepa.masking.patches import Patches, patch_descriptors
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
-from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherEstimator, TeacherTask
+from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask, paper_training
+from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
 from nodejepa.nn.predictors import PatchPredictor
 from nodejepa.nn.stack import Encoder
@@ -152,7 +153,7 @@ class PatchJEPATask(TeacherTask):
         return h, torch.stack([part.mean(dim=0) for part in parts])
 
 
-class PatchJEPA(TeacherEstimator):
+class PatchJEPA(TrainedEstimator):
     """Node embeddings by predicting pooled embeddings of graph patches from one another.
 
     >>> from nodejepa.data import load_dataset
@@ -169,7 +170,7 @@ class PatchJEPA(TeacherEstimator):
         """``paper``: the paper's patches and epochs for its data sets; ``default`` is the same."""
         return PatchJEPAConfig(
             patches=PatchesConfig(count=_PAPER_PATCHES.get(dataset or "")),
-            training=cls.paper_training(name, dataset),
+            training=paper_training(cls.name, name, dataset),
         )
 
     def prepare(self, graph: Graph | StoredGraph) -> None:

@@ -17,7 +17,7 @@ from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.budget import Budget, ClosedFormCost, GradientCost, Workload
 from nodejepa.methods.linear_jepa import LinearJEPA, LinearJEPAConfig, hartley
-from nodejepa.methods.teacher import TeacherEstimator
+from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
 from nodejepa.training.journal import Logging
@@ -75,7 +75,7 @@ class Latents(nn.Module):
         return (encoder.latents_of(inputs, rows) - self.mean) / self.spread
 
 
-class StartedEstimator(TeacherEstimator, ABC):
+class StartedEstimator(TrainedEstimator, ABC):
     """A method whose encoder may start at the closed form, as its setting ``start`` says."""
 
     solved_: LinearJEPA  # without it the encoder is a network

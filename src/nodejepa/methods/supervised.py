@@ -12,8 +12,7 @@ import torch
 from nodejepa.config import Settings, setting
 from nodejepa.graph_rows import RowGraph
 from nodejepa.io import as_graph
-from nodejepa.methods.baseline_blocks import BaselineEncoderConfig, check_preset
-from nodejepa.methods.blocks import build_encoder, matched_training
+from nodejepa.methods.blocks import BaselineEncoderConfig, build_encoder, check_preset, matched_training
 from nodejepa.methods.classifier import Classifier, ClassifierTask
 from nodejepa.methods.supervision import Supervision, supervise
 from nodejepa.methods.trained import TrainedEstimator

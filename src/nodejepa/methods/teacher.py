@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from nodejepa.config import Settings, setting
 from nodejepa.errors import ConfigError
 from nodejepa.methods.blocks import build_encoder, matched_training
-from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.objectives.sigreg import sigreg
@@ -73,12 +72,8 @@ class TeacherTask(Task, ABC):
         ema_update(self.target_encoder, self.encoder, linear(progress, self.ema.start, self.ema.end))
 
 
-class TeacherEstimator(TrainedEstimator, ABC):
-    """A method whose task is a :class:`TeacherTask`."""
-
-    @classmethod
-    def paper_training(cls, preset: str, dataset: str | None) -> TrainingConfig:
-        """The paper's training settings, for both presets: 200 epochs on arxiv, else 300."""
-        if preset not in ("paper", "default"):
-            raise ConfigError(f"{cls.name} has no preset {preset!r}", fix="Use paper or default.")
-        return matched_training(dataset)
+def paper_training(method: str, preset: str, dataset: str | None) -> TrainingConfig:
+    """The paper's training settings, for both presets: 200 epochs on arxiv, else 300."""
+    if preset not in ("paper", "default"):
+        raise ConfigError(f"{method} has no preset {preset!r}", fix="Use paper or default.")
+    return matched_training(dataset)

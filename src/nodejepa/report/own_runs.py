@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nodejepa.errors import Advice, CheckpointError, Setting
+from nodejepa.errors import RESUME, Advice, CheckpointError
 from nodejepa.files import parse_json
 from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.report.charts import Dot, DotPlot
@@ -193,7 +193,7 @@ def _stored_sections(run: OwnRun) -> tuple[Section, ...]:
         raise CheckpointError(
             "the page is not the one that the manifest tells of",
             where=str(page),
-            fix=Advice("Make it again: the same run with ", Setting("resume", True), "."),
+            fix=Advice.saying("Make it again: the same run with {}.", RESUME),
         )
     chapters = parse_json(content.partition(_BEGIN)[2].partition(_END)[0])["chapters"]
     return tuple(StoredSection(section) for chapter in chapters for section in chapter["sections"])

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from nodejepa.errors import Advice, Setting, TrainingError
+from nodejepa.errors import RESUME, Advice, Setting, TrainingError
 from nodejepa.training.team import Team, in_order
 
 T = TypeVar("T")
@@ -123,10 +123,9 @@ def _pause(until: float, what: str) -> None:
         raise TrainingError(
             what,
             where="torchrun",
-            fix=Advice(
-                "Start all of them, and look at what the missing ones said. To wait longer, set ",
+            fix=Advice.saying(
+                "Start all of them, and look at what the missing ones said. To wait longer, set {}.",
                 Setting("wait"),
-                ".",
             ),
         )
     time.sleep(_POLL_SECONDS)
@@ -139,10 +138,8 @@ def _together(exchange: Callable[[], object]) -> None:
         raise TrainingError(
             f"another process is gone or does not answer: {_first_line(error)}",
             where="process group",
-            fix=Advice(
-                "torchrun starts all again where restarts are left; else go on with ",
-                Setting("resume", True),
-                ".",
+            fix=Advice.saying(
+                "torchrun starts all again where restarts are left; else go on with {}.", RESUME
             ),
         ) from None
 

@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from nodejepa.config import to_dict
 from nodejepa.errors import ConfigError
@@ -99,15 +99,6 @@ class Cell:
             "shots": int(shots[1]) if shots else None,
             "seed": self.seed,
         } | {name: value for name, value in optional.items() if value is not None}
-
-    def to_json(self) -> str:
-        """For the process that measures it."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """What :meth:`to_json` wrote."""
-        return cls(**json.loads(text))
 
 
 def coordinates(record: Mapping[str, Any]) -> tuple[str, ...]:

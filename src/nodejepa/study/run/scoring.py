@@ -174,14 +174,11 @@ def score_run(
     started = time.perf_counter()
     estimator = load_method(folder)
     if find_method(estimator.name).supervised:
+        by_name = Setting("method", estimator.name)
         raise EvaluationError(
             f"the model was trained with labels that are test labels of other splits: a {estimator.name}",
             where=str(folder),
-            fix=Advice(
-                f"Let every split train its own: nodejepa probe {dataset.name} ",
-                Setting("method", estimator.name),
-                ".",
-            ),
+            fix=Advice(f"Let every split train its own: nodejepa probe {dataset.name} ", by_name, "."),
         )
     embeddings = _embedded(estimator, dataset)
     seconds = time.perf_counter() - started
