@@ -86,7 +86,8 @@ class StartedEstimator(TrainedEstimator, ABC):
             return None
         # not turned yet: the guards take every latent in its own unit
         encoder, _ = self._solve(inputs, Logging(description="Solving the closed form"), turned=False)
-        encoder.unit = 2.0 ** round(math.log2(_entry(encoder.weight)))
+        entry = float(encoder.weight.double().square().mean().sqrt()) or 1.0  # root of the mean square
+        encoder.unit = 2.0 ** round(math.log2(entry))
         encoder.weight.div_(encoder.unit)  # exact: a power of two
         return encoder.requires_grad_(True)
 
@@ -153,11 +154,6 @@ class StartedEstimator(TrainedEstimator, ABC):
         if self.config.start != "random":
             self.solved_ = self._linear()
             self.solved_.take_facts(facts)
-
-
-def _entry(weight: Tensor) -> float:
-    """Root of the mean square of an entry; 1 where all are 0."""
-    return float(weight.double().square().mean().sqrt()) or 1.0
 
 
 def _redraw(encoder: HopEncoder, inputs: WholeGraph | StoredInputs, mean_kept: float) -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from nodejepa.errors import FORCE, OUT, RESUME, Advice, ConfigError, NodeJEPAError, Setting
-from nodejepa.files import output_owned, parse_json, remove_leftovers
-from nodejepa.io.embeddings import MANIFEST_FORMAT, check_ending
+from nodejepa.files import output_owned, remove_leftovers
+from nodejepa.io.embeddings import check_ending
 from nodejepa.io.files_in import refuse_replacing
 from nodejepa.progress import progress_bar
+from nodejepa.report.own_runs import read_manifest
 from nodejepa.training.run import Run
 
 _HASHED_AT_ONCE = 1 << 24
@@ -215,11 +216,5 @@ def drop_manifest(out: Path) -> None:
 
 def _manifest_of(out: Path) -> Path | None:
     path = out.with_suffix(".json")
-    try:
-        content = parse_json(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
-        return None
-    described = content.get("embeddings")
+    described = (read_manifest(path) or {}).get("embeddings")
     return path if isinstance(described, dict) and described.get("file") == out.name else None

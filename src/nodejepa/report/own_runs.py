@@ -77,22 +77,29 @@ class OwnRun:
 def find_own_run(source: Path) -> OwnRun | None:
     """The run that a manifest, embeddings, page or run folder belongs to, if ``embed-graph`` made it."""
     path = source if source.suffix == ".json" else source.with_suffix(".json")
-    try:
-        manifest = parse_json(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    if not isinstance(manifest, dict) or manifest.get("format") != MANIFEST_FORMAT:
+    manifest = read_manifest(path)
+    if manifest is None:
         return None
     folder = (manifest.get("run") or {}).get("folder")
-    if source.is_dir() and Path(str(folder)).name != source.name:
+    return None if source.is_dir() and Path(str(folder)).name != source.name else OwnRun(path, manifest)
+
+
+def read_manifest(path: Path) -> dict[str, Any] | None:
+    """What ``embed-graph`` wrote beside its embeddings, if this is it."""
+    try:
+        content = parse_json(path.read_bytes())
+    except (OSError, ValueError):
         return None
-    return OwnRun(path, manifest)
+    return content if isinstance(content, dict) and content.get("format") == MANIFEST_FORMAT else None
 
 
 def own_chapters(runs: Sequence[OwnRun]) -> list[Chapter]:
     """A chapter that compares the runs, where there are several, and one for each, under its name."""
     names = run_names(runs)
-    chapters = [_chapter(run, name) for run, name in zip(runs, names, strict=True)]
+    chapters = []
+    for run, name in zip(runs, names, strict=True):
+        title = f"{name}: {run.method} on {run.graph[0] or 'a graph'}"
+        chapters.append(Chapter(title, _stored_sections(run), subtitle=str(run.path)))
     return [_comparison(runs, names), *chapters] if len(runs) > 1 else chapters
 
 
@@ -168,11 +175,6 @@ def _standing(graph: str, dots: Sequence[Dot]) -> str:
     gap, spread = best.value - others[0].value, max(best.spread or 0.0, others[0].spread or 0.0)
     size = "no more than" if gap <= spread else "more than"
     return f"{words}, {gap:.1f} points above {others[0].label}: {size} the spread over draws of the labels."
-
-
-def _chapter(run: OwnRun, name: str) -> Chapter:
-    title = f"{name}: {run.method} on {run.graph[0] or 'a graph'}"
-    return Chapter(title, _stored_sections(run), subtitle=str(run.path))
 
 
 def _stored_sections(run: OwnRun) -> tuple[Section, ...]:
