@@ -125,15 +125,7 @@ def _comparison(runs: Sequence[OwnRun], names: Sequence[str]) -> Chapter:
             run, values = runs[i], runs[i].scores(runs[i].method, "test_accuracy")
             found = summarise(values)
             cells = [TableCell.mean(summarise(run.scores(run.method, m)), decimals=1) for m in measures]
-            rows.append(
-                (
-                    TableCell.name(names[i]),
-                    TableCell.name(run.method),
-                    TableCell.name(graph),
-                    *cells,
-                    *_rest(run),
-                )
-            )
+            rows.append((*map(TableCell.name, (names[i], run.method, graph)), *cells, *_rest(run)))
             if found is not None:
                 dots.append(Dot(names[i], found.mean, found.std, tuple(values)))
         floors = [best for i in members if (best := runs[i].best_floor()) is not None]
