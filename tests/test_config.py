@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from typing import Any
 
 import pytest
 
-from nodejepa.config import flatten, from_dict, override, parse_assignments, to_dict
+from nodejepa.config import Settings, flatten, from_dict, override, parse_assignments, setting, to_dict
 from nodejepa.errors import ConfigError
+from nodejepa.methods import METHODS
 from nodejepa.methods.nodejepa import NodeJEPAConfig
 from nodejepa.methods.patchjepa import PatchJEPAConfig
+from nodejepa.training.journal import Logging
 
 
 def test_text_is_parsed_by_the_type_of_the_setting():
@@ -90,3 +94,47 @@ def test_every_setting_has_one_dotted_name():
     names = list(flatten(PatchJEPAConfig()))
     assert len(names) == len(set(names))
     assert {"patches.count", "patches.hops", "loss.hyperbola", "training.lr", "keep"} <= set(names)
+
+
+KEPT_AND_BROKEN = {  # every rule that a setting has: values at its edges
+    "at least 1": ([1, 7], [0, -1]),
+    "at least 1 or none": ([1, None], [0]),
+    "at least 2 or none": ([2, None], [1]),
+    "0 or more": ([0, 0.5], [-1e-9]),
+    "1 or more": ([1], [0]),
+    "above 0": ([1e-9], [0]),
+    "above 0 or none": ([1e-9, None], [0]),
+    "positive or none": ([0.1, None], [0]),
+    "above 0 and below 1": ([0.5], [0, 1]),
+    "above 0 and at most 1": ([1], [0, 1.1]),
+    "above 0 and at most 100": ([100], [0, 100.1]),
+    "at least 0 and below 1": ([0, 0.9], [-0.1, 1]),
+    "between 0 and 1": ([0, 1], [-0.1, 1.1]),
+    "between 0 and 1, or none": ([0, 1, None], [-0.1, 1.1]),
+    "between 0 and 4": ([0, 4], [-0.1, 4.1]),
+    "between 1 and 64": ([1, 64], [0, 65]),
+    "between 1 and 8,192": ([1, 8192], [0, 8193]),
+    "a multiple of 4": ([4, 64], [0, 6, -4]),
+}
+
+
+@pytest.mark.parametrize("rule", KEPT_AND_BROKEN)
+def test_a_rule_says_what_it_does(rule):
+    one = dataclasses.make_dataclass("One", [("value", Any, setting(4, rule))], bases=(Settings,))
+    kept, broken = KEPT_AND_BROKEN[rule]
+    for value in kept:
+        one(value)
+    for value in broken:
+        with pytest.raises(ConfigError, match=f"It must be {rule}"):
+            one(value)
+
+
+def test_every_rule_of_a_setting_is_one_of_these():
+    def rules(config):
+        for field in dataclasses.fields(config):
+            yield field.metadata.get("rule")
+            if dataclasses.is_dataclass(getattr(config, field.name)):
+                yield from rules(getattr(config, field.name))
+
+    configs = [Logging(), *(entry.method.preset("default") for entry in METHODS.values())]
+    assert {rule for config in configs for rule in rules(config)} - {None} == set(KEPT_AND_BROKEN)

@@ -20,10 +20,10 @@ from nodejepa.study.run import measure
 from nodejepa.study.run.cell import Cell
 from nodejepa.study.run.records import finished, read_records
 from nodejepa.study.run.spec import load_spec
-from nodejepa.study.run.worker import work
+from nodejepa.study.run.worker import Folders, work
 
 
-def measure_all(cells: list[str], out: Path, runs: Path) -> int:
+def measure_all(cells: list[Cell], folders: Folders) -> int:
     """Cells of one graph and one method, one after another."""
     embed, diagnose, once = measure._embed, measure.diagnose, {}
     measure.load_dataset = functools.lru_cache(measure.load_dataset)
@@ -44,8 +44,8 @@ def measure_all(cells: list[str], out: Path, runs: Path) -> int:
         return once["geometry"]
 
     measure._embed, measure.diagnose = embed_once, diagnose_once
-    for text in cells:
-        work(Cell.from_json(text), out, runs, None, retry_failed=False)
+    for cell in cells:
+        work(cell, folders)
     return len(cells)
 
 
@@ -57,17 +57,17 @@ def main() -> None:
     arguments.add_argument("--method", action="append", help="only this one; repeatable")
     asked = arguments.parse_args()
     spec, graphs, methods = asked.spec, asked.graphs, asked.method or METHODS
-    out, runs = spec.with_suffix(""), spec.parent / "runs"
-    done, groups = finished(read_records(out), retry_failed=False), {}
+    folders = Folders(spec.with_suffix(""), spec.parent / "runs")
+    done, groups = finished(read_records(folders.out), retry_failed=False), {}
     for cell in load_spec(spec).cells:
         entry = METHODS[cell.method]
         many = cell.training_seed is not None or not (entry.trained and entry.by_gradient)
         wanted = cell.method in methods and (not graphs or cell.dataset in graphs)
         if cell.key not in done and many and wanted:
             place = (cell.dataset, cell.method, cell.preset, cell.variant, cell.training_seed)
-            groups.setdefault(place, []).append(cell.to_json())
+            groups.setdefault(place, []).append(cell)
     with ProcessPoolExecutor(2, mp_context=get_context("spawn"), max_tasks_per_child=1) as fresh:
-        begun = {fresh.submit(measure_all, cells, out, runs): place for place, cells in groups.items()}
+        begun = {fresh.submit(measure_all, cells, folders): place for place, cells in groups.items()}
         for ended in as_completed(begun):
             print(*begun[ended], ended.result(), flush=True)
 

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import json
 import math
+import operator
 import re
 import types
 import typing
@@ -174,10 +175,48 @@ def _convert(value: Any, kind: Any, name: str) -> Any:
         raise ConfigError(f"{name} is {value!r}", fix=f"It must be {wanted}.") from None
 
 
+def setting(default: Any, rule: str) -> Any:
+    """A field of :class:`Settings` whose values keep a rule, in the words that a mistake is told in.
+
+    The words are bounds (``at least 1``, ``above 0 and below 1``), ``between 0 and 1``, or ``a multiple of
+    4``; ``or none`` behind them allows ``None``.
+    """
+    return dataclasses.field(default=default, metadata={"rule": rule})
+
+
+class Settings:
+    """Base of a config class: every field keeps the rule that :func:`setting` gave it."""
+
+    section: typing.ClassVar[str] = ""  # of all settings of a method, with its dot: messages name it
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value, rule = getattr(self, field.name), field.metadata.get("rule", "")
+            optional = value is None and rule.endswith("or none")
+            require(optional or _keeps(value, rule), self.section + field.name, value, rule)
+
+
 def require(condition: bool, name: str, value: Any, rule: str) -> None:
     """Used in ``__post_init__`` of configs: refuse ``value`` unless ``condition`` holds."""
     if not condition:
         raise ConfigError(f"{name} is {value!r}", fix=f"It must be {rule}.")
+
+
+_BOUNDS = {"at least": operator.ge, "above": operator.gt, "at most": operator.le, "below": operator.lt}
+
+
+def _keeps(value: Any, rule: str) -> bool:
+    if "multiple of" in rule:
+        return bool(value > 0 and value % int(rule.rpartition(" ")[2]) == 0)
+    return all(_BOUNDS[words](value, bound) for words, bound in _bounds_of(rule))
+
+
+@functools.cache
+def _bounds_of(rule: str) -> tuple[tuple[str, float], ...]:
+    rule = re.sub(r"between (\S+) and ", r"at least \1 and at most ", rule.replace(",", ""))
+    rule = re.sub(r"(\d+) or more", r"at least \1", rule).replace("positive", "above 0")
+    found = re.findall(r"(at least|above|at most|below) ([\d.]+)", rule)
+    return tuple((words, float(bound)) for words, bound in found)
 
 
 def parse_seeds(text: str) -> list[int]:

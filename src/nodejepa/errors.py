@@ -25,6 +25,9 @@ class Setting(NamedTuple):
         return f'{self.name}="{self.value}"' if quoted else f"{self.name}={self.value}"
 
 
+RESUME, FORCE, OUT = Setting("resume", True), Setting("force", True), Setting("out")
+
+
 class Advice(str):
     """A message that speaks of settings: it reads in Python's words, and :meth:`worded` in those of others.
 
@@ -40,6 +43,16 @@ class Advice(str):
         self = super().__new__(cls, "".join(map(str, parts)))
         self.parts = tuple(p for part in parts for p in (part.parts if isinstance(part, Advice) else (part,)))
         return self
+
+    @classmethod
+    def saying(cls, text: str, *settings: Setting) -> Self:
+        """A sentence with a setting for every ``{}``; ``text`` must hold nothing that a user wrote.
+
+        >>> print(Advice.saying("Go on with {}, or choose another {}.", RESUME, OUT))
+        Go on with resume=True, or choose another out.
+        """
+        first, *rest = text.split("{}")
+        return cls(first, *(part for pair in zip(settings, rest, strict=True) for part in pair))
 
     def worded(self, word: Callable[[Setting], str]) -> str:
         """The message with every setting in the words that ``word`` has for it."""

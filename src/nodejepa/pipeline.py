@@ -19,7 +19,7 @@ from nodejepa.graph_checks import Features
 from nodejepa.io import find_rows, graph_with_features
 from nodejepa.memory import Room
 from nodejepa.methods import Estimator, find_method, make_method
-from nodejepa.methods.device import pick_device
+from nodejepa.methods.arguments import pick_device
 from nodejepa.owngraph.plan import make_plan
 
 

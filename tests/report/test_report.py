@@ -150,7 +150,7 @@ def test_a_map_names_nodes_classes_and_degrees(toy_graph):
     content = found.to_json()
     assert content["ids"] == [str(i) for i in range(60)]
     assert content["degrees"] == toy_graph.degrees.astype(int).tolist()
-    assert content["names"] == ["0", "1"]
+    assert content["names"] == ("0", "1")
     assert content["labels"] == labels.tolist()
     assert content["predicted"] == (1 - labels).tolist()
     (plane,) = content["planes"]

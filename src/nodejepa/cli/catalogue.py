@@ -26,8 +26,7 @@ def folder_path(text: str | Path) -> Path:
     return Path(text)
 
 
-def dataset_names(incomplete: str) -> list[str]:
-    """For completion in the shell."""
+def _dataset_names(incomplete: str) -> list[str]:
     from nodejepa.data.catalogue import CATALOGUE
 
     return [name for name in CATALOGUE if name.startswith(incomplete)]
@@ -39,14 +38,13 @@ def _method_names(incomplete: str) -> list[str]:
     return [name for name in METHODS if name.startswith(incomplete)]
 
 
-DatasetName = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATASET",
-        help="A name that `nodejepa datasets` lists, or a folder that `nodejepa prepare` wrote.",
-        autocompletion=dataset_names,
-    ),
-]
+_DATASET = typer.Argument(
+    metavar="DATASET",
+    help="A name that `nodejepa datasets` lists, or a folder that `nodejepa prepare` wrote.",
+    autocompletion=_dataset_names,
+)
+DatasetName = Annotated[str, _DATASET]
+DatasetNameIfAny = Annotated[str | None, _DATASET]
 MethodName = Annotated[
     str, typer.Option(help="A name that `nodejepa methods` lists.", autocompletion=_method_names)
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from nodejepa.cli.catalogue import DataRoot, Device, dataset_names
+from nodejepa.cli.catalogue import DataRoot, DatasetNameIfAny, Device
 from nodejepa.cli.reading_options import MemoryLimit, NodeFile, options_given, reads_files
 from nodejepa.cli.screen import in_options, say, stderr
 
@@ -33,14 +33,7 @@ def embed(
         Path,
         typer.Argument(metavar="RUN", help="A folder that `nodejepa pretrain` or `embed-graph` wrote."),
     ],
-    dataset: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="DATASET",
-            help="A name that `nodejepa datasets` lists, or a folder that `nodejepa prepare` wrote.",
-            autocompletion=dataset_names,
-        ),
-    ] = None,
+    dataset: DatasetNameIfAny = None,
     *,
     out: Annotated[Path, typer.Option(help="File for the embeddings: .parquet (with node ids) or .npy.")],
     edges: Annotated[

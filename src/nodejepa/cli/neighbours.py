@@ -29,15 +29,15 @@ EXPORT_EXAMPLES = (
     "nodejepa export z.parquet --to fvecs --out z.fvecs   (FAISS; ids go to z.fvecs.ids.jsonl)"
 )
 
-
+EmbeddingsFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Embeddings: .parquet (with ids) or .npy (row numbers).")
+]
 # what nodejepa.io.EXPORT_FORMATS offers, without the cost of importing it
 Format = Literal["projector", "parquet", "jsonl", "csv", "fvecs", "npy"]
 
 
 def neighbours(
-    embeddings: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Embeddings: .parquet (with ids) or .npy (row numbers).")
-    ],
+    embeddings: EmbeddingsFile,
     node: Annotated[str, typer.Option("--id", help="The node, as its id is written in the file.")],
     k: Annotated[int, typer.Option("-k", "--k", help="How many neighbours.", min=1)] = 10,
     metric: Annotated[
@@ -98,9 +98,7 @@ def _printable(name: object) -> str:
 
 
 def export(
-    embeddings: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Embeddings: .parquet (with ids) or .npy (row numbers).")
-    ],
+    embeddings: EmbeddingsFile,
     to: Annotated[Format, typer.Option(help="The format.")],
     out: Annotated[Path, typer.Option(help="The file; for the projector, the folder.")],
     force: Annotated[

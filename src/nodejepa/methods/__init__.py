@@ -7,15 +7,16 @@ from typing import Any
 from nodejepa.config import override, refuse_unknown
 from nodejepa.errors import CheckpointError, ConfigError, did_you_mean
 from nodejepa.methods.arguments import check_folder, dataset_key
-from nodejepa.methods.baseline_blocks import PRESETS
 from nodejepa.methods.bgrl import BGRL
+from nodejepa.methods.blocks import PRESETS
 from nodejepa.methods.budget import ClosedFormCost, GradientCost
 from nodejepa.methods.ccassg import CCASSG
 from nodejepa.methods.dgi import DGI
-from nodejepa.methods.entry import Look, MethodEntry
+from nodejepa.methods.entry import Look, MethodEntry, floor
 from nodejepa.methods.estimator import Estimator
-from nodejepa.methods.floor_entries import FLOOR_ENTRIES
+from nodejepa.methods.floors import RandomGCN, RawFeatures
 from nodejepa.methods.graphmae import GraphMAE
+from nodejepa.methods.hop_floors import SGC, SGC1, SGC3, EqualHops, Walk
 from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.patchjepa import PatchJEPA
@@ -46,12 +47,21 @@ __all__ = [
 ]
 
 _PAPER = "Zhang et al., NodeJEPA"
+_SGC, _GCN, _WALK = "Wu et al. 2019", "Kipf & Welling 2017", "Gasteiger et al. 2019"
 
 # Okabe and Ito's colours; both JEPA variants are warm, baselines cool, floors grey
 METHODS: dict[str, MethodEntry] = {
     entry.name: entry
     for entry in (
-        *FLOOR_ENTRIES,
+        floor(RawFeatures, "Raw features", "the node features themselves", "-", "#C8C8C8", "x", ""),
+        floor(SGC, "Propagated (S^2 X)", "features propagated twice, S^2 X", _SGC, "#909090", "+", "||"),
+        floor(
+            RandomGCN, "Random GCN", "untrained 3 x 256 GCN encoder", _GCN, "#606060", "1", "oo", seeded=True
+        ),
+        floor(SGC1, "Propagated (S X)", "features propagated once, S X", _SGC, "#A8A8A8", "2", "|"),
+        floor(SGC3, "Propagated (S^3 X)", "propagated three times, S^3 X", _SGC, "#787878", "3", "|||"),
+        floor(EqualHops, "X with equal hops", "X, S X and S^2 X, equally loud", "-", "#B8B8B8", "4", "-"),
+        floor(Walk, "X after the walk", "X walked over the graph with restart", _WALK, "#989898", "d", "--"),
         MethodEntry(
             "linear-jepa",
             "LinearJEPA (closed form)",

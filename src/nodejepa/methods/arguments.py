@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
+
 from nodejepa.config import flatten, require
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph_rows import RowGraph
@@ -40,10 +42,7 @@ def check_config(config: Any, kind: type[C], method: str) -> C:
 def check_sizes(config: Any, in_dim: int = 1, numbers: int | None = None) -> None:
     """Refuse sizes that no machine could make anything of, before anything is made.
 
-    Args:
-        config: whose layers, widths and heads are looked at.
-        in_dim: columns of the features.
-        numbers: those in a saved model; its first layer alone has one for every column and unit.
+    Of a saved model with so many ``numbers`` the first layer alone has one for every column and unit.
     """
     settings = flatten(config)
     for name, value in settings.items():
@@ -69,6 +68,17 @@ def check_folder(folder: Any) -> Path:
     if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
         raise ConfigError(f"{folder!r} is no folder", fix='Give its path; "." is the current one.')
     return Path(folder)
+
+
+def pick_device(name: str) -> torch.device:
+    """``auto``, ``cpu`` or ``cuda`` as a device."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name not in ("cpu", "cuda"):
+        raise ConfigError(f"device {name!r} is unknown", fix="Use auto, cpu or cuda.")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("there is no CUDA device on this machine", fix="Use device cpu or auto.")
+    return torch.device(name)
 
 
 def check_columns(graph: RowGraph, in_dim: int) -> None:

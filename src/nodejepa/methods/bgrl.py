@@ -5,15 +5,17 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from nodejepa.config import require
-from nodejepa.methods.baseline_blocks import (
+from nodejepa.config import Settings, setting
+from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
+    EMAConfig,
     ViewConfig,
+    build_encoder,
     check_preset,
     draw_view,
     encoder_inputs,
+    matched_training,
 )
-from nodejepa.methods.blocks import EMAConfig, build_encoder, matched_training
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
@@ -24,13 +26,11 @@ from nodejepa.training.task import Moment, Task, TrainingConfig
 
 
 @dataclass(frozen=True)
-class BGRLPredictorConfig:
+class BGRLPredictorConfig(Settings):
     """The perceptron from online embeddings to the target's."""
 
-    hidden: int = 512  # the authors'; the paper does not say
-
-    def __post_init__(self) -> None:
-        require(self.hidden > 0, "predictor.hidden", self.hidden, "at least 1")
+    section = "predictor."
+    hidden: int = setting(512, "at least 1")  # the authors'; the paper does not say
 
 
 @dataclass(frozen=True)

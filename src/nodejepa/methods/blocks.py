@@ -3,27 +3,33 @@
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from nodejepa.config import require
+import numpy as np
+
+from nodejepa.config import Settings, require, setting
+from nodejepa.errors import ConfigError
+from nodejepa.masking.augment import drop_edges, drop_feature_columns
 from nodejepa.nn.encoders import EncoderKind, make_encoder
+from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.stack import ACTIVATIONS, Encoder
 from nodejepa.training.task import TrainingConfig
 
+PRESETS = ("default", "paper", "official")  # of the baselines
+
 
 @dataclass(frozen=True)
-class EncoderConfig:
+class EncoderConfig(Settings):
     """The encoder; the paper's is a GCN of 3 layers x 256 with layer normalisation."""
 
+    section = "encoder."
     kind: EncoderKind = "gcn"
-    hidden: int = 256
-    layers: int = 3
+    hidden: int = setting(256, "at least 1")
+    layers: int = setting(3, "at least 1")
     activation: str = "relu"  # the paper does not say
     norm: Literal["layer", "batch", "none"] = "layer"
-    heads: int = 4  # gat only, which checks that it divides hidden
+    heads: int = setting(4, "at least 1")  # gat only, which checks that it divides hidden
 
     def __post_init__(self) -> None:
-        require(self.hidden > 0, "encoder.hidden", self.hidden, "at least 1")
-        require(self.layers > 0, "encoder.layers", self.layers, "at least 1")
-        require(self.heads > 0, "encoder.heads", self.heads, "at least 1")
+        super().__post_init__()
         require(
             self.activation in ACTIVATIONS, "encoder.activation", self.activation, f"one of {[*ACTIVATIONS]}"
         )
@@ -35,17 +41,58 @@ def build_encoder(config: EncoderConfig, in_dim: int) -> Encoder:
 
 
 @dataclass(frozen=True)
-class EMAConfig:
+class EMAConfig(Settings):
     """Momentum of the target network, linear from start to end over training."""
 
-    start: float = 0.996
-    end: float = 0.999
-
-    def __post_init__(self) -> None:
-        require(0 <= self.start <= 1, "ema.start", self.start, "between 0 and 1")
-        require(0 <= self.end <= 1, "ema.end", self.end, "between 0 and 1")
+    section = "ema."
+    start: float = setting(0.996, "between 0 and 1")
+    end: float = setting(0.999, "between 0 and 1")
 
 
 def matched_training(dataset: str | None) -> TrainingConfig:
     """The paper's shared settings: 200 epochs on arxiv, else 300."""
     return TrainingConfig(epochs=200 if dataset in ("arxiv", "synthetic-arxiv") else 300)
+
+
+@dataclass(frozen=True)
+class BaselineEncoderConfig(EncoderConfig):
+    """The paper's encoder unless changed, and what the authors of the baselines set besides."""
+
+    out_dim: int | None = setting(None, "at least 1 or none")  # width of the last layer; none: hidden
+    norm_last: bool = True
+    activate_last: bool = False
+    dropout: float = setting(0.0, "at least 0 and below 1")  # on the input of every layer but the first
+    attention_dropout: float = setting(0.0, "at least 0 and below 1")  # gat only
+    row_normalise: bool = False  # features divided by the sum of their row
+
+    @property
+    def width(self) -> int:
+        """Columns of the embeddings."""
+        return self.hidden if self.out_dim is None else self.out_dim
+
+
+@dataclass(frozen=True)
+class ViewConfig(Settings):
+    """How a view is drawn: shares of edges and of feature columns that are dropped."""
+
+    section = "view "  # of one or two of them
+    edges: float = setting(0.2, "between 0 and 1")
+    features: float = setting(0.2, "between 0 and 1")
+
+
+def encoder_inputs(inputs: GraphInputs, config: BaselineEncoderConfig) -> GraphInputs:
+    """What the encoder will make of the inputs, done once and not in every view."""
+    return inputs.row_normalised if config.row_normalise else inputs
+
+
+def draw_view(inputs: GraphInputs, config: ViewConfig, generator: np.random.Generator) -> GraphInputs:
+    """A random view: edges and feature columns dropped."""
+    adjacency = drop_edges(inputs.adjacency, config.edges, generator) if config.edges else None
+    columns = drop_feature_columns(inputs.num_features, config.features, generator)
+    return inputs.view(adjacency=adjacency, keep_columns=columns if config.features else None)
+
+
+def check_preset(method: str, name: str) -> None:
+    """Refuse a preset that no baseline has."""
+    if name not in PRESETS:
+        raise ConfigError(f"{method} has no preset {name!r}", fix=f"Use one of {', '.join(PRESETS)}.")

@@ -5,15 +5,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from torch import Tensor
 
-from nodejepa.config import require
-from nodejepa.methods.baseline_blocks import (
+from nodejepa.config import Settings, setting
+from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
     ViewConfig,
+    build_encoder,
     check_preset,
     draw_view,
     encoder_inputs,
+    matched_training,
 )
-from nodejepa.methods.blocks import build_encoder, matched_training
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.restrict import Rows
@@ -22,20 +23,12 @@ from nodejepa.training.task import Moment, Task, TrainingConfig
 
 
 @dataclass(frozen=True)
-class CCALossConfig:
+class CCALossConfig(Settings):
     """The weight of decorrelation, and how many random nodes the loss is computed on."""
 
-    decorrelation: float = 1e-3
-    subsample: int | None = 8192  # none: all nodes
-
-    def __post_init__(self) -> None:
-        require(self.decorrelation >= 0, "loss.decorrelation", self.decorrelation, "0 or more")
-        require(
-            self.subsample is None or self.subsample > 1,
-            "loss.subsample",
-            self.subsample,
-            "at least 2 or none",
-        )
+    section = "loss."
+    decorrelation: float = setting(1e-3, "0 or more")
+    subsample: int | None = setting(8192, "at least 2 or none")  # none: all nodes
 
 
 @dataclass(frozen=True)

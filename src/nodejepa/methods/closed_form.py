@@ -104,12 +104,7 @@ class SumsInMemory:
 
 
 def moments_of(inputs: GraphInputs, *, basis: int) -> Moments:
-    """C, D and the means of a graph, in memory or on disk.
-
-    Args:
-        inputs: of the graph.
-        basis: how many principal directions of the features are looked at, at most.
-    """
+    """C, D and the means of a graph, in memory or on disk, in at most ``basis`` principal directions."""
     sums: Sums = SumsByRows(inputs) if isinstance(inputs, StoredInputs) else SumsInMemory(inputs)
     count = sums.count
     if count == 0:

@@ -6,12 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from nodejepa.masking.augment import shuffle_rows
-from nodejepa.methods.baseline_blocks import (
+from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
+    build_encoder,
     check_preset,
     encoder_inputs,
+    matched_training,
 )
-from nodejepa.methods.blocks import build_encoder, matched_training
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.objectives.infomax import infomax_loss

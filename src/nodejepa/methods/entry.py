@@ -1,6 +1,6 @@
 """What is known of a method: one entry of the table of methods."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from nodejepa.methods.budget import Cost, FloorCost, GradientCost
@@ -38,11 +38,17 @@ class MethodEntry:
     cost: Cost = field(default_factory=GradientCost)  # measured: peak memory of two epochs
 
 
-def floor_entry(
-    name: str, title: str, summary: str, citation: str, method: Any, look: Look, *, seeded: bool = False
+def floor(
+    method: Any,
+    title: str,
+    summary: str,
+    citation: str,
+    colour: str,
+    marker: str,
+    hatch: str,
+    *,
+    seeded: bool = False,
 ) -> MethodEntry:
-    """The entry of a floor: nothing is learned."""
-    cost = FloorCost()
-    return MethodEntry(
-        name, title, summary, citation, method, look, seeded, trained=False, by_gradient=False, cost=cost
-    )
+    """The entry of a floor: nothing is learned, and its lines are dotted."""
+    entry = MethodEntry(method.name, title, summary, citation, method, Look(colour, marker, hatch, ":"))
+    return replace(entry, seeded=seeded, trained=False, by_gradient=False, cost=FloorCost())

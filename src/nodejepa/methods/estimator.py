@@ -23,8 +23,8 @@ from nodejepa.methods.arguments import (
     check_seed,
     check_sizes,
     dataset_key,
+    pick_device,
 )
-from nodejepa.methods.device import pick_device
 from nodejepa.methods.habits import Habits
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.methods.saved import restore_model, save_model
@@ -141,7 +141,11 @@ class Estimator(Habits, ABC):
             return self
         run = Run(check_folder(out))
         with run.owned():
-            run.start(self._facts(graph), resume=resume, config_of_today=self._settings_of_today)
+            run.start(
+                self._facts(graph),
+                resume=resume,
+                config_of_today=lambda was: to_dict(config_of_today(self.name, self.config_class, was)),
+            )
             if self.team.share(b"" if run.model.exists() else b"begin") == b"":
                 return restore_model(self, run.folder)
             self._learn(graph, run, logging)
@@ -228,9 +232,6 @@ class Estimator(Habits, ABC):
         """What a run is trained on: resuming with anything else is refused."""
         shape = {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features}
         return shape | {"hash": graph.content_hash}
-
-    def _settings_of_today(self, written: Mapping[str, Any]) -> Mapping[str, Any]:
-        return to_dict(config_of_today(self.name, self.config_class, written))
 
     def _facts(self, graph: RowGraph) -> Mapping[str, Any]:
         return {

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from nodejepa.config import require
+from nodejepa.config import Settings, setting
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
@@ -84,16 +84,12 @@ class RawFeatures(Floor):
 
 
 @dataclass(frozen=True)
-class RandomGCNConfig:
+class RandomGCNConfig(Settings):
     """Settings of :class:`RandomGCN`: the paper's encoder."""
 
-    hidden: int = 256
-    layers: int = 3
+    hidden: int = setting(256, "at least 1")
+    layers: int = setting(3, "at least 1")
     activation: str = "relu"
-
-    def __post_init__(self) -> None:
-        require(self.hidden > 0, "hidden", self.hidden, "at least 1")
-        require(self.layers > 0, "layers", self.layers, "at least 1")
 
 
 class RandomGCN(Floor):

@@ -8,16 +8,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from nodejepa.config import require
+from nodejepa.config import Settings, setting
 from nodejepa.errors import GraphError
-from nodejepa.methods.baseline_blocks import (
+from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
     ViewConfig,
+    build_encoder,
     check_preset,
     draw_view,
     encoder_inputs,
+    matched_training,
 )
-from nodejepa.methods.blocks import build_encoder, matched_training
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.decoders import FeatureDecoder
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
@@ -27,29 +28,23 @@ from nodejepa.training.task import Moment, Task, TrainingConfig
 
 
 @dataclass(frozen=True)
-class GraphMAEMaskConfig:
+class GraphMAEMaskConfig(Settings):
     """What the encoder does not see: features of a share of the nodes, a share of the edges."""
 
-    ratio: float = 0.5
-    edges: float = 0.0
-
-    def __post_init__(self) -> None:
-        require(0 < self.ratio < 1, "masking.ratio", self.ratio, "above 0 and below 1")
-        require(0 <= self.edges <= 1, "masking.edges", self.edges, "between 0 and 1")
+    section = "masking."
+    ratio: float = setting(0.5, "above 0 and below 1")
+    edges: float = setting(0.0, "between 0 and 1")
 
 
 @dataclass(frozen=True)
-class GraphMAEConfig:
+class GraphMAEConfig(Settings):
     """All settings of GraphMAE; defaults are those of the paper's matched comparison (its method table)."""
 
     encoder: BaselineEncoderConfig = field(default_factory=BaselineEncoderConfig)
     masking: GraphMAEMaskConfig = field(default_factory=GraphMAEMaskConfig)
     decoder: Literal["gcn", "gat"] = "gcn"  # one layer, of the same kind as the encoder
-    alpha: float = 2.0  # exponent of the scaled cosine error
+    alpha: float = setting(2.0, "at least 1")  # exponent of the scaled cosine error
     training: TrainingConfig = field(default_factory=TrainingConfig)
-
-    def __post_init__(self) -> None:
-        require(self.alpha >= 1, "alpha", self.alpha, "at least 1")
 
 
 class GraphMAETask(Task):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from nodejepa.config import require
+from nodejepa.config import Settings, setting
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods.floors import FeatureMap, Floor
@@ -23,13 +23,10 @@ from nodejepa.store.graph import StoredGraph
 
 
 @dataclass(frozen=True)
-class SGCConfig:
-    """Settings of :class:`SGC`."""
+class SGCConfig(Settings):
+    """Settings of :class:`SGC` and :class:`EqualHops`."""
 
-    hops: int = 2  # S^2 X (docs/decisions.md)
-
-    def __post_init__(self) -> None:
-        require(self.hops >= 0, "hops", self.hops, "0 or more")
+    hops: int = setting(2, "0 or more")  # S^2 X (docs/decisions.md)
 
 
 class SGC(Floor):
@@ -72,16 +69,6 @@ class SGC3(SGC):
     usual: ClassVar[Mapping[str, Any]] = {"hops": 3}
 
 
-@dataclass(frozen=True)
-class EqualHopsConfig:
-    """Settings of :class:`EqualHops`."""
-
-    hops: int = 2
-
-    def __post_init__(self) -> None:
-        require(self.hops >= 0, "hops", self.hops, "0 or more")
-
-
 class EqualHops(Floor):
     r"""Features and what they look like one and two hops away, equally loud:
     :math:`\sum_k S^k X / \|S^k X\|_F`.
@@ -90,7 +77,7 @@ class EqualHops(Floor):
     """
 
     name = "equal-hops"
-    config_class = EqualHopsConfig
+    config_class = SGCConfig
 
     def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
         """The same of a graph on disk: one pass finds how loud the hops are, one adds them up."""
@@ -108,15 +95,11 @@ class EqualHops(Floor):
 
 
 @dataclass(frozen=True)
-class WalkConfig:
+class WalkConfig(Settings):
     """Settings of :class:`Walk`: those of LinearJEPA's walk."""
 
-    hops: int = 10
-    restart: float = 0.15
-
-    def __post_init__(self) -> None:
-        require(self.hops >= 1, "hops", self.hops, "1 or more")
-        require(0 <= self.restart < 1, "restart", self.restart, "at least 0 and below 1")
+    hops: int = setting(10, "1 or more")
+    restart: float = setting(0.15, "at least 0 and below 1")
 
 
 class Walk(Floor):

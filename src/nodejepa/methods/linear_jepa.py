@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nodejepa.config import require
+from nodejepa.config import Settings, setting
 from nodejepa.errors import ConfigError
 from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.closed_form import Moments, Spectrum, moments_of
@@ -30,40 +30,40 @@ _RECIPE = 3  # what a saved encoder means: settings of methods that start at thi
 
 
 @dataclass(frozen=True)
-class LinearJEPAConfig:
+class LinearJEPAConfig(Settings):
     """All settings of LinearJEPA; defaults were chosen on the development graphs (docs/recipe.md)."""
 
-    dim: int = 256  # columns of the embeddings; fewer where the features have few directions
+    dim: int = setting(
+        256, "a multiple of 4"
+    )  # columns of the embeddings; fewer where the features have few directions
     # how many directions' worth of prediction are let in: eps is such that dim / 2 of |rho| sum to this ...
-    predictability: float = 4.0
-    predictability_share: float = 0.125  # ... and to no more than this share of the directions there are
-    shrinkage: float | None = None  # eps as a share of the trace of C; none: by predictability
-    power: float = 0.5  # latent j is as loud as |rho_j| to this power
-    hops: int = 10  # how far the walk goes
-    restart: float = 0.15  # how often it returns to the node itself
-    own_below: float = 0.5  # the latents themselves stand beside it where neighbours agree less than this
-    agreement: float | None = None  # of neighbours, 0 to 1; none: read off the signs of rho
-    mean_kept: float | None = None  # share of the latents' mean; none: the agreement
-    basis: int = 768  # principal directions of the features that are looked at, at most
-    side_by_side: int = 32  # features of no more directions keep hops 0 to 3 apart: dimensions are free there
+    predictability: float = setting(4.0, "above 0")
+    predictability_share: float = setting(
+        0.125, "above 0 and at most 1"
+    )  # ... and to no more than this share of the directions there are
+    shrinkage: float | None = setting(
+        None, "above 0 or none"
+    )  # eps as a share of the trace of C; none: by predictability
+    power: float = setting(0.5, "between 0 and 4")  # latent j is as loud as |rho_j| to this power
+    hops: int = setting(10, "between 1 and 64")  # how far the walk goes
+    restart: float = setting(0.15, "at least 0 and below 1")  # how often it returns to the node itself
+    own_below: float = setting(
+        0.5, "between 0 and 1"
+    )  # the latents themselves stand beside it where neighbours agree less than this
+    agreement: float | None = setting(
+        None, "between 0 and 1, or none"
+    )  # of neighbours, 0 to 1; none: read off the signs of rho
+    mean_kept: float | None = setting(
+        None, "between 0 and 1, or none"
+    )  # share of the latents' mean; none: the agreement
+    basis: int = setting(
+        768, "between 1 and 8,192"
+    )  # principal directions of the features that are looked at, at most
+    side_by_side: int = setting(
+        32, "0 or more"
+    )  # features of no more directions keep hops 0 to 3 apart: dimensions are free there
     turned: bool = True  # latents are turned until columns are about equally loud: scaling them does no harm
     equal_rows: bool = True  # rows are of the same length
-
-    def __post_init__(self) -> None:
-        require(self.dim >= 4 and self.dim % 4 == 0, "dim", self.dim, "a multiple of 4")
-        require(self.predictability > 0, "predictability", self.predictability, "above 0")
-        share = self.predictability_share
-        require(0 < share <= 1, "predictability_share", share, "above 0 and at most 1")
-        require(self.shrinkage is None or self.shrinkage > 0, "shrinkage", self.shrinkage, "above 0 or none")
-        require(0 <= self.power <= 4, "power", self.power, "between 0 and 4")
-        require(1 <= self.hops <= 64, "hops", self.hops, "between 1 and 64")
-        require(0 <= self.restart < 1, "restart", self.restart, "at least 0 and below 1")
-        require(0 <= self.own_below <= 1, "own_below", self.own_below, "between 0 and 1")
-        for name in ("agreement", "mean_kept"):
-            value = getattr(self, name)
-            require(value is None or 0 <= value <= 1, name, value, "between 0 and 1, or none")
-        require(1 <= self.basis <= 8192, "basis", self.basis, "between 1 and 8,192")
-        require(self.side_by_side >= 0, "side_by_side", self.side_by_side, "0 or more")
 
 
 @dataclass(frozen=True)

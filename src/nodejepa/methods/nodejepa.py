@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from nodejepa.config import require
+from nodejepa.config import Settings, require, setting
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.masking.curriculum import Curriculum
@@ -17,7 +17,7 @@ from nodejepa.masking.khop import khop_mask
 from nodejepa.masking.pool import BallPool
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.start import Latents, Start, StartedEstimator, check_start
-from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask
+from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask, paper_training
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
@@ -32,9 +32,10 @@ from nodejepa.training.task import Moment, TrainingConfig
 
 
 @dataclass(frozen=True)
-class MaskingConfig:
+class MaskingConfig(Settings):
     """Which nodes are hidden; values grow from ``*_start`` over the first ``curriculum_epochs``."""
 
+    section = "masking."
     ratio: float = 0.5
     hops: int = 2
     ratio_start: float = 0.2
@@ -43,14 +44,13 @@ class MaskingConfig:
     curriculum_epochs: int = 50
     isolation: bool = True  # hide targets' features from the context encoder; off: ablation E
     # The paper's "caching or degree-capping neighborhood search" (Section 6), both off as in its experiments
-    max_neighbours: int | None = None  # edges of a node that the search follows; none: all
-    pool: int | None = None  # neighbourhoods searched once, of which all masks are made; none: anew each step
+    max_neighbours: int | None = setting(None, "at least 1 or none")  # that the search follows; none: all
+    # neighbourhoods searched once, of which all masks are made; none: anew each step
+    pool: int | None = setting(None, "at least 1 or none")
 
     def __post_init__(self) -> None:
         self.schedule()
-        for name in ("max_neighbours", "pool"):
-            value = getattr(self, name)
-            require(value is None or value > 0, f"masking.{name}", value, "at least 1 or none")
+        super().__post_init__()
 
     def schedule(self) -> Curriculum:
         """The curriculum these settings describe."""
@@ -65,23 +65,22 @@ class MaskingConfig:
 
 
 @dataclass(frozen=True)
-class PredictorConfig:
+class PredictorConfig(Settings):
     """The predictor: restricted message passing (3 x 256), or cross-attention (ablation C)."""
 
+    section = "predictor."
     kind: Literal["message-passing", "attention"] = "message-passing"
-    hidden: int = 256
-    layers: int = 3  # of message passing; attention has one
+    hidden: int = setting(256, "at least 1")
+    layers: int = setting(3, "at least 1")  # of message passing; attention has one
     heads: int = 4  # of attention only; the paper does not say
     descriptors: tuple[str, ...] = DESCRIPTORS  # none: ablation B
-    spectral_dim: int = 8  # "low-dimensional"; the paper does not say
+    spectral_dim: int = setting(8, "at least 1")  # "low-dimensional"; the paper does not say
 
     def __post_init__(self) -> None:
-        require(self.hidden > 0, "predictor.hidden", self.hidden, "at least 1")
-        require(self.layers > 0, "predictor.layers", self.layers, "at least 1")
+        super().__post_init__()
         if self.kind == "attention":
             divides = self.heads > 0 and self.hidden % self.heads == 0
             require(divides, "predictor.heads", self.heads, "a divisor of predictor.hidden")
-        require(self.spectral_dim > 0, "predictor.spectral_dim", self.spectral_dim, "at least 1")
         unknown = [name for name in self.descriptors if name not in DESCRIPTORS]
         require(not unknown, "predictor.descriptors", unknown, f"some of {', '.join(DESCRIPTORS)}")
         if self.kind == "attention" and not self.descriptors:
@@ -97,15 +96,10 @@ class LossConfig(SIGRegConfig):
     """Weights of the loss terms (the paper, Eq. 2)."""
 
     prediction: Literal["cosine", "l2"] = "cosine"  # l2: ablation F
-    prediction_weight: float = 1.0  # 0: ablation G
-    variance: float = 0.2  # 0 with covariance 0: ablation D
-    covariance: float = 0.2
-    laplacian: float = 0.0  # promised in the abstract, absent from the loss
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("prediction_weight", "variance", "covariance", "laplacian"):
-            require(getattr(self, name) >= 0, f"loss.{name}", getattr(self, name), "0 or more")
+    prediction_weight: float = setting(1.0, "0 or more")  # 0: ablation G
+    variance: float = setting(0.2, "0 or more")  # 0 with covariance 0: ablation D
+    covariance: float = setting(0.2, "0 or more")
+    laplacian: float = setting(0.0, "0 or more")  # promised in the abstract, absent from the loss
 
 
 @dataclass(frozen=True)
@@ -226,7 +220,7 @@ class NodeJEPA(StartedEstimator):
     @classmethod
     def preset(cls, name: str, dataset: str | None = None) -> NodeJEPAConfig:
         """``paper``: the paper's; ``default``: LinearJEPA's solution, from which ``epochs=100`` trains on."""
-        training = cls.paper_training(name, dataset)
+        training = paper_training(cls.name, name, dataset)
         if name == "paper":
             return NodeJEPAConfig(training=training)
         return NodeJEPAConfig(

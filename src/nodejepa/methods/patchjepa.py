@@ -8,11 +8,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from nodejepa.config import require
+from nodejepa.config import Settings, require, setting
 from nodejepa.graph import Graph
 from nodejepa.masking.patches import Patches, patch_descriptors
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
-from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherEstimator, TeacherTask
+from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask, paper_training
+from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
 from nodejepa.nn.predictors import PatchPredictor
 from nodejepa.nn.stack import Encoder
@@ -34,47 +35,38 @@ _PAPER_PATCHES = {
 
 
 @dataclass(frozen=True)
-class PatchesConfig:
+class PatchesConfig(Settings):
     """The masking unit: METIS parts, each expanded by one hop."""
 
+    section = "patches."
     count: int | None = None  # none: by the size of the graph; the paper: 64/64/64/128/256
-    contexts: int = 1
-    targets: int = 4
-    hops: int = 1  # how far a patch is expanded; 0 keeps it as METIS made it
+    contexts: int = setting(1, "at least 1")
+    targets: int = setting(4, "at least 1")
+    hops: int = setting(1, "0 or more")  # how far a patch is expanded; 0 keeps it as METIS made it
     # The paper does not say. One step an epoch gives every method as many updates and comes closest to its
     # Table 1; ceil(count / (contexts + targets)) would draw every patch once an epoch, and scores less
     # (docs/log.md).
-    steps_per_epoch: int = 1
+    steps_per_epoch: int = setting(1, "at least 1")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.count is None or self.count >= 2, "patches.count", self.count, "at least 2")
-        require(self.contexts >= 1, "patches.contexts", self.contexts, "at least 1")
-        require(self.targets >= 1, "patches.targets", self.targets, "at least 1")
-        require(self.hops >= 0, "patches.hops", self.hops, "0 or more")
-        require(self.steps_per_epoch >= 1, "patches.steps_per_epoch", self.steps_per_epoch, "at least 1")
 
 
 @dataclass(frozen=True)
-class PatchPredictorConfig:
+class PatchPredictorConfig(Settings):
     """The MLP from a context patch and a target's descriptor to the target's embedding."""
 
-    hidden: int = 256
-    layers: int = 3
-
-    def __post_init__(self) -> None:
-        require(self.hidden > 0, "predictor.hidden", self.hidden, "at least 1")
-        require(self.layers > 0, "predictor.layers", self.layers, "at least 1")
+    section = "predictor."
+    hidden: int = setting(256, "at least 1")
+    layers: int = setting(3, "at least 1")
 
 
 @dataclass(frozen=True)
 class PatchLossConfig(SIGRegConfig):
     """Weights of the loss terms; SIGReg, on the nodes of the context patch, is the only collapse guard."""
 
-    hyperbola: float = 1.0  # the paper gives no weight
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.hyperbola >= 0, "loss.hyperbola", self.hyperbola, "0 or more")
+    hyperbola: float = setting(1.0, "0 or more")  # the paper gives no weight
 
 
 @dataclass(frozen=True)
@@ -161,7 +153,7 @@ class PatchJEPATask(TeacherTask):
         return h, torch.stack([part.mean(dim=0) for part in parts])
 
 
-class PatchJEPA(TeacherEstimator):
+class PatchJEPA(TrainedEstimator):
     """Node embeddings by predicting pooled embeddings of graph patches from one another.
 
     >>> from nodejepa.data import load_dataset
@@ -178,7 +170,7 @@ class PatchJEPA(TeacherEstimator):
         """``paper``: the paper's patches and epochs for its data sets; ``default`` is the same."""
         return PatchJEPAConfig(
             patches=PatchesConfig(count=_PAPER_PATCHES.get(dataset or "")),
-            training=cls.paper_training(name, dataset),
+            training=paper_training(cls.name, name, dataset),
         )
 
     def prepare(self, graph: Graph | StoredGraph) -> None:

@@ -17,7 +17,7 @@ from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.budget import Budget, ClosedFormCost, GradientCost, Workload
 from nodejepa.methods.linear_jepa import LinearJEPA, LinearJEPAConfig, hartley
-from nodejepa.methods.teacher import TeacherEstimator
+from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
 from nodejepa.training.journal import Logging
@@ -75,7 +75,7 @@ class Latents(nn.Module):
         return (encoder.latents_of(inputs, rows) - self.mean) / self.spread
 
 
-class StartedEstimator(TeacherEstimator, ABC):
+class StartedEstimator(TrainedEstimator, ABC):
     """A method whose encoder may start at the closed form, as its setting ``start`` says."""
 
     solved_: LinearJEPA  # without it the encoder is a network
@@ -86,7 +86,8 @@ class StartedEstimator(TeacherEstimator, ABC):
             return None
         # not turned yet: the guards take every latent in its own unit
         encoder, _ = self._solve(inputs, Logging(description="Solving the closed form"), turned=False)
-        encoder.unit = 2.0 ** round(math.log2(_entry(encoder.weight)))
+        entry = float(encoder.weight.double().square().mean().sqrt()) or 1.0  # root of the mean square
+        encoder.unit = 2.0 ** round(math.log2(entry))
         encoder.weight.div_(encoder.unit)  # exact: a power of two
         return encoder.requires_grad_(True)
 
@@ -153,11 +154,6 @@ class StartedEstimator(TeacherEstimator, ABC):
         if self.config.start != "random":
             self.solved_ = self._linear()
             self.solved_.take_facts(facts)
-
-
-def _entry(weight: Tensor) -> float:
-    """Root of the mean square of an entry; 1 where all are 0."""
-    return float(weight.double().square().mean().sqrt()) or 1.0
 
 
 def _redraw(encoder: HopEncoder, inputs: WholeGraph | StoredInputs, mean_kept: float) -> None:

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from nodejepa.config import require
+from nodejepa.config import Settings, setting
 from nodejepa.graph_rows import RowGraph
 from nodejepa.io import as_graph
-from nodejepa.methods.baseline_blocks import BaselineEncoderConfig, check_preset
-from nodejepa.methods.blocks import build_encoder, matched_training
+from nodejepa.methods.blocks import BaselineEncoderConfig, build_encoder, check_preset, matched_training
 from nodejepa.methods.classifier import Classifier, ClassifierTask
 from nodejepa.methods.supervision import Supervision, supervise
 from nodejepa.methods.trained import TrainedEstimator
@@ -23,19 +22,14 @@ from nodejepa.training.task import TrainingConfig
 
 
 @dataclass(frozen=True)
-class HeadConfig:
+class HeadConfig(Settings):
     """The classifier on top of the encoder, and how features and first weight are regularised."""
 
-    dropout: float = 0.5  # on the head's input
+    section = "head."
+    dropout: float = setting(0.5, "at least 0 and below 1")  # on the head's input
     propagate: bool = False  # the head is a GCN layer, not a linear map
-    feature_dropout: float = 0.0
-    l2: float = 0.0  # on the first weight
-
-    def __post_init__(self) -> None:
-        for name in ("dropout", "feature_dropout"):
-            value = getattr(self, name)
-            require(0 <= value < 1, f"head.{name}", value, "at least 0 and below 1")
-        require(self.l2 >= 0, "head.l2", self.l2, "0 or more")
+    feature_dropout: float = setting(0.0, "at least 0 and below 1")
+    l2: float = setting(0.0, "0 or more")  # on the first weight
 
 
 @dataclass(frozen=True)

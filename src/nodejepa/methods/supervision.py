@@ -34,14 +34,7 @@ class Supervision:
 
 
 def supervise(labels: Any, split: Any, num_nodes: int, where: str) -> Supervision:
-    """What ``split`` lets a method see of ``labels``: the test nodes' are cut off here.
-
-    Args:
-        labels: one whole number a node; only those of training and validation nodes are looked at.
-        split: training nodes to learn from, validation nodes to stop by.
-        num_nodes: of the graph.
-        where: who asks, for errors.
-    """
+    """What ``split`` lets a method see of ``labels``: the test nodes' are cut off here."""
     if labels is None or not isinstance(split, Split):
         raise ConfigError(
             "labels or split are missing, and a supervised method learns from them",

@@ -6,10 +6,9 @@ from typing import Any, Literal, Self
 
 from torch import Tensor, nn
 
-from nodejepa.config import require
+from nodejepa.config import Settings, setting
 from nodejepa.errors import ConfigError
 from nodejepa.methods.blocks import build_encoder, matched_training
-from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.objectives.sigreg import sigreg
@@ -22,24 +21,15 @@ Keep = Literal["target", "context"]
 
 
 @dataclass(frozen=True)
-class SIGRegConfig:
+class SIGRegConfig(Settings):
     """Weight and formula of the sketched isotropic-Gaussian penalty that both methods have."""
 
-    sigreg: float = 0.02
-    sigreg_slices: int = 256
-    sigreg_nodes: int | None = 4096  # random subset at each step; none takes all
+    section = "loss."
+    sigreg: float = setting(0.02, "0 or more")
+    sigreg_slices: int = setting(256, "at least 1")
+    sigreg_nodes: int | None = setting(4096, "at least 1 or none")  # random subset at each step; none: all
     # LeJEPA's factor, times the size of that subset; with it prediction is inert (docs/log.md)
     sigreg_times_n: bool = False
-
-    def __post_init__(self) -> None:
-        require(self.sigreg >= 0, "loss.sigreg", self.sigreg, "0 or more")
-        require(self.sigreg_slices > 0, "loss.sigreg_slices", self.sigreg_slices, "at least 1")
-        require(
-            self.sigreg_nodes is None or self.sigreg_nodes > 0,
-            "loss.sigreg_nodes",
-            self.sigreg_nodes,
-            "at least 1 or none",
-        )
 
     def sigreg_term(self, h: Tensor, moment: Moment) -> Tensor:
         """The penalty on embeddings ``h``, not yet weighted."""
@@ -82,12 +72,8 @@ class TeacherTask(Task, ABC):
         ema_update(self.target_encoder, self.encoder, linear(progress, self.ema.start, self.ema.end))
 
 
-class TeacherEstimator(TrainedEstimator, ABC):
-    """A method whose task is a :class:`TeacherTask`."""
-
-    @classmethod
-    def paper_training(cls, preset: str, dataset: str | None) -> TrainingConfig:
-        """The paper's training settings, for both presets: 200 epochs on arxiv, else 300."""
-        if preset not in ("paper", "default"):
-            raise ConfigError(f"{cls.name} has no preset {preset!r}", fix="Use paper or default.")
-        return matched_training(dataset)
+def paper_training(method: str, preset: str, dataset: str | None) -> TrainingConfig:
+    """The paper's training settings, for both presets: 200 epochs on arxiv, else 300."""
+    if preset not in ("paper", "default"):
+        raise ConfigError(f"{method} has no preset {preset!r}", fix="Use paper or default.")
+    return matched_training(dataset)

@@ -9,8 +9,8 @@ from torch import nn
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_rows import RowGraph
+from nodejepa.methods.arguments import pick_device
 from nodejepa.methods.blocks import build_encoder
-from nodejepa.methods.device import pick_device
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.inputs import GraphInputs, Renumbered, RowsPart, StoredInputs, Stretches, WholeGraph
 from nodejepa.store.graph import StoredGraph

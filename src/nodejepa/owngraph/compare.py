@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.errors import Advice, ConfigError, EvaluationError, Setting
+from nodejepa.errors import FORCE, OUT, RESUME, Advice, ConfigError, EvaluationError
 from nodejepa.files import write_json
 from nodejepa.graph import Graph
 from nodejepa.io import ReadingOptions, as_graph, write_embeddings
@@ -175,10 +175,7 @@ def _check_folder(folder: Path, *, resume: bool, force: bool) -> None:
     if there and not (resume or force):
         raise ConfigError(
             f"{', '.join(there)} exist{'s' if len(there) == 1 else ''}",
-            fix=Advice(
-                *("Go on with ", Setting("resume", True), ", replace with ", Setting("force", True)),
-                *(", or choose another ", Setting("out"), "."),
-            ),
+            fix=Advice.saying("Go on with {}, replace with {}, or choose another {}.", RESUME, FORCE, OUT),
         )
     if force:
         for path in ours[:0:-1]:

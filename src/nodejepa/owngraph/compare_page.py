@@ -101,7 +101,7 @@ def comparison_report(
             {row.method: np.array(row.plane) for row in made.rows if row.plane},
             labels=None if labels is None else labels[drawn],
             clusters=groups,
-            class_names=names_of_classes(class_names, labels),
+            names=names_of_classes(class_names, labels),
             notes=tuple(notes),
             side_by_side=True,
         )

@@ -12,7 +12,7 @@ from nodejepa.io.assemble import structural_names
 from nodejepa.io.reading_options import structural_width
 from nodejepa.memory import Room, TooLarge, gigabytes
 from nodejepa.methods import find_method, make_method
-from nodejepa.methods.device import pick_device
+from nodejepa.methods.arguments import pick_device
 from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.places import describe_file
 from nodejepa.owngraph.plan import Plan, make_plan, roads_of_files
@@ -35,10 +35,9 @@ def make_trainable(
         raise ConfigError(
             f"{method} learns from labels, and embed-graph keeps labels away from training",
             where="method",
-            fix=Advice(
-                "Use nodejepa or another method that `nodejepa methods` lists; ",
+            fix=Advice.saying(
+                "Use nodejepa or another method that `nodejepa methods` lists; {} gives scores.",
                 Setting("labels"),
-                " gives scores.",
             ),
         )
     if dim is not None and (isinstance(dim, bool) or not isinstance(dim, int) or dim < 1):

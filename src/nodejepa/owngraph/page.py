@@ -103,13 +103,8 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
     for name, found in scores.table().items():
         about = "these embeddings" if name == method else METHODS[name].summary if name in FLOORS else ""
         about = about if name in scores.rows else "the largest class, whatever the node"
-        rows.append(
-            (
-                TableCell.name(name),
-                TableCell.name(about),
-                *(TableCell.mean(value, decimals=1) for value in found.values()),
-            )
-        )
+        means = (TableCell.mean(value, decimals=1) for value in found.values())
+        rows.append((TableCell.name(name), TableCell.name(about), *means))
     titles = (Column.mean(f"{title} %") for title in scores.measures.values())
     columns = (Column.name("embeddings"), Column.name("what it is"), *titles)
     notes = (
@@ -120,13 +115,9 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
     sections: list[Section] = [SortableTable(table)]
     tuned = scores.finetuned
     if tuned is not None:
-        lines = (
-            (TableCell.name(f"{method}, fine-tuned"), TableCell.number(tuned.test_accuracy)),
-            (
-                TableCell.name("the same network from random weights"),
-                TableCell.number(tuned.scratch_test_accuracy),
-            ),
-        )
+        scratch = "the same network from random weights", tuned.scratch_test_accuracy
+        both = (f"{method}, fine-tuned", tuned.test_accuracy), scratch
+        lines = tuple((TableCell.name(name), TableCell.number(value)) for name, value in both)
         note = "Trained end to end with labels, on one split: that says little about the spread."
         headings = (Column.name("encoder"), Column("test accuracy %"))
         sections.append(SortableTable(ReportTable("finetune", "Fine-tuning", headings, (lines,), (note,))))

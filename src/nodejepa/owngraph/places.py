@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from nodejepa.errors import Advice, ConfigError, NodeJEPAError, Setting
-from nodejepa.files import output_owned, parse_json, remove_leftovers
-from nodejepa.io.embeddings import MANIFEST_FORMAT, check_ending
+from nodejepa.errors import FORCE, OUT, RESUME, Advice, ConfigError, NodeJEPAError, Setting
+from nodejepa.files import output_owned, remove_leftovers
+from nodejepa.io.embeddings import check_ending
 from nodejepa.io.files_in import refuse_replacing
 from nodejepa.progress import progress_bar
+from nodejepa.report.own_runs import read_manifest
 from nodejepa.training.run import Run
 
-_OUT, _FORCE = Setting("out"), Setting("force", True)
 _HASHED_AT_ONCE = 1 << 24
 
 
@@ -84,20 +84,14 @@ class Places:
             raise ConfigError(
                 f"there is no run to go on with, but {', '.join(there)} exist",
                 where=str(self.run),
-                fix=Advice("Choose another ", _OUT, ", or replace them with ", _FORCE, "."),
+                fix=Advice.saying("Choose another {}, or replace them with {}.", OUT, FORCE),
             )
         there += [str(self.run)] if self.begun else []
         if there:
             raise ConfigError(
                 f"{', '.join(there)} exist{'s' if len(there) == 1 else ''}",
-                fix=Advice(
-                    "Go on with ",
-                    Setting("resume", True),
-                    ", replace them with ",
-                    _FORCE,
-                    ", or choose another ",
-                    _OUT,
-                    ".",
+                fix=Advice.saying(
+                    "Go on with {}, replace them with {}, or choose another {}.", RESUME, FORCE, OUT
                 ),
             )
 
@@ -118,10 +112,8 @@ class Places:
                 raise ConfigError(
                     "somebody else has written the output in the meantime",
                     where=str(path),
-                    fix=Advice(
-                        "The trained model is kept: move the file away and go on with ",
-                        Setting("resume", True),
-                        ".",
+                    fix=Advice.saying(
+                        "The trained model is kept: move the file away and go on with {}.", RESUME
                     ),
                 )
 
@@ -155,7 +147,7 @@ class Places:
             raise NodeJEPAError(
                 f"the embeddings need about {needed / 1e9:,.2f} GB and {free / 1e9:,.2f} GB are free",
                 where=str(self.embeddings.parent),
-                fix=Advice("Make room, choose another disk with ", _OUT, ", or lower encoder.hidden."),
+                fix=Advice.saying("Make room, choose another disk with {}, or lower encoder.hidden.", OUT),
             )
 
 
@@ -210,7 +202,7 @@ def refuse_losing(out: Path, *, force: bool, manifest_only: bool = False) -> Non
         return
     raise ConfigError(
         f"{out} exists" + (f", and {told} tells how its embeddings were made" if told else ""),
-        fix=Advice("Choose another ", _OUT, ", or replace it with ", _FORCE, "."),
+        fix=Advice.saying("Choose another {}, or replace it with {}.", OUT, FORCE),
     )
 
 
@@ -224,11 +216,5 @@ def drop_manifest(out: Path) -> None:
 
 def _manifest_of(out: Path) -> Path | None:
     path = out.with_suffix(".json")
-    try:
-        content = parse_json(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
-        return None
-    described = content.get("embeddings")
+    described = (read_manifest(path) or {}).get("embeddings")
     return path if isinstance(described, dict) and described.get("file") == out.name else None

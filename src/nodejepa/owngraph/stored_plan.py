@@ -32,12 +32,8 @@ def require_room(
     What is solved by rows has arrays as wide as there is room for: it needs the room for what is as long as
     the graph in any case.
 
-    Args:
-        estimator: the method with its settings.
-        graph: its sizes are read, nothing else.
-        memory_limit: gigabytes that may be taken, by all processes here together; none: what is available.
-        processes: how many share a step.
-        started: how many of them will be started on this machine; 0: this process is one of them.
+    ``memory_limit`` gigabytes are for all processes here together. Of the ``processes`` that share a step so
+    many are ``started`` on this machine; 0: this process is one of them.
     """
     found, room, speed = find_method(estimator.name), Room.of(memory_limit), measured_speed()
     filled = graph.manifest.feature_entries

@@ -64,7 +64,7 @@ class DotPlot(Section):
             }
             for title, dots in self.panels.items()
         ]
-        return {"title": self.title, "unit": self.unit, "caption": self.caption, "panels": panels}
+        return vars(self) | {"panels": panels}
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Curves(Section):
             }
             for title, lines in self.panels.items()
         ]
-        return {"title": self.title, "x_label": self.x_label, "caption": self.caption, "panels": panels}
+        return vars(self) | {"panels": panels}
 
 
 @dataclass(frozen=True)
@@ -107,19 +107,10 @@ class ConfusionMatrix(Section):
     """How often class i (rows) was taken for class j (columns)."""
 
     title: str
-    class_names: tuple[str, ...]
+    names: tuple[str, ...]  # of the classes
     counts: npt.NDArray[np.int64]  # [true, predicted]
     caption: str = ""
     kind: ClassVar[str] = "confusion"
-
-    def content(self) -> dict[str, Any]:
-        """Names and counts."""
-        return {
-            "title": self.title,
-            "caption": self.caption,
-            "names": list(self.class_names),
-            "counts": self.counts.tolist(),
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,33 +128,19 @@ class EmbeddingMap(Section):
     labels: npt.NDArray[np.int64] | None = None
     predicted: npt.NDArray[np.int64] | None = None
     clusters: npt.NDArray[np.int64] | None = None
-    class_names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # of the classes
     notes: tuple[str, ...] = ()
     side_by_side: bool = False  # all projections at once, small
     kind: ClassVar[str] = "map"
 
     def content(self) -> dict[str, Any]:
-        """Columns of values, one a drawn node."""
-        planes = [
-            {
-                "name": name,
-                "x": [short(x) for x in plane[:, 0].tolist()],
-                "y": [short(y) for y in plane[:, 1].tolist()],
-            }
-            for name, plane in self.projections.items()
-        ]
-        return {
-            "title": self.title,
-            "notes": list(self.notes),
-            "ids": list(self.ids),
-            "degrees": self.degrees.tolist(),
-            "labels": None if self.labels is None else self.labels.tolist(),
-            "predicted": None if self.predicted is None else self.predicted.tolist(),
-            "clusters": None if self.clusters is None else self.clusters.tolist(),
-            "names": list(self.class_names),
-            "planes": planes,
-            "side_by_side": self.side_by_side,
-        }
+        """Columns of values, one a drawn node, also those of the projections."""
+        content = super().content()
+        planes = []
+        for name, plane in content.pop("projections").items():
+            x, y = ([short(value) for value in axis] for axis in plane.T.tolist())
+            planes.append({"name": name, "x": x, "y": y})
+        return content | {"planes": planes}
 
 
 def verdict(found: Diagnostics, *words: str, doubtful: bool = False) -> Text:

@@ -115,19 +115,11 @@ def embedding_map(
     umap: bool = False,
     seed: int = 0,
 ) -> EmbeddingMap:
-    """An interactive map of a graph's embeddings.
+    """An interactive map of a graph's embeddings ``[nodes, d]``, dense or SciPy sparse.
 
-    Args:
-        graph: gives ids and degrees; of a large one, a sample of its nodes.
-        embeddings: ``[nodes, d]``, dense or SciPy sparse.
-        title: over the map.
-        labels: class of each node, -1 where unknown; none: nothing to colour by but degree.
-        class_names: of the classes 0, 1, ...; their numbers if not given.
-        predicted: what a classifier says of each node, -1 where it was not tested.
-        clusters: group of each node, found without labels.
-        neighbours: also compute a t-SNE, a few seconds more.
-        umap: also compute a UMAP, with the extra ``nodejepa[umap]``; its first time takes long to compile.
-        seed: of the sample of a large graph, of t-SNE and of UMAP.
+    Of a graph that is not held, ``graph`` is a sample of nodes. ``labels`` and ``predicted`` are -1 where
+    nothing is known. ``neighbours`` is a t-SNE beside the principal components, ``umap`` a UMAP, which needs
+    the extra ``nodejepa[umap]`` and takes long to compile the first time.
     """
     matrix = check_embeddings(embeddings)
     given = {"embeddings": matrix, "labels": labels, "predictions": predicted, "clusters": clusters}
@@ -168,7 +160,7 @@ def embedding_map(
         labels=None if labels is None else labels[drawn],
         predicted=None if predicted is None else predicted[drawn],
         clusters=None if clusters is None else clusters[drawn],
-        class_names=names_of_classes(class_names, labels, predicted),
+        names=names_of_classes(class_names, labels, predicted),
         notes=tuple(notes),
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nodejepa.errors import Advice, CheckpointError, Setting
+from nodejepa.errors import RESUME, Advice, CheckpointError
 from nodejepa.files import parse_json
 from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.report.charts import Dot, DotPlot
@@ -77,22 +77,29 @@ class OwnRun:
 def find_own_run(source: Path) -> OwnRun | None:
     """The run that a manifest, embeddings, page or run folder belongs to, if ``embed-graph`` made it."""
     path = source if source.suffix == ".json" else source.with_suffix(".json")
-    try:
-        manifest = parse_json(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    if not isinstance(manifest, dict) or manifest.get("format") != MANIFEST_FORMAT:
+    manifest = read_manifest(path)
+    if manifest is None:
         return None
     folder = (manifest.get("run") or {}).get("folder")
-    if source.is_dir() and Path(str(folder)).name != source.name:
+    return None if source.is_dir() and Path(str(folder)).name != source.name else OwnRun(path, manifest)
+
+
+def read_manifest(path: Path) -> dict[str, Any] | None:
+    """What ``embed-graph`` wrote beside its embeddings, if this is it."""
+    try:
+        content = parse_json(path.read_bytes())
+    except (OSError, ValueError):
         return None
-    return OwnRun(path, manifest)
+    return content if isinstance(content, dict) and content.get("format") == MANIFEST_FORMAT else None
 
 
 def own_chapters(runs: Sequence[OwnRun]) -> list[Chapter]:
     """A chapter that compares the runs, where there are several, and one for each, under its name."""
     names = run_names(runs)
-    chapters = [_chapter(run, name) for run, name in zip(runs, names, strict=True)]
+    chapters = []
+    for run, name in zip(runs, names, strict=True):
+        title = f"{name}: {run.method} on {run.graph[0] or 'a graph'}"
+        chapters.append(Chapter(title, _stored_sections(run), subtitle=str(run.path)))
     return [_comparison(runs, names), *chapters] if len(runs) > 1 else chapters
 
 
@@ -118,15 +125,7 @@ def _comparison(runs: Sequence[OwnRun], names: Sequence[str]) -> Chapter:
             run, values = runs[i], runs[i].scores(runs[i].method, "test_accuracy")
             found = summarise(values)
             cells = [TableCell.mean(summarise(run.scores(run.method, m)), decimals=1) for m in measures]
-            rows.append(
-                (
-                    TableCell.name(names[i]),
-                    TableCell.name(run.method),
-                    TableCell.name(graph),
-                    *cells,
-                    *_rest(run),
-                )
-            )
+            rows.append((*map(TableCell.name, (names[i], run.method, graph)), *cells, *_rest(run)))
             if found is not None:
                 dots.append(Dot(names[i], found.mean, found.std, tuple(values)))
         floors = [best for i in members if (best := runs[i].best_floor()) is not None]
@@ -170,11 +169,6 @@ def _standing(graph: str, dots: Sequence[Dot]) -> str:
     return f"{words}, {gap:.1f} points above {others[0].label}: {size} the spread over draws of the labels."
 
 
-def _chapter(run: OwnRun, name: str) -> Chapter:
-    title = f"{name}: {run.method} on {run.graph[0] or 'a graph'}"
-    return Chapter(title, _stored_sections(run), subtitle=str(run.path))
-
-
 def _stored_sections(run: OwnRun) -> tuple[Section, ...]:
     described = run.manifest.get("report")
     said = str((run.manifest.get("diagnostics") or {}).get("verdict") or "not judged")
@@ -193,7 +187,7 @@ def _stored_sections(run: OwnRun) -> tuple[Section, ...]:
         raise CheckpointError(
             "the page is not the one that the manifest tells of",
             where=str(page),
-            fix=Advice("Make it again: the same run with ", Setting("resume", True), "."),
+            fix=Advice.saying("Make it again: the same run with {}.", RESUME),
         )
     chapters = parse_json(content.partition(_BEGIN)[2].partition(_END)[0])["chapters"]
     return tuple(StoredSection(section) for chapter in chapters for section in chapter["sections"])

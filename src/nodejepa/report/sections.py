@@ -12,7 +12,6 @@ import base64
 import hashlib
 import json
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -20,6 +19,8 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
 
 from nodejepa.files import write_text
 from nodejepa.provenance import versions
@@ -33,14 +34,14 @@ _SCRIPTS = ("page", "tables", "charts", "dots", "confusion", "map-marks", "map",
 _UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
-class Section(ABC):
-    """One block of a chapter."""
+class Section:
+    """One block of a chapter; a dataclass, whose fields are what the page's script reads."""
 
     kind: ClassVar[str]
 
-    @abstractmethod
     def content(self) -> dict[str, Any]:
         """Values ready for JSON."""
+        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in vars(self).items()}
 
     def to_json(self) -> dict[str, Any]:
         """The section as the page's script reads it."""
@@ -55,10 +56,6 @@ class Text(Section):
     tone: Tone = "plain"
     kind: ClassVar[str] = "text"
 
-    def content(self) -> dict[str, Any]:
-        """Paragraphs and their tone."""
-        return {"paragraphs": list(self.paragraphs), "tone": self.tone}
-
 
 @dataclass(frozen=True)
 class Facts(Section):
@@ -70,9 +67,8 @@ class Facts(Section):
     kind: ClassVar[str] = "facts"
 
     def content(self) -> dict[str, Any]:
-        """Title and the pairs in their order."""
-        pairs = [[name, value] for name, value in self.values.items()]
-        return {"title": self.title, "values": pairs, "folded": self.folded}
+        """As pairs, in their order."""
+        return vars(self) | {"values": [*self.values.items()]}
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,7 @@ class Figures(Section):
             {"title": title, "address": f"data:image/png;base64,{base64.b64encode(picture).decode()}"}
             for title, picture in self.pictures.items()
         ]
-        return {"title": self.title, "caption": self.caption, "pictures": pictures}
+        return vars(self) | {"pictures": pictures}
 
 
 @dataclass(frozen=True)
@@ -127,8 +123,7 @@ class Chapter:
 
     def to_json(self) -> dict[str, Any]:
         """The chapter as the page's script reads it."""
-        sections = [section.to_json() for section in self.sections]
-        return {"title": self.title, "subtitle": self.subtitle, "sections": sections}
+        return vars(self) | {"sections": [section.to_json() for section in self.sections]}
 
 
 @dataclass(frozen=True)
@@ -142,13 +137,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The report as the page's script reads it."""
-        chapters = [chapter.to_json() for chapter in self.chapters]
-        return {
-            "title": self.title,
-            "subtitle": self.subtitle,
-            "footer": self.footer,
-            "chapters": chapters,
-        }
+        return vars(self) | {"chapters": [chapter.to_json() for chapter in self.chapters]}
 
 
 def short(value: Number, digits: int = _DIGITS) -> Number:

@@ -145,21 +145,13 @@ Row = tuple[TableCell, ...]
 
 @dataclass(frozen=True)
 class ReportTable:
-    """Rows in groups (a line is drawn between them) under one title, and the sentences below it.
+    """Rows in groups (a line is drawn between them) under one title, and the sentences below it."""
 
-    Args:
-        name: of its files, and its label in LaTeX.
-        title: what is shown, with the probe.
-        columns: headings.
-        groups: rows, each as long as ``columns``.
-        notes: what a reader must know: seeds, marks, what is missing and why.
-    """
-
-    name: str
-    title: str
+    name: str  # of its files, and its label in LaTeX
+    title: str  # what is shown, with the probe
     columns: tuple[Column, ...]
     groups: tuple[tuple[Row, ...], ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what a reader must know: seeds, marks, what is missing and why
 
     def __post_init__(self) -> None:
         for row in self.rows:

@@ -11,13 +11,7 @@ from nodejepa.training.task import Moment, TrainingConfig
 
 
 class Source(ABC):
-    """Hands out what each step trains on.
-
-    Args:
-        whole: what is validated and watched.
-        steps_per_epoch: how many steps an epoch has.
-        units: into how many units each is cut.
-    """
+    """Hands out what each step, cut into ``units``, trains on; ``whole`` is what is validated and watched."""
 
     def __init__(self, whole: GraphInputs, steps_per_epoch: int = 1, units: int = 1) -> None:
         self.whole, self.steps_per_epoch, self.units = whole, steps_per_epoch, units
@@ -38,14 +32,7 @@ class Whole(Source):
 
 @final
 class Parts(Source):
-    """Every step sees some parts, joined; in a round of steps each part is seen once, in random order.
-
-    Args:
-        whole: what is validated and watched.
-        stretches: the graph that parts are read from.
-        config: how many parts a step and a unit get.
-        rounds: how often an epoch sees every part.
-    """
+    """Every step sees some parts, joined; in a round of steps each part is seen once, in random order."""
 
     def __init__(
         self, whole: GraphInputs, stretches: Stretches, config: TrainingConfig, rounds: int = 1

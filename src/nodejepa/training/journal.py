@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nodejepa.config import require
+from nodejepa.config import Settings, setting
 from nodejepa.errors import TrainingError
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.training.checkpoint import Checkpoint, History, damaged, load_into
@@ -27,35 +27,24 @@ NOT_A_LOSS = ("epoch", "lr", "seconds", "peak_memory_mb", *_FIGURES)
 
 
 @dataclass(frozen=True)
-class Logging:
+class Logging(Settings):
     """What a run leaves behind besides its result; nothing here changes a bit of it."""
 
-    checkpoint_epochs: int = 50
-    checkpoint_minutes: float = 2.0
+    checkpoint_epochs: int = setting(50, "at least 1")
+    checkpoint_minutes: float = setting(2.0, "0 or more")
     tensorboard: bool = False
     description: str = "Pretraining"
-    share_epochs: int = 1  # looks at prediction's share of the gradient; each costs part of an epoch
-    checkpoint_steps: int | None = None  # also in the middle of an epoch; the minutes count there, too
+    # epochs between looks at prediction's share of the gradient; each costs part of an epoch
+    share_epochs: int = setting(1, "at least 1")
+    # also in the middle of an epoch; the minutes count there, too
+    checkpoint_steps: int | None = setting(None, "at least 1 or none")
     shown: bool = True  # on the screen
-
-    def __post_init__(self) -> None:
-        require(self.share_epochs >= 1, "share_epochs", self.share_epochs, "at least 1")
-        require(self.checkpoint_epochs >= 1, "checkpoint_epochs", self.checkpoint_epochs, "at least 1")
-        require(self.checkpoint_minutes >= 0, "checkpoint_minutes", self.checkpoint_minutes, "0 or more")
-        steps = self.checkpoint_steps
-        require(steps is None or steps >= 1, "checkpoint_steps", steps, "at least 1 or none")
 
 
 class Journal:
     """The record of a run, on the screen and, if there is a folder, on disk.
 
-    Args:
-        task: what is trained; brought to where the checkpoint left it, if there is one.
-        optimiser: the same.
-        config: how long training may take.
-        run: the folder; none writes nothing.
-        logging: what is written, how often.
-        checkpoint: where training goes on.
+    Task and optimiser are brought to where the checkpoint left them, if there is one.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from nodejepa.errors import Advice, Setting, TrainingError
+from nodejepa.errors import RESUME, Advice, Setting, TrainingError
 from nodejepa.training.team import Team, in_order
 
 T = TypeVar("T")
@@ -24,11 +24,8 @@ _POLL_SECONDS = 0.02
 class Processes(Team):
     """The processes of a group that :func:`join` has joined.
 
-    Args:
-        rank: of this process.
-        size: how many there are.
-        ordered: take sums in the order of the units, so that no bit depends on the number of processes; else
-            leave the order to the library, which sends less.
+    ``ordered`` sums are taken in the order of the units, so that no bit depends on the number of processes;
+    else the order is left to the library, which sends less.
     """
 
     def __init__(self, rank: int, size: int, *, ordered: bool = True) -> None:
@@ -63,10 +60,7 @@ class Processes(Team):
 def join(*, ordered: bool = True, wait_seconds: float = 300.0, step_seconds: float = 1800.0) -> Processes:
     """Join the processes that torchrun (or Ray Train, which has joined them already) started with this one.
 
-    Args:
-        ordered: as in :class:`Processes`.
-        wait_seconds: how long the others may take to come.
-        step_seconds: how long they may take for a step, and the leader for a look at all of the graph.
+    The others may take ``wait_seconds`` to come, and ``step_seconds`` for a step or a look at all nodes.
     """
     if not dist.is_initialized():
         device = None
@@ -129,10 +123,9 @@ def _pause(until: float, what: str) -> None:
         raise TrainingError(
             what,
             where="torchrun",
-            fix=Advice(
-                "Start all of them, and look at what the missing ones said. To wait longer, set ",
+            fix=Advice.saying(
+                "Start all of them, and look at what the missing ones said. To wait longer, set {}.",
                 Setting("wait"),
-                ".",
             ),
         )
     time.sleep(_POLL_SECONDS)
@@ -145,10 +138,8 @@ def _together(exchange: Callable[[], object]) -> None:
         raise TrainingError(
             f"another process is gone or does not answer: {_first_line(error)}",
             where="process group",
-            fix=Advice(
-                "torchrun starts all again where restarts are left; else go on with ",
-                Setting("resume", True),
-                ".",
+            fix=Advice.saying(
+                "torchrun starts all again where restarts are left; else go on with {}.", RESUME
             ),
         ) from None
 

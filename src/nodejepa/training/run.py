@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nodejepa.errors import Advice, CheckpointError, ConfigError, NodeJEPAError, Setting, TrainingError
+from nodejepa.errors import RESUME, Advice, CheckpointError, ConfigError, NodeJEPAError, TrainingError
 from nodejepa.files import lock_file, parse_json, remove_leftovers, write_json, write_text
 from nodejepa.training.checkpoint import Checkpoint, damaged, load_tensors, save_tensors
 from nodejepa.training.checkpoint import History as History
@@ -108,9 +108,7 @@ class Run:
             raise TrainingError(
                 "the folder already holds a run",
                 where=str(self.folder),
-                fix=Advice(
-                    "Resume it (", Setting("resume", True), "), delete the folder or choose another one."
-                ),
+                fix=Advice.saying("Resume it ({}), delete the folder or choose another one.", RESUME),
             )
         return begun
 

@@ -13,11 +13,8 @@ SHARE = "prediction_share"  # its name in an epoch's record
 class PredictionShare:
     r"""|g| / (|g| + |r|): g the gradient of prediction, r that of all other terms, both with their weights.
 
-    A term near 0 is inert whatever its value: nothing that only changes it can change the embeddings.
-
-    Args:
-        task: its encoder is looked at, before the gradients of the whole loss are there.
-        terms: of one step; without any that predicts, nothing is found.
+    A term near 0 is inert whatever its value: nothing that only changes it can change the embeddings. Made
+    before the gradients of the whole loss are there; where no term predicts, nothing is found.
     """
 
     def __init__(self, task: Task, terms: Mapping[str, Tensor]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nodejepa.config import require
+from nodejepa.config import Settings, require, setting
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.restrict import Rows
 from nodejepa.training.group import ALONE, Group
@@ -19,21 +19,22 @@ from nodejepa.training.seeding import numpy_generator, torch_generator
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(Settings):
     """How a method is optimised; the defaults are the paper's shared settings (appendix, Table "shared")."""
 
-    epochs: int = 300
-    lr: float = 1e-3
+    section = "training."
+    epochs: int = setting(300, "0 or more")
+    lr: float = setting(1e-3, "above 0 and at most 100")
     lr_end: float = 1e-6
-    weight_decay: float = 1e-4
-    clip: float | None = 1.0  # none: gradients of any length
-    warmup: float = 0.0
+    weight_decay: float = setting(1e-4, "0 or more")
+    clip: float | None = setting(1.0, "positive or none")  # none: gradients of any length
+    warmup: float = setting(0.0, "at least 0 and below 1")
     # stop after so many epochs in which what the task watches (the loss, a classifier: the validation loss)
     # did not fall; none: never
-    patience: int | None = None
+    patience: int | None = setting(None, "at least 1 or none")
     # Training in parts: the nodes fall into ``parts``; a step sees ``parts_per_step`` of them, drawn at
     # random and joined, and an epoch sees each once. One part is the whole graph.
-    parts: int = 1
+    parts: int = setting(1, "at least 1")
     parts_per_step: int = 1
     # Into how many shares a step is cut, each with masks of its own and no edges to the others; their losses
     # are of all of them. What is trained depends on this number, never on how many processes do the work.
@@ -41,19 +42,8 @@ class TrainingConfig:
     partition: Literal["metis", "random"] = "metis"
 
     def __post_init__(self) -> None:
-        require(self.epochs >= 0, "training.epochs", self.epochs, "0 or more")
-        require(0 < self.lr <= 100, "training.lr", self.lr, "above 0 and at most 100")
+        super().__post_init__()
         require(0 <= self.lr_end <= self.lr, "training.lr_end", self.lr_end, "between 0 and training.lr")
-        require(self.weight_decay >= 0, "training.weight_decay", self.weight_decay, "0 or more")
-        require(self.clip is None or self.clip > 0, "training.clip", self.clip, "positive or none")
-        require(0 <= self.warmup < 1, "training.warmup", self.warmup, "at least 0 and below 1")
-        require(
-            self.patience is None or self.patience > 0,
-            "training.patience",
-            self.patience,
-            "at least 1 or none",
-        )
-        require(self.parts > 0, "training.parts", self.parts, "at least 1")
         for name, of in (("parts_per_step", "parts"), ("units", "parts_per_step")):
             value, whole = getattr(self, name), getattr(self, of)
             divides = value > 0 and whole % value == 0

@@ -26,12 +26,10 @@ class _Stopped(BaseException):
 def in_turns(
     work: Sequence[Callable[[Group], T]], units: int, total: Callable[[list[Tensor]], Tensor]
 ) -> list[T]:
-    """What the units of this process return, in their order.
+    """What the units of this process return, in their order; all ask for the same sums in the same order.
 
-    Args:
-        work: one function a unit; all ask their group for the same sums in the same order.
-        units: how many there are in all processes.
-        total: the sum over all units, wherever they run, from the tensors of those that run here.
+    ``units`` is how many there are in all processes, ``total`` the sum over all of them, wherever they run,
+    from the tensors of those that run here.
     """
     turns = [_Turn(function, units) for function in work]
     try:

@@ -61,7 +61,7 @@ def study(*cells: Cell) -> StudySpec:
 
 
 def measure(cell: Cell, folders: Folders, **options: bool) -> int:
-    return work(cell, folders.out, folders.runs, None, **{"retry_failed": False, **options})
+    return work(cell, folders, **options)
 
 
 def test_a_record_has_the_scores_of_a_direct_call(folders: Folders) -> None:

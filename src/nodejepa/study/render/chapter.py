@@ -112,10 +112,6 @@ def _pictures(records: Sequence[Record]) -> list[Section]:
     shots = sorted({int(record["shots"]) for record in records if record.get("shots") is not None})
     if len(shots) > 1:
         return [_shot_curves(records, field, f"{title} with few labels", unit)]
-    return [_dot_plot(records, field, title, unit)]
-
-
-def _dot_plot(records: Sequence[Record], field: str, title: str, unit: str) -> DotPlot:
     panels: dict[str, list[Dot]] = {}
     for where, part in comparable_parts(records).items():
         panels |= {f"{name}{where}": dots for name, dots in _dots(part, field).items()}
@@ -123,7 +119,7 @@ def _dot_plot(records: Sequence[Record], field: str, title: str, unit: str) -> D
         "Large: mean over seeds, with one standard deviation to either side; small: single seeds; hollow: "
         "floors that need no training. The axes do not start at zero."
     )
-    return DotPlot(title, unit, panels, caption)
+    return [DotPlot(title, unit, panels, caption)]
 
 
 def _dots(records: Sequence[Record], field: str) -> dict[str, list[Dot]]:

@@ -30,11 +30,9 @@ def build_report(
 ) -> Report:
     """The report on runs and studies, one chapter each; runs of ``embed-graph`` are compared as well.
 
-    Args:
-        sources: folders that ``nodejepa pretrain`` or ``nodejepa study`` wrote; of ``nodejepa embed-graph``
-            the embeddings, their manifest or the run folder beside them.
-        dataset: the graph whose nodes the maps show; found by its hash if not given.
-        data_root: folder of the data files.
+    ``sources`` are folders that ``nodejepa pretrain`` or ``nodejepa study`` wrote, or of ``embed-graph`` the
+    embeddings, their manifest or the run folder beside them. Maps show the nodes of ``dataset``, which is
+    found by its hash if not given.
     """
     folders = list(dict.fromkeys(Path(source) for source in sources))
     if not folders:

@@ -10,48 +10,34 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from nodejepa.config import to_dict
 from nodejepa.errors import ConfigError
 from nodejepa.methods import METHODS, find_method, make_method
 from nodejepa.methods.migrations import config_of_today
 
+# frozen embeddings, both probes and diagnostics; end to end, beside random weights; seconds and memory
 Kind: TypeAlias = Literal["probe", "finetune", "efficiency"]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is to be measured; everything that can change the result is here.
-
-    Args:
-        study: name of the study.
-        kind: ``probe`` (frozen embeddings, both probes, diagnostics), ``finetune`` (end to end, beside random
-            weights) or ``efficiency`` (seconds and memory of a few epochs).
-        method: a name in :data:`nodejepa.methods.METHODS`.
-        preset: of the method.
-        dataset: a name in the catalogue.
-        split: name of the split; ``"5-30"`` is a few-shot cell.
-        seed: of the method and of the split.
-        training_seed: of the method, where it is not that of the split: one training then serves all splits.
-        variant: what an ablation calls this setting.
-        settings: changes against the preset, by dotted name.
-        frozen: the commit after which nothing about what is measured was chosen; no part of the key.
-    """
+    """What is to be measured; everything that can change the result is here."""
 
     study: str
     kind: Kind
     method: str
     preset: str
     dataset: str
-    split: str
-    seed: int
-    variant: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    frozen: str | None = None
-    training_seed: int | None = None
+    split: str  # "5-30" is a few-shot cell
+    seed: int  # of the method and of the split
+    variant: str | None = None  # what an ablation calls this setting
+    settings: Mapping[str, Any] = field(default_factory=dict)  # changes against the preset, by dotted name
+    frozen: str | None = None  # commit after which nothing about it was chosen; no part of the key
+    training_seed: int | None = None  # where it is not that of the split: one training serves all splits
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -113,15 +99,6 @@ class Cell:
             "shots": int(shots[1]) if shots else None,
             "seed": self.seed,
         } | {name: value for name, value in optional.items() if value is not None}
-
-    def to_json(self) -> str:
-        """For the process that measures it."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """What :meth:`to_json` wrote."""
-        return cls(**json.loads(text))
 
 
 def coordinates(record: Mapping[str, Any]) -> tuple[str, ...]:

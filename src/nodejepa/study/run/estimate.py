@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nodejepa.config import flatten
 from nodejepa.data.catalogue import CATALOGUE
@@ -15,6 +15,7 @@ from nodejepa.study.run.encoder_store import encoder_folder
 from nodejepa.study.run.measure import TIMED_SECONDS, timed_epochs
 from nodejepa.training.run import Run
 
+Key = TypeVar("Key")
 _NOMINAL_SPEED = 5e10  # operations a second of one thread; records correct it
 _WORDS_PER_NODE = 60  # of features that the catalogue does not call dense
 _START_SECONDS = 4.0  # start of a process, loading a graph
@@ -31,7 +32,7 @@ class Forecast:
         known = [record for record in records if record["dataset"] in CATALOGUE]
         trained = [record for record in known if record.get("epoch_seconds")]
         self._pace = _medians((r["method"], _pace(r)) for r in trained)
-        self._pace_of_variant = _medians((_variant(r["method"], r.get("variant")), _pace(r)) for r in trained)
+        self._pace_of_variant = _medians(((r["method"], r.get("variant")), _pace(r)) for r in trained)
         self._finetuning = _medians(
             (r["dataset"], r["finetune_seconds"]) for r in known if r.get("finetune_seconds")
         )
@@ -49,19 +50,18 @@ class Forecast:
         """An encoder that is already there costs nothing."""
         usual = self._pace.get(cell.method, 1.0)
         work = _epoch_seconds(cell.method, cell.dataset, cell.config)
-        epoch = self._pace_of_variant.get(_variant(cell.method, cell.variant), usual) * work
+        epoch = self._pace_of_variant.get((cell.method, cell.variant), usual) * work
         if cell.kind == "efficiency":
             timed = timed_epochs(cell) * epoch
             return _START_SECONDS + timed + (TIMED_SECONDS if timed < TIMED_SECONDS else 0.0)
         there = trained or Run(encoder_folder(cell, self._runs)).model.exists()
         epochs = cell.epochs if cell.patience is None else min(cell.epochs, _PATIENCES * cell.patience)
         seconds = _START_SECONDS + (0.0 if there else epochs * epoch) + _PROBE_SECONDS
-        return seconds + (self._finetune_seconds(cell.dataset) if cell.kind == "finetune" else 0.0)
-
-    def _finetune_seconds(self, dataset: str) -> float:
+        if cell.kind != "finetune":
+            return seconds
         pace = self._pace.get("supervised-gcn", 1.0)
-        guess = _FINETUNE_EPOCHS * pace * _epoch_seconds("supervised-gcn", dataset, {})
-        return self._finetuning.get(dataset, guess)
+        guess = _FINETUNE_EPOCHS * pace * _epoch_seconds("supervised-gcn", cell.dataset, {})
+        return seconds + self._finetuning.get(cell.dataset, guess)
 
 
 class Remaining:
@@ -98,12 +98,8 @@ def _pace(record: Mapping[str, Any]) -> float:
     return seconds / expected if expected > 0 else 1.0
 
 
-def _variant(method: str, variant: str | None) -> str:
-    return f"{method}/{variant}"
-
-
-def _medians(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
-    seen: dict[str, list[float]] = {}
+def _medians(pairs: Iterable[tuple[Key, float]]) -> dict[Key, float]:
+    seen: dict[Key, list[float]] = {}
     for name, value in pairs:
         seen.setdefault(name, []).append(value)
     return {name: statistics.median(values) for name, values in seen.items()}

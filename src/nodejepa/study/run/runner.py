@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nodejepa.data.catalogue import CATALOGUE, load_dataset
-from nodejepa.errors import Advice, ConfigError, DataError, Setting
+from nodejepa.errors import OUT, Advice, ConfigError, DataError, Setting
 from nodejepa.progress import announce_duration, in_words, progress_bar
 from nodejepa.study.run.cell import Cell
 from nodejepa.study.run.encoder_store import encoder_folder
@@ -151,10 +151,8 @@ def check_run(work: Worklist, folders: Folders, jobs: int) -> None:
         raise DataError(
             "there is no such folder of data",
             where=str(folders.data_root),
-            fix=Advice(
-                "Correct ",
-                Setting("data_root"),
-                "; create the folder if graphs are to be downloaded into it.",
+            fix=Advice.saying(
+                "Correct {}; create the folder if graphs are to be downloaded into it.", Setting("data_root")
             ),
         )
     if not 1 <= jobs <= 4 * _cores():
@@ -187,7 +185,7 @@ def _make_folders(folders: Folders) -> None:
         except OSError as error:
             why = error.strerror
         if why:
-            fix = Advice("Name another with ", Setting("out"), " or ", Setting("runs"), ".")
+            fix = Advice.saying("Name another with {} or {}.", OUT, Setting("runs"))
             raise ConfigError(f"cannot write there: {why}", where=str(folder), fix=fix)
 
 

@@ -52,7 +52,7 @@ class HeadResult:
 
     def mean_std(self, part: Literal["val", "test"]) -> tuple[float, float | None]:
         """Mean accuracy and its sample standard deviation; none for a single seed."""
-        values = [score.test_accuracy if part == "test" else score.val_accuracy for score in self.scores]
+        values = [getattr(score, f"{part}_accuracy") for score in self.scores]
         return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
 
     def to_dict(self) -> dict[str, object]:
@@ -104,15 +104,9 @@ class MethodScore:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON; accuracies in percent."""
+        names = ("dataset", "method", "preset", "split", "seeds", "config", "training_seed", "graph_hash")
         return {
-            "dataset": self.dataset,
-            "method": self.method,
-            "preset": self.preset,
-            "split": self.split,
-            "seeds": list(self.seeds),
-            "config": self.config,
-            "training_seed": self.training_seed,
-            "graph_hash": self.graph_hash,
+            **{name: getattr(self, name) for name in names},
             **({"sampled": self.sampled} if self.sampled else {}),
             **self.result.to_dict(),
             **({} if self.head is None else {"head": self.head.to_dict()}),
@@ -174,14 +168,11 @@ def score_run(
     started = time.perf_counter()
     estimator = load_method(folder)
     if find_method(estimator.name).supervised:
+        by_name = Setting("method", estimator.name)
         raise EvaluationError(
             f"the model was trained with labels that are test labels of other splits: a {estimator.name}",
             where=str(folder),
-            fix=Advice(
-                f"Let every split train its own: nodejepa probe {dataset.name} ",
-                Setting("method", estimator.name),
-                ".",
-            ),
+            fix=Advice(f"Let every split train its own: nodejepa probe {dataset.name} ", by_name, "."),
         )
     embeddings = _embedded(estimator, dataset)
     seconds = time.perf_counter() - started

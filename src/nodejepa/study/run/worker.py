@@ -7,8 +7,8 @@ neither a second runner nor the death of the first one does harm.
 
 import errno
 import hashlib
-import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -59,16 +59,6 @@ class Workers:
         """The exit code of the process that measured the cell, and what it wrote to stderr."""
         if cell.key in finished(read_records(self.folders.out), retry_failed=self.retry_failed):
             return TAKEN, ""
-        root = self.folders.data_root
-        text = json.dumps(
-            {
-                "cell": cell.to_json(),
-                "out": str(self.folders.out),
-                "runs": str(self.folders.runs),
-                "data_root": str(root) if root else None,
-                "retry_failed": self.retry_failed,
-            }
-        )
         with self.guard:
             if self.stopped:
                 return TAKEN, ""
@@ -80,7 +70,7 @@ class Workers:
                 env=self.environment if cell.kind == "efficiency" else _KEPT_MEMORY | self.environment,
             )
             self.running.add(process)
-        _, said = process.communicate(text.encode())
+        _, said = process.communicate(pickle.dumps((cell, self.folders, self.retry_failed)))
         with self.guard:
             self.running.discard(process)
             code = TAKEN if self.stopped else process.returncode
@@ -123,8 +113,9 @@ def _terminate_is_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def work(cell: Cell, out: Path, runs: Path, data_root: Path | None, *, retry_failed: bool) -> int:
+def work(cell: Cell, folders: Folders, retry_failed: bool = False) -> int:
     """Measure the cell unless somebody has done it or is doing it; the record says how it ended."""
+    out, runs = folders.out, folders.runs
     claimed = claim_path(cell, out, runs)
     claimed.parent.mkdir(parents=True, exist_ok=True)
     claim = lock_file(claimed, wait=False)
@@ -136,7 +127,7 @@ def work(cell: Cell, out: Path, runs: Path, data_root: Path | None, *, retry_fai
         try:
             from nodejepa.study.run.measure import measure  # heavy: not before the cell is ours
 
-            found = measure(cell, runs, data_root)
+            found = measure(cell, runs, folders.data_root)
         except Exception as error:
             keep_failure(runs, cell, traceback.format_exc())
             blame = {"machine": True} if _is_of_the_machine(error) else {}
@@ -180,18 +171,5 @@ def _is_of_the_machine(error: BaseException | None) -> bool:
     return error is not None
 
 
-def main() -> int:
-    """Read the order, obey."""
-    order = json.loads(sys.stdin.read())
-    root = order["data_root"]
-    return work(
-        Cell.from_json(order["cell"]),
-        Path(order["out"]),
-        Path(order["runs"]),
-        Path(root) if root else None,
-        retry_failed=order["retry_failed"],
-    )
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(work(*pickle.load(sys.stdin.buffer)))  # from the runner, which has started this process

@@ -21,7 +21,7 @@ from nodejepa.study.render.figures.panels import (
     panel_grid,
     paper_handle,
 )
-from nodejepa.study.render.figures.style import look, new_figure
+from nodejepa.study.render.figures.style import barred, look, marked, new_figure
 from nodejepa.study.render.paper import (
     FLOORS,
     dataset_name,
@@ -80,9 +80,8 @@ def average_rank_figure(records: Sequence[Record]) -> Figure | None:
     figure = new_figure(6.4, 1.7 + 0.34 * len(order))
     panel = figure.add_subplot()
     for row, method in enumerate(order):
-        rank, drawn = ranking.average[method], look(method)
-        style = {"color": drawn.colour, "hatch": drawn.hatch, "edgecolor": "white"}
-        panel.barh(row, rank, height=0.7, linewidth=0, **style)  # type: ignore[arg-type]
+        rank = ranking.average[method]
+        panel.barh(row, rank, height=0.7, **barred(method))
         right = panel.get_yaxis_transform()
         panel.text(1.0, row, f"{rank:.2f}", transform=right, ha="right", va="center", fontsize=9)
     shown = [method for method in order if method in printed]
@@ -110,16 +109,13 @@ def fewshot_figure(records: Sequence[Record]) -> Figure | None:
         for method in methods:
             points = [(k, scores[method, dataset, k]) for k in budgets if (method, dataset, k) in scores]
             if points:
-                drawn = look(method)
                 panel.plot(
                     [budgets.index(k) for k, _ in points],
                     [score.mean for _, score in points],
-                    color=drawn.colour,
-                    marker=drawn.marker,
-                    linestyle=drawn.line,
+                    linestyle=look(method).line,
                     linewidth=2.0 if method in FLOORS else 1.4,  # grey and dotted: thin ones would be lost
-                    markersize=6,
                     label=method_name(method),
+                    **marked(method, 6),
                 )
         panel.set_xticks(range(len(budgets)), [str(k) for k in budgets])
         panel.set_xlim(-0.25, len(budgets) - 0.75)

@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from nodejepa.study.render.figures.panels import explain, is_first_of_row, name_rows, panel_grid
-from nodejepa.study.render.figures.style import look
+from nodejepa.study.render.figures.style import look, marked
 from nodejepa.study.render.paper import JEPA, dataset_name, method_name
 from nodejepa.study.render.selection import Record, datasets_of, methods_of, values_of
 from nodejepa.study.render.statistics import Outcome, compare, contrasts
@@ -104,17 +104,10 @@ def graphmae_difference_figure(records: Sequence[Record]) -> Figure | None:
             comparison = found.get((method, dataset))
             if comparison is None:
                 continue
-            drawn = look(method)
             ends = [end for end in (comparison.low, comparison.high) if end is not None]
-            panel.plot(ends, [row] * len(ends), color=drawn.colour, linewidth=1.6)
-            panel.plot(
-                comparison.difference,
-                row,
-                color=drawn.colour,
-                marker=drawn.marker,
-                markersize=7,
-                fillstyle="full" if ends else "none",
-            )
+            panel.plot(ends, [row] * len(ends), color=look(method).colour, linewidth=1.6)
+            fill = "full" if ends else "none"
+            panel.plot(comparison.difference, row, fillstyle=fill, **marked(method, 7))
         name_rows(panel, [method_name(m) for m in rows], shown=is_first_of_row(panel))
         panel.grid(axis="x")
         panel.margins(x=0.08)

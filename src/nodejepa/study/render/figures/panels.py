@@ -14,7 +14,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from nodejepa.report.table import Summary
-from nodejepa.study.render.figures.style import FLOOR_COLOUR, PALE, look, new_figure
+from nodejepa.study.render.figures.style import FLOOR_COLOUR, PALE, look, marked, new_figure
 from nodejepa.study.render.paper import dataset_name, method_name
 
 MIN_WIDTH = 5.6  # inches
@@ -191,11 +191,9 @@ def method_handles(methods: Sequence[str], *, lines: bool) -> list[Line2D]:
         Line2D(
             [],
             [],
-            color=look(method).colour,
-            marker=look(method).marker,
             linestyle=look(method).line if lines else "",
-            markersize=6,
             label=method_name(method),
+            **marked(method, 6),
         )
         for method in methods
     ]

@@ -48,6 +48,16 @@ def house_style() -> Iterator[None]:
         yield
 
 
+def marked(method: str, size: float) -> dict[str, Any]:
+    """How a method's points are drawn."""
+    return {"color": look(method).colour, "marker": look(method).marker, "markersize": size}
+
+
+def barred(method: str) -> dict[str, Any]:
+    """How a method's bars are drawn."""
+    return {"color": look(method).colour, "hatch": look(method).hatch, "edgecolor": "white", "linewidth": 0}
+
+
 def new_figure(width: float, height: float) -> Figure:
     """A figure of its own, unknown to pyplot, whose parts never overlap."""
     return Figure(figsize=(width, height), layout="constrained")

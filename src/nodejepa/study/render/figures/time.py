@@ -15,7 +15,7 @@ from nodejepa.study.render.figures.panels import (
     method_handles,
     panel_grid,
 )
-from nodejepa.study.render.figures.style import look, new_figure
+from nodejepa.study.render.figures.style import barred, look, marked, new_figure
 from nodejepa.study.render.paper import FLOORS, JEPA, dataset_name, method_name, paper_total_seconds
 from nodejepa.study.render.selection import Record, best_floor, datasets_of, methods_of, scores_of
 from nodejepa.study.render.tables.efficiency import curves_of
@@ -49,18 +49,7 @@ def epoch_time_figure(records: Sequence[Record]) -> Figure | None:
             score = shown.get((method, dataset))
             if score is None:
                 continue
-            drawn = look(method)
-            panel.bar(
-                place + side,
-                score.mean,
-                width=0.38,
-                color=drawn.colour,
-                hatch=drawn.hatch,
-                edgecolor="white",
-                linewidth=0,
-                yerr=score.std,
-                capsize=2,
-            )
+            panel.bar(place + side, score.mean, width=0.38, yerr=score.std, capsize=2, **barred(method))
             panel.annotate(
                 f"{score.mean:.2g}" if score.mean < 10 else f"{score.mean:.0f}",
                 (place + side, score.mean + (score.std or 0)),
@@ -127,17 +116,9 @@ def accuracy_time_figure(records: Sequence[Record], accuracies: Sequence[Record]
     figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.6, height=2.7)
     for panel, dataset in zip(panels, datasets, strict=True):
         for method in (m for m in methods if (m, dataset) in both):
-            score, drawn = scores[method, dataset], look(method)
+            score, spent = scores[method, dataset], seconds[method, dataset].mean
             panel.errorbar(
-                seconds[method, dataset].mean,
-                score.mean,
-                yerr=score.std,
-                color=drawn.colour,
-                marker=drawn.marker,
-                markersize=8,
-                linestyle="",
-                capsize=2,
-                elinewidth=1,
+                spent, score.mean, score.std, linestyle="", capsize=2, elinewidth=1, **marked(method, 8)
             )
         floor = best_floor(scores, dataset)
         if floor is not None:

@@ -1,12 +1,11 @@
 """The ablation of NodeJEPA: A-F beside the paper's, G, which it does not have, and prediction's share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from nodejepa.report.table import Column, ReportTable, Row, TableCell
+from nodejepa.report.table import Column, ReportTable, TableCell
 from nodejepa.study.render.paper import (
     FLOORS,
     SOLVED,
-    dataset_name,
     method_name,
     paper_ablation,
     paper_source,
@@ -23,8 +22,8 @@ from nodejepa.study.render.selection import (
     values_by,
     values_of,
 )
-from nodejepa.study.render.statistics import compare, holm_of
-from nodejepa.study.render.tables.shared import Note, Scored, tested_cells
+from nodejepa.study.render.statistics import Comparison, compare
+from nodejepa.study.render.tables.shared import Note, Scored, by_graph, score_cell, tested
 
 _EPOCHS = ("1", "10", "100")  # the last of the run stands beside them
 
@@ -58,33 +57,23 @@ def ablation_table(records: Sequence[Record]) -> ReportTable:
     like, like_change = _probe(records, "test_accuracy_paper_probe")
     fair, fair_change = _probe(records, "test_accuracy")
 
-    def row(label: str, key: str, dataset: str) -> Row:
+    def printed_change(key: str, dataset: str) -> TableCell:
         printed, full = paper_ablation(key, dataset), paper_ablation("A", dataset)
         theirs = None if key == "A" or printed is None or full is None else printed.mean - full.mean
-        return (
-            TableCell.name(dataset_name(dataset)),
-            TableCell.name(label),
-            *like.beside_paper(key, dataset, printed),
-            TableCell.number(theirs, signed=True),
-            *like_change(key, dataset),
-            fair.cell(key, dataset),
-            *fair_change(key, dataset),
-        )
+        return TableCell.number(theirs, signed=True)
 
-    keys = [(variant_label(letter), letter) for letter in variants_of(records)]
-    keys += [(method_name(name), name) for name in methods_of(records) if name in (*SOLVED, *FLOORS)]
-    return ReportTable(
+    others = [name for name in methods_of(records) if name in (*SOLVED, *FLOORS)]
+    return by_graph(
         "ablation",
         "Ablation of NodeJEPA: test accuracy (%) under both probes",
-        (
-            *map(Column.name, ("Dataset", "Variant")),
-            Column.mean("Paper"),
-            Column.score("Ours, paper probe"),
-            *map(Column, ("Difference", "Paper: against A", "Ours, paper probe: against A", "p", "Holm p")),
-            Column.score("Ours, fair probe"),
-            *map(Column, ("Ours, fair probe: against A", "p (fair)", "Holm p (fair)")),
-        ),
-        tuple(tuple(row(label, key, dataset) for label, key in keys) for dataset in datasets_of(records)),
+        records,
+        {
+            **like.beside_paper(paper_ablation, ("Paper", "Ours, paper probe", "Difference")),
+            Column("Paper: against A"): printed_change,
+            **tested(like_change, ("Ours, paper probe: against A", "p", "Holm p")),
+            Column.score("Ours, fair probe"): fair.cell,
+            **tested(fair_change, ("Ours, fair probe: against A", "p (fair)", "Holm p (fair)")),
+        },
         (
             f"Paper: {paper_source('ablation')}, 3 seeds. {Note.LIKE_WITH_LIKE}",
             "Against A: minus the full model; t-test paired over seeds (Welch's where they differ), p as it "
@@ -97,11 +86,17 @@ def ablation_table(records: Sequence[Record]) -> ReportTable:
             Note.FLOORS,
             *unfinished_notes(records),
         ),
+        _labels(records) | {name: method_name(name) for name in others},
+        "Variant",
     )
 
 
-def _probe(records: Sequence[Record], field: str) -> tuple[Scored, Callable[[str, str], Row]]:
-    """What one probe says of variants and floors, and the cells of a variant against the full model (A)."""
+def _labels(records: Sequence[Record]) -> dict[str, str]:
+    return {letter: variant_label(letter) for letter in variants_of(records)}
+
+
+def _probe(records: Sequence[Record], field: str) -> tuple[Scored, dict[Place, Comparison | None]]:
+    """What one probe says of variants and floors, and of a variant against the full model (A)."""
     values, datasets = variant_values(records, field), datasets_of(records)
     found = {
         (letter, dataset): compare(values.get((letter, dataset), {}), values.get(("A", dataset), {}))
@@ -109,42 +104,25 @@ def _probe(records: Sequence[Record], field: str) -> tuple[Scored, Callable[[str
         for dataset in datasets
         if letter != "A"
     }
-    corrected = holm_of(found)
     others = values_of([r for r in records if r["method"] in (*SOLVED, *FLOORS)], field)
-
-    def change(key: str, dataset: str) -> Row:
-        return tested_cells(found.get((key, dataset)), corrected.get((key, dataset)))
-
-    return Scored(values | others), change
+    return Scored(values | others), found
 
 
 def prediction_share_table(records: Sequence[Record]) -> ReportTable | None:
     """How much of the encoder's gradient comes from prediction, where records tell; none where none does."""
     found = {
-        name: variant_values([{**r, "share": _share(r, name)} for r in records], "share")
+        Column.score(f"Epoch {name}" if name != "last" else "Last epoch"): summaries(
+            variant_values([{**r, "share": _share(r, name)} for r in records], "share")
+        )
         for name in (*_EPOCHS, "last")
     }
     if not any(found.values()):
         return None
-    return ReportTable(
+    return by_graph(
         "prediction-share",
         "Prediction's share of the encoder's gradient (%), no probe",
-        (
-            *map(Column.name, ("Dataset", "Variant")),
-            *(Column.score(f"Epoch {name}") for name in _EPOCHS),
-            Column.score("Last epoch"),
-        ),
-        tuple(
-            tuple(
-                (
-                    TableCell.name(dataset_name(dataset)),
-                    TableCell.name(variant_label(letter)),
-                    *(TableCell.score(summaries(values).get((letter, dataset))) for values in found.values()),
-                )
-                for letter in variants_of(records)
-            )
-            for dataset in datasets_of(records)
-        ),
+        records,
+        {column: score_cell(scores) for column, scores in found.items()},
         (
             "Length of the prediction term's gradient beside that of all regularisers together, both with "
             "their weights, with respect to the weights of the context encoder.",
@@ -152,6 +130,8 @@ def prediction_share_table(records: Sequence[Record]) -> ReportTable | None:
             "dash: the record is older than this figure.",
             Note.SEEDS,
         ),
+        _labels(records),
+        "Variant",
     )
 
 

@@ -1,7 +1,7 @@
 """Accuracy of every method on every graph (the paper's Table 1), with few labels, and after fine-tuning."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
 from nodejepa.report.table import Column, ReportTable, Row, TableCell
 from nodejepa.study.render.paper import (
@@ -21,18 +21,17 @@ from nodejepa.study.render.selection import (
     values_by,
     values_of,
 )
-from nodejepa.study.render.statistics import compare, holm_of
+from nodejepa.study.render.statistics import compare
 from nodejepa.study.render.tables.shared import (
-    NAMES,
+    Cell,
+    Cells,
     Note,
     Scored,
-    beside_paper,
     best_on,
     by_graph,
     floor_mark,
     floors_to_beat,
-    name_cells,
-    tested_cells,
+    tested,
 )
 
 _SUPERVISED = (
@@ -79,27 +78,15 @@ def paper_comparison_table(records: Sequence[Record]) -> ReportTable:
     """The paper's Table 1 beside ours under its probe, and under the fair one."""
     like, fair = (Scored(values_of(records, f)) for f in ("test_accuracy_paper_probe", "test_accuracy"))
 
-    def row(method: str, dataset: str) -> Row:
-        printed = paper_accuracy(method, dataset)
-        return (
-            *name_cells(dataset, method),
-            *like.beside_paper(method, dataset, printed),
-            fair.cell(method, dataset),
-            TableCell.difference(fair.scores.get((method, dataset)), printed),
-        )
-
-    return ReportTable(
+    return by_graph(
         "main-paper-probe",
         "Test accuracy (%): paper, ours and the difference",
-        (
-            *NAMES,
-            Column.mean("Paper"),
-            Column.score("Ours, paper probe"),
-            Column("Difference"),
-            Column.score("Ours, fair probe"),
-            Column("Difference (fair)"),
-        ),
-        by_graph(records, row),
+        records,
+        {
+            **like.beside_paper(paper_accuracy, ("Paper", "Ours, paper probe", "Difference")),
+            Column.score("Ours, fair probe"): fair.cell,
+            Column("Difference (fair)"): fair.minus(paper_accuracy),
+        },
         (
             f"Paper: {paper_source('main')}, 5 seeds. {Note.PAPER_STD}",
             Note.PAPER_PROBE,
@@ -135,24 +122,19 @@ def fewshot_table(records: Sequence[Record]) -> ReportTable:
     methods, datasets = methods_of(records), datasets_of(records)
     comparable = any(paper_fewshot(m, d, k) for m in methods for d in datasets for k in budgets)
     probes = "both probes" if comparable else "the fair probe"
-    columns = [*NAMES]
-    for title in (f"{shots} a class" for shots in budgets):
-        columns += under_both_probes(title) if comparable else [Column.score(title)]
-
-    def row(method: str, dataset: str) -> Row:
-        cells = [*name_cells(dataset, method)]
-        for shots in budgets:
-            if comparable:
-                printed = paper_fewshot(method, dataset, shots)
-                cells += like[shots].beside_paper(method, dataset, printed)
-            cells.append(fair[shots].cell(method, dataset))
-        return tuple(cells)
-
-    return ReportTable(
+    cells: Cells = {}
+    for shots in budgets:
+        title = f"{shots} a class"
+        if comparable:
+            titles = (f"{title}: paper", f"{title}: ours, paper probe", f"{title}: diff.")
+            cells |= like[shots].beside_paper(partial(paper_fewshot, shots=shots), titles)
+            title = f"{title}: ours, fair probe"
+        cells[Column.score(title)] = fair[shots].cell
+    return by_graph(
         "fewshot",
         f"Test accuracy (%) with few labels per class under {probes}",
-        tuple(columns),
-        by_graph(records, row),
+        records,
+        cells,
         (
             *(
                 [f"Paper: {paper_source('fewshot')}. {Note.LIKE_WITH_LIKE}", Note.PAPER_PROBE]
@@ -170,41 +152,31 @@ def fewshot_table(records: Sequence[Record]) -> ReportTable:
     )
 
 
-def under_both_probes(title: str) -> tuple[Column, ...]:
-    """Paper, ours under its probe, the difference of these two, and ours under the fair probe."""
-    paper, ours, difference = beside_paper(title)
-    like = replace(ours, title=f"{ours.title}, paper probe")
-    return paper, like, difference, Column.score(f"{ours.title}, fair probe")
-
-
 def finetune_table(records: Sequence[Record]) -> ReportTable:
     """Frozen with a probe, fine-tuned, trained from random weights, and the difference of the last two."""
     sides = [Scored(values_of(records, field)) for field in _FIELDS]
     probed, tuned, scratch = (side.values for side in sides)
     places = [(method, dataset) for dataset in datasets_of(records) for method in methods_of(records)]
     worth = {place: compare(tuned.get(place, {}), scratch.get(place, {})) for place in places}
-    corrected = holm_of(worth)
 
-    def row(method: str, dataset: str) -> Row:
-        place, floors = (method, dataset), floors_to_beat(probed, method, dataset)
-        best = best_on(dataset, *(side.scores for side in sides))
-        cells = (
-            TableCell.score(
-                side.scores.get(place), best=best, mark=floor_mark(side.values.get(place), floors)
-            )
-            for side in sides
-        )
-        return (*name_cells(dataset, method), *cells, *tested_cells(worth[place], corrected[place]))
+    def cell_of(side: Scored) -> Cell:
+        def cell(method: str, dataset: str) -> TableCell:
+            place, floors = (method, dataset), floors_to_beat(probed, method, dataset)
+            best = best_on(dataset, *(side.scores for side in sides))
+            mark = floor_mark(side.values.get(place), floors)
+            return TableCell.score(side.scores.get(place), best=best, mark=mark)
 
-    return ReportTable(
+        return cell
+
+    titles = ("Probe", "Fine-tuned", "From random weights")
+    return by_graph(
         "finetune",
         "Fine-tuning: test accuracy (%)",
-        (
-            *NAMES,
-            *map(Column.score, ("Probe", "Fine-tuned", "From random weights")),
-            *map(Column, ("Worth of pretraining", "p", "Holm p")),
-        ),
-        by_graph(records, row),
+        records,
+        {
+            **{Column.score(title): cell_of(side) for title, side in zip(titles, sides, strict=True)},
+            **tested(worth, ("Worth of pretraining", "p", "Holm p")),
+        },
         (
             "Worth of pretraining: fine-tuned minus the same encoder from random weights, paired over seeds; "
             "Holm's correction over all tests of this table; bold: p < 0.05. The paper prints no fine-tuning "

@@ -7,9 +7,9 @@ from statistics import median
 
 from nodejepa.masking.curriculum import Curriculum
 from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
-from nodejepa.study.render.paper import FLOORS, JEPA, paper, paper_source, paper_total_seconds
+from nodejepa.study.render.paper import FLOORS, JEPA, method_name, paper, paper_source, paper_total_seconds
 from nodejepa.study.render.selection import Record, datasets_of, methods_of, scores_of, unfinished_notes
-from nodejepa.study.render.tables.shared import NAMES, Note, by_graph, name_cells
+from nodejepa.study.render.tables.shared import NAMES, Note, by_graph, name_cells, score_cell
 
 _NO_CURRICULUM = "NodeJEPA is timed at the final mask ratio and hops of its curriculum."
 
@@ -17,38 +17,31 @@ _NO_CURRICULUM = "NodeJEPA is timed at the final mask ratio and hops of its curr
 def efficiency_table(records: Sequence[Record]) -> ReportTable:
     """Seconds of the whole training in the paper and here, seconds an epoch, epochs and memory."""
     fields = ("total_seconds", "epoch_seconds", "epochs", "peak_memory_mb")
-    found = {field: scores_of(records, field) for field in fields}
+    total, epoch, epochs, memory = (scores_of(records, field) for field in fields)
 
-    def row(method: str, dataset: str) -> Row:
-        total, epoch, epochs, memory = (found[field].get((method, dataset)) for field in fields)
-        printed = paper_total_seconds(method, dataset)
-        return (
-            *name_cells(dataset, method),
-            TableCell.number(printed, decimals=1),
-            TableCell.score(total, decimals=1),
-            TableCell.number(None if total is None or printed is None else total.mean / printed),
-            TableCell.score(epoch, decimals=3),
-            TableCell.number(None if epochs is None else epochs.mean, decimals=0),
-            TableCell.score(memory, decimals=0),
-        )
+    def against_paper(method: str, dataset: str) -> TableCell:
+        ours, printed = total.get((method, dataset)), paper_total_seconds(method, dataset)
+        return TableCell.number(None if ours is None or printed is None else ours.mean / printed)
 
-    trained = [name for name in methods_of(records, floors=False) if name not in FLOORS]
+    def number_of_epochs(method: str, dataset: str) -> TableCell:
+        found = epochs.get((method, dataset))
+        return TableCell.number(None if found is None else found.mean, decimals=0)
+
     threads = sorted({int(r["threads"]) for r in records if r.get("status") == "done" and r.get("threads")})
     count = " or ".join(map(str, threads)) or "an unknown number of"
     hardware = paper()["efficiency"]["hardware"]
-    return ReportTable(
+    return by_graph(
         "efficiency",
         "Time and memory of training (no probe)",
-        (
-            *NAMES,
-            Column("Paper: total (s)"),
-            Column.score("Ours: total (s)"),
-            Column("Ours / paper"),
-            Column.score("Ours: epoch (s)"),
-            Column("Epochs"),
-            Column.score("Ours: peak memory (MB)"),
-        ),
-        by_graph(records, row, trained),
+        records,
+        {
+            Column("Paper: total (s)"): lambda m, d: TableCell.number(paper_total_seconds(m, d), decimals=1),
+            Column.score("Ours: total (s)"): score_cell(total, 1),
+            Column("Ours / paper"): against_paper,
+            Column.score("Ours: epoch (s)"): score_cell(epoch, 3),
+            Column("Epochs"): number_of_epochs,
+            Column.score("Ours: peak memory (MB)"): score_cell(memory, 0),
+        },
         (
             f"Different hardware: the paper ({paper_source('efficiency')}) used {hardware}; ours is a CPU, "
             f"{count} thread{'s' if threads != [1] else ''}. Compare methods within a column, not columns.",
@@ -61,6 +54,7 @@ def efficiency_table(records: Sequence[Record]) -> ReportTable:
             Note.SEEDS,
             *unfinished_notes(records),
         ),
+        {name: method_name(name) for name in methods_of(records, floors=False) if name not in FLOORS},
     )
 
 

@@ -115,11 +115,8 @@ def gains_table(records: Sequence[Record], method: str) -> ReportTable:
 def _row(gain: Gain, holm_p: float | None) -> Row:
     scores = summaries({"ours": gain.ours, "theirs": gain.theirs})
     return (
-        TableCell.name(gain.split),
-        TableCell.name(dataset_name(gain.dataset)),
-        TableCell.name(method_name(gain.floor)),
-        TableCell.score(scores["theirs"]),
-        TableCell.score(scores["ours"]),
+        *map(TableCell.name, (gain.split, dataset_name(gain.dataset), method_name(gain.floor))),
+        *map(TableCell.score, (scores["theirs"], scores["ours"])),
         TableCell.number(gain.found.difference, signed=True),
         TableCell.interval(gain.found.low, gain.found.high),
         TableCell.p(gain.found.p),
@@ -132,9 +129,7 @@ def _mean_row(split: str, here: Sequence[Gain], which: str = "") -> Row:
     empty, nothing = TableCell.number(None), TableCell(MISSING, ("", "", ""))
     balanced = [gain.balanced for gain in here if gain.balanced is not None]
     return (
-        TableCell.name(split),
-        TableCell.name(f"mean of {len(here)}{which}"),
-        TableCell.name(MISSING),
+        *map(TableCell.name, (split, f"mean of {len(here)}{which}", MISSING)),
         nothing,
         nothing,
         TableCell.number(fmean(gain.found.difference for gain in here), signed=True),

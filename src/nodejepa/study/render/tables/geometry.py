@@ -1,12 +1,13 @@
 """How much of their space the embeddings use: the paper's two tables on collapse, ours beside them."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from nodejepa.diagnostics import MAX_DIMENSIONS
 from nodejepa.report.table import Column, ReportTable, Row, TableCell
 from nodejepa.study.render.paper import dataset_name, method_name, paper_geometry, paper_source
 from nodejepa.study.render.selection import Record, datasets_of, methods_of, scores_of, unfinished_notes
-from nodejepa.study.render.tables.shared import NAMES, Note, beside_paper, best_on, by_graph, name_cells
+from nodejepa.study.render.tables.shared import Cells, Note, best_on, by_graph, score_cell
 
 _NO_PROBE = "No probe: measured on the frozen embeddings of all nodes, without any label."
 _HIGH_IS_NOT_GOOD = "A high effective rank means less collapse, not more accuracy."
@@ -24,7 +25,9 @@ def effective_rank_table(records: Sequence[Record]) -> ReportTable:
     """Methods down, graphs across: paper, ours, difference."""
     scores = scores_of(records, "effective_rank")
     datasets = datasets_of(records)
-    columns = [Column.name("Method"), *(c for name in datasets for c in beside_paper(dataset_name(name)))]
+    columns = [Column.name("Method")]
+    for title in map(dataset_name, datasets):
+        columns += [Column.mean(f"{title}: paper"), Column.score(f"{title}: ours"), Column(f"{title}: diff.")]
 
     def cells(method: str, dataset: str) -> Row:
         ours, printed = scores.get((method, dataset)), paper_geometry("effective_rank", method, dataset)
@@ -60,27 +63,17 @@ def effective_rank_table(records: Sequence[Record]) -> ReportTable:
 
 def geometry_table(records: Sequence[Record]) -> ReportTable:
     """Effective rank, mean standard deviation and both participation ratios."""
-    found = {field: scores_of(records, field) for field, *_ in _FIELDS}
-    columns = [*NAMES]
-    for _, title, printed_field, _ in _FIELDS:
-        columns += [Column.mean(f"{title}: paper")] if printed_field else []
-        columns.append(Column.score(f"{title}: ours" if printed_field else title))
-
-    def row(method: str, dataset: str) -> Row:
-        cells = [*name_cells(dataset, method)]
-        for field, _, printed_field, decimals in _FIELDS:
-            if printed_field:
-                cells.append(
-                    TableCell.mean(paper_geometry(printed_field, method, dataset), decimals=decimals)
-                )
-            cells.append(TableCell.score(found[field].get((method, dataset)), decimals=decimals))
-        return tuple(cells)
-
-    return ReportTable(
+    cells: Cells = {}
+    for field, title, printed, decimals in _FIELDS:
+        if printed:
+            cells[Column.mean(f"{title}: paper")] = partial(_printed, printed, decimals)
+        ours = Column.score(f"{title}: ours" if printed else title)
+        cells[ours] = score_cell(scores_of(records, field), decimals)
+    return by_graph(
         "collapse-full",
         "Geometry of frozen embeddings (no probe)",
-        tuple(columns),
-        by_graph(records, row),
+        records,
+        cells,
         (
             f"Paper: {paper_source('collapse_full')}; effective ranks without a spread from "
             f"{paper_source('collapse')}.",
@@ -93,6 +86,10 @@ def geometry_table(records: Sequence[Record]) -> ReportTable:
             *unfinished_notes(records),
         ),
     )
+
+
+def _printed(field: str, decimals: int, method: str, dataset: str) -> TableCell:
+    return TableCell.mean(paper_geometry(field, method, dataset), decimals=decimals)
 
 
 def _wide_note(records: Sequence[Record]) -> list[str]:

@@ -68,9 +68,7 @@ def official_table(records: Sequence[Record]) -> ReportTable:
             best = max((means["floor"] for means in shared if means), default=None)
             rows.append(
                 (
-                    TableCell.name(method_name(method)),
-                    TableCell.name(dataset_name(figure.dataset)),
-                    TableCell.name(figure.split),
+                    *map(TableCell.name, (method_name(method), dataset_name(figure.dataset), figure.split)),
                     TableCell.score(ours),
                     TableCell.number(figure.accuracy, decimals=1),
                     TableCell.number(difference, signed=True),

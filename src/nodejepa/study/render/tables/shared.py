@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
+from typing import TypeAlias
 
-from nodejepa.report.table import DAGGER, Column, Row, Summary, TableCell
+from nodejepa.report.table import DAGGER, Column, ReportTable, Row, Summary, TableCell
 from nodejepa.study.render.paper import FLOORS, dataset_name, method_name
 from nodejepa.study.render.selection import (
     Place,
@@ -19,7 +20,7 @@ from nodejepa.study.render.selection import (
     methods_of,
     summaries,
 )
-from nodejepa.study.render.statistics import Comparison
+from nodejepa.study.render.statistics import Comparison, holm_of
 from nodejepa.study.run.records import Record
 
 NAMES = (Column.name("Dataset"), Column.name("Method"))
@@ -51,22 +52,35 @@ class Note:
     )
 
 
+Printed: TypeAlias = Callable[[str, str], Summary | None]  # in the paper, of a method and a graph
+Cell: TypeAlias = Callable[[str, str], TableCell]  # what stands there, by method (or variant) and graph
+Cells: TypeAlias = dict[Column, Cell]
+
+
 def name_cells(dataset: str, method: str) -> Row:
     """Under :data:`NAMES`."""
     return TableCell.name(dataset_name(dataset)), TableCell.name(method_name(method))
 
 
-def beside_paper(title: str) -> tuple[Column, ...]:
-    """Paper, ours and the difference."""
-    return Column.mean(f"{title}: paper"), Column.score(f"{title}: ours"), Column(f"{title}: diff.")
-
-
 def by_graph(
-    records: Sequence[Record], row: Callable[[str, str], Row], methods: Sequence[str] | None = None
-) -> tuple[tuple[Row, ...], ...]:
-    """A group a graph, in it the row of every method (all if not given): ``row(method, dataset)``."""
-    methods = methods_of(records) if methods is None else methods
-    return tuple(tuple(row(method, dataset) for method in methods) for dataset in datasets_of(records))
+    name: str,
+    title: str,
+    records: Sequence[Record],
+    cells: Cells,
+    notes: Sequence[str],
+    rows: Mapping[str, str] | None = None,
+    named: str = "Method",
+) -> ReportTable:
+    """A group a graph, in it a row for every method, or for each of ``rows`` under its label."""
+    rows = {method: method_name(method) for method in methods_of(records)} if rows is None else rows
+
+    def row(key: str, dataset: str) -> Row:
+        names = TableCell.name(dataset_name(dataset)), TableCell.name(rows[key])
+        return (*names, *(cell(key, dataset) for cell in cells.values()))
+
+    groups = tuple(tuple(row(key, dataset) for key in rows) for dataset in datasets_of(records))
+    columns = (Column.name("Dataset"), Column.name(named), *cells)
+    return ReportTable(name, title, columns, groups, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -87,10 +101,22 @@ class Scored:
             self.scores.get((method, dataset)), best=best_on(dataset, self.scores), mark=mark
         )
 
-    def beside_paper(self, method: str, dataset: str, printed: Summary | None) -> Row:
-        """Under :func:`beside_paper`."""
-        difference = TableCell.difference(self.scores.get((method, dataset)), printed)
-        return TableCell.mean(printed), self.cell(method, dataset), difference
+    def minus(self, printed: Printed) -> Cell:
+        """The difference to what the paper prints."""
+        return lambda method, dataset: TableCell.difference(
+            self.scores.get((method, dataset)), printed(method, dataset)
+        )
+
+    def beside_paper(self, printed: Printed, titles: tuple[str, str, str]) -> Cells:
+        """What the paper prints, ours and the difference."""
+        paper, ours, difference = Column.mean(titles[0]), Column.score(titles[1]), Column(titles[2])
+        theirs: Cell = lambda method, dataset: TableCell.mean(printed(method, dataset))  # noqa: E731
+        return {paper: theirs, ours: self.cell, difference: self.minus(printed)}
+
+
+def score_cell(scores: Mapping[Place, Summary], decimals: int = 2) -> Cell:
+    """Mean and spread, neither bold nor marked."""
+    return lambda key, dataset: TableCell.score(scores.get((key, dataset)), decimals=decimals)
 
 
 def best_on(dataset: str, *sides: Mapping[Place, Summary]) -> Summary | None:
@@ -102,6 +128,16 @@ def tested_cells(found: Comparison | None, holm_p: float | None) -> Row:
     """A difference, its p and Holm's."""
     difference, p = (None, None) if found is None else (found.difference, found.p)
     return TableCell.number(difference, signed=True), TableCell.p(p), TableCell.p(holm_p)
+
+
+def tested(found: Mapping[Place, Comparison | None], titles: tuple[str, str, str]) -> Cells:
+    """Columns of comparisons: the difference, its p, and Holm's over all of them."""
+    corrected = holm_of(found)
+
+    def part(i: int) -> Cell:
+        return lambda key, dataset: tested_cells(found.get((key, dataset)), corrected.get((key, dataset)))[i]
+
+    return {Column(title): part(i) for i, title in enumerate(titles)}
 
 
 def best_of(scores: Iterable[Summary | None]) -> Summary | None:
