@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from nodejepa.nn.inputs.mapped import mapped
+from nodejepa.nn.inputs.mapped import put_on_disk
 from nodejepa.nn.inputs.operators import OperatorKind
 from nodejepa.nn.sparse import SparseOperator, csr_tensor, multiply
 
@@ -60,17 +58,16 @@ def kept_rows(
     """CSR tensors of spans of rows, whose columns and values are mapped from a file without a name."""
     pointers: dict[Span, Tensor] = {}
     shapes: dict[Span, tuple[int, int]] = {}
-    # written, not mapped: a full disk is an error then, and not the end of the process
-    with tempfile.TemporaryFile(dir=folder) as file:
+
+    def arrays() -> Iterator[npt.NDArray[Any]]:
         for low, high in spans:
             rows = made(low, high)
             pointers[low, high] = rows.crow_indices()
             shapes[low, high] = (rows.shape[0], rows.shape[1])
-            for array in (rows.col_indices(), rows.values()):
-                file.write(array.numpy().data)
-        file.flush()
-        size = os.fstat(file.fileno()).st_size
-        words = mapped(file, torch.int32) if size else torch.empty(0, dtype=torch.int32)
+            yield rows.col_indices().numpy()
+            yield rows.values().numpy()
+
+    words = put_on_disk(arrays(), torch.int32, folder)
     blocks: dict[Span, Tensor] = {}
     at = 0
     for span, ends in pointers.items():
