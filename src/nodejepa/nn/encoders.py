@@ -1,9 +1,8 @@
 """Encoders by name. All are called alike: ``encoder(inputs, hidden=None, token=None, rows=None)``."""
 
-import difflib
 from typing import Literal, Unpack, get_args
 
-from nodejepa.errors import ConfigError
+from nodejepa.errors import ConfigError, did_you_mean
 from nodejepa.nn.gat import GAT
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.gin import GIN
@@ -42,6 +41,5 @@ def make_encoder(
     if kind in plain:
         return plain[kind](in_dim, **settings)
     known = get_args(EncoderKind)
-    near = difflib.get_close_matches(kind, known, n=1)
-    hint = f"Did you mean {near[0]}? " if near else ""
+    hint = did_you_mean(kind, known)
     raise ConfigError(f"encoder {kind!r} is unknown", fix=f"{hint}Use one of {', '.join(known)}.")

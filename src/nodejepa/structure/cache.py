@@ -34,6 +34,7 @@ def cached(
     *,
     shape: tuple[int, ...],
     dtype: type[_Scalar],
+    keep: bool = True,
 ) -> npt.NDArray[_Scalar]:
     """The array of this graph and ``key`` from disk, or else computed and stored.
 
@@ -43,7 +44,10 @@ def cached(
         compute: makes the array when the disk has no good one.
         shape: what the array must look like to be believed.
         dtype: as ``shape``.
+        keep: whether the disk is asked at all.
     """
+    if not keep:
+        return compute()
     path = cache_file(graph, key)
     stored = _read(path, shape, dtype)
     if stored is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -57,10 +58,8 @@ def partition(graph: RowGraph, parts: int, *, cache: bool = True) -> Int32Array:
     if parts < 1:
         raise ConfigError(f"parts is {parts}", where="partition", fix="Ask for at least one part.")
     parts = _at_most(parts, graph.num_nodes)
-    if not cache:
-        return _partition(graph, parts)
-    shape = (graph.num_nodes,)
-    return cached(graph, _key(parts), lambda: _partition(graph, parts), shape=shape, dtype=np.int32)
+    made, shape = partial(_partition, graph, parts), (graph.num_nodes,)
+    return cached(graph, _key(parts), made, shape=shape, dtype=np.int32, keep=cache)
 
 
 def partition_is_kept(graph: RowGraph, parts: int) -> bool:
