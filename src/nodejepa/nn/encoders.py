@@ -21,15 +21,7 @@ def make_encoder(
     attention_dropout: float = 0.0,
     **settings: Unpack[StackSettings],
 ) -> Encoder:
-    """A fresh encoder.
-
-    Args:
-        kind: ``"gcn"``, ``"sage"``, ``"gin"``, ``"gat"`` or ``"mlp"``.
-        in_dim: feature columns.
-        heads: attention heads of ``"gat"``; the others have none.
-        attention_dropout: share of attention that ``"gat"`` drops in training.
-        settings: as in :class:`~nodejepa.nn.stack.Encoder`.
-    """
+    """A fresh encoder; ``heads`` and ``attention_dropout`` are those of ``"gat"``, the others have none."""
     if kind == "gat":
         return GAT(in_dim, heads=heads, attention_dropout=attention_dropout, **settings)
     plain: dict[str, type[GCN | GraphSAGE | GIN | MLP]] = {

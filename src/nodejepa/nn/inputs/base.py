@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from nodejepa.graph_checks import SparseMatrix
-from nodejepa.nn.inputs.features import FeatureMatrix, drop_entries, propagate, row_normalise, transform
+from nodejepa.nn.inputs.features import FeatureMatrix, drop_entries, row_normalise, transform
 from nodejepa.nn.inputs.operators import OperatorKind
 from nodejepa.nn.restrict import Rows
 from nodejepa.nn.sparse import SparseOperator
@@ -99,7 +99,10 @@ class GraphInputs(ABC):
         of = self._of
         if of is not None and self.propagation is of.propagation and self.features is of.features:
             return of.propagated_features
-        return propagate(self.propagation, self.features)
+        if isinstance(self.features, SparseOperator):
+            raise TypeError("S X of sparse features would fill up; transform first")
+        with torch.no_grad():
+            return self.propagation(self.features)
 
     def shown(self, weight: Tensor) -> Tensor:
         """``diag(m) W`` for a first weight W ``[F, D]``: W itself where no columns are hidden."""

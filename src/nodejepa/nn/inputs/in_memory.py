@@ -20,12 +20,7 @@ from nodejepa.nn.sparse import SparseOperator
 
 @final
 class WholeGraph(GraphInputs):
-    """A graph's tensors on one device; whatever does not change during training is made once.
-
-    Args:
-        graph: must have at least one feature column.
-        device: where they live.
-    """
+    """A graph's tensors on one device; whatever does not change during training is made once."""
 
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
         if graph.num_features == 0:
