@@ -39,15 +39,10 @@ CORA_FILES = tuple(
     RemoteFile(f"{_FOLDER}/ind.cora.{part}", f"{_SOURCE}ind.cora.{part}", digest)
     for part, digest in _SHA256.items()
 )
-_CORA_CLASSES = (
-    "Theory",
-    "Reinforcement_Learning",
-    "Genetic_Algorithms",
-    "Neural_Networks",
-    "Probabilistic_Methods",
-    "Case_Based",
-    "Rule_Learning",
-)
+_CORA_CLASSES = """
+Theory Reinforcement_Learning Genetic_Algorithms Neural_Networks Probabilistic_Methods
+Case_Based Rule_Learning
+"""
 _VALIDATION_NODES = 500
 _REPLACE = "Delete the file to have it downloaded again, or replace it."
 
@@ -77,7 +72,7 @@ class _ArrayUnpickler(pickle.Unpickler):
 def load_cora(root: Path) -> Dataset:
     """Cora from below ``root``, downloaded if it is not there."""
     ensure_files(root, CORA_FILES)
-    return read_planetoid(root / _FOLDER, "cora", _CORA_CLASSES, known=_SHA256)
+    return read_planetoid(root / _FOLDER, "cora", tuple(_CORA_CLASSES.split()), known=_SHA256)
 
 
 def read_planetoid(
