@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,35 +43,24 @@ class StoredOperator(SparseOperator):
 
     @cached_property
     def _blocks(self) -> dict[Span, Tensor]:
+        """CSR tensors of the graph's spans; their columns and values are mapped from a file."""
         inputs = self.inputs
-        return kept_rows(
-            inputs.graph.spans(),
-            lambda low, high: inputs.operator_rows(self.kind, low, high).tensor,
-            inputs.scratch,
-        )
+        pointers: dict[Span, Tensor] = {}
 
+        def arrays() -> Iterator[npt.NDArray[Any]]:
+            for low, high in inputs.graph.spans():
+                rows = inputs.operator_rows(self.kind, low, high).tensor
+                pointers[low, high] = rows.crow_indices()
+                yield rows.col_indices().numpy()
+                yield rows.values().numpy()
 
-def kept_rows(
-    spans: Iterable[Span], made: Callable[[int, int], Tensor], folder: Path | None
-) -> dict[Span, Tensor]:
-    """CSR tensors of spans of rows, whose columns and values are mapped from a file without a name."""
-    pointers: dict[Span, Tensor] = {}
-    shapes: dict[Span, tuple[int, int]] = {}
-
-    def arrays() -> Iterator[npt.NDArray[Any]]:
-        for low, high in spans:
-            rows = made(low, high)
-            pointers[low, high] = rows.crow_indices()
-            shapes[low, high] = (rows.shape[0], rows.shape[1])
-            yield rows.col_indices().numpy()
-            yield rows.values().numpy()
-
-    words = put_on_disk(arrays(), torch.int32, folder)
-    blocks: dict[Span, Tensor] = {}
-    at = 0
-    for span, ends in pointers.items():
-        entries = int(ends[-1])
-        columns, values = words[at : at + entries], words[at + entries : at + 2 * entries]
-        at += 2 * entries
-        blocks[span] = csr_tensor(ends, columns, values.view(torch.float32), shapes[span])
-    return blocks
+        words = put_on_disk(arrays(), torch.int32, inputs.scratch)
+        blocks: dict[Span, Tensor] = {}
+        at = 0
+        for (low, high), ends in pointers.items():
+            entries = int(ends[-1])
+            columns, values = words[at : at + entries], words[at + entries : at + 2 * entries]
+            at += 2 * entries
+            shape = (high - low, inputs.num_nodes)
+            blocks[low, high] = csr_tensor(ends, columns, values.view(torch.float32), shape)
+        return blocks
