@@ -6,8 +6,7 @@ import torch
 
 from benchmarks.timing import Row, best_of
 from nodejepa.data import load_dataset
-from nodejepa.nn.csr_product import csr_product
-from nodejepa.nn.sparse import SparseOperator
+from nodejepa.nn.sparse import SparseOperator, csr_product
 
 WIDTH = 256
 

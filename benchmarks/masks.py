@@ -19,7 +19,8 @@ from benchmarks.timing import best_of
 from nodejepa.data import load_dataset
 from nodejepa.files import write_json
 from nodejepa.graph import Graph
-from nodejepa.masking import BallPool, khop_mask
+from nodejepa.masking.khop import khop_mask
+from nodejepa.masking.pool import BallPool
 
 CAP, POOL, MASKS = 10, 256, 20
 PHASES = ((0.2, 1), (0.5, 2))  # the curriculum's ends: share of the nodes, hops

@@ -58,11 +58,7 @@ def refusals(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise NodeJEPAError(
-            error.strerror or str(error) or type(error).__name__,
-            where=str(path),
-            fix="Check the path, its permissions and the free space.",
-        ) from error
+        raise _refused(error.strerror or str(error) or type(error).__name__, path) from error
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -29,7 +29,7 @@ from nodejepa.graph_checks import (
     read_sparse,
     refuse_one_way_edges,
 )
-from nodejepa.graph_features import check_features, check_ids, fit_features, read_features, read_ids
+from nodejepa.graph_features import check_ids, fit_features, read_features, read_ids
 from nodejepa.graph_rows import Doors, Rows, buffers, digest, looped_rows
 
 Direction: TypeAlias = Literal["check", "symmetrize", "keep"]
@@ -126,7 +126,7 @@ class Graph(Doors, Rows):
 
     def with_features(self, features: npt.ArrayLike | sp.sparray | sp.spmatrix) -> Graph:
         """The same nodes and edges with other features."""
-        checked = check_features(features, self.num_nodes)
+        checked = fit_features(read_features(features), self.num_nodes)
         return Graph(self.adjacency, checked, self.node_ids, self.directed, self.self_loops_dropped)
 
     def __repr__(self) -> str:

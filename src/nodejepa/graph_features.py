@@ -48,12 +48,6 @@ def read_features(features: object, before: int = 0) -> Features | None:
     return compact_csr(matrix.data, matrix.indices, matrix.indptr, *matrix.shape)
 
 
-def check_features(features: object, size: int) -> Features:
-    """:func:`read_features` with one row a node; none means zero columns."""
-    matrix = read_features(features)
-    return fit_features(matrix, size)
-
-
 def fit_features(matrix: Features | None, size: int) -> Features:
     """Refuse features with another number of rows than nodes; none means zero columns."""
     if matrix is None:

@@ -6,6 +6,7 @@ and such ties go to the row that comes first.
 """
 
 import operator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -76,23 +77,13 @@ def nearest_neighbours(
     space = _Space(z, metric)
     if search == "auto":
         search = "index" if queries.size * z.shape[0] > _EXACT_PAIRS and index_available() else "exact"
-    if search == "index" and width:
-        return _through_the_index(space, queries, width)
+    through_index = search == "index" and width > 0
+    candidates = _from_index(space, queries, width) if through_index else _from_all(space, queries, width)
     found = np.empty((queries.size, width), dtype=np.int64)
     scores = np.empty((queries.size, width))
-    at_once = max(1, min(_SCORES // z.shape[0], _ELEMENTS // z.shape[1]))
-    with progress_bar("Finding neighbours", total=queries.size) as advance:
-        for start in range(0, queries.size if width else 0, at_once):
-            block = queries[start : start + at_once]
-            closeness, slack = space.screen(block)
-            closeness[np.arange(block.size), block] = -np.inf  # nobody is their own neighbour
-            for i, query in enumerate(block.tolist()):
-                worst = np.partition(closeness[i], -width)[-width]
-                near = np.flatnonzero(closeness[i] >= worst - 2 * slack[i])
-                near = near[near != query]
-                found[start + i], scores[start + i] = space.nearest(query, near, width)
-            advance(block.size)
-    return Neighbours(found, scores, metric)
+    for i, near in enumerate(candidates):
+        found[i], scores[i] = space.nearest(queries[i], near[near != queries[i]], width)
+    return Neighbours(found, scores, metric, exact=not through_index)
 
 
 class _Space:
@@ -149,15 +140,23 @@ class _Space:
         return _unit(dense) if self.metric == "cosine" else dense - self.centre
 
 
-def _through_the_index(space: _Space, queries: Rows, width: int) -> Neighbours:
-    """More candidates than asked for, scored exactly; the best of them count."""
+def _from_all(space: _Space, queries: Rows, width: int) -> Iterator[Rows]:
+    """For each query all rows that can be among its nearest."""
+    at_once = max(1, min(_SCORES // space.z.shape[0], _ELEMENTS // space.z.shape[1]))
+    with progress_bar("Finding neighbours", total=queries.size) as advance:
+        for start in range(0, queries.size if width else 0, at_once):
+            block = queries[start : start + at_once]
+            closeness, slack = space.screen(block)
+            closeness[np.arange(block.size), block] = -np.inf  # nobody is their own neighbour
+            for own, error in zip(closeness, slack, strict=True):
+                yield np.flatnonzero(own >= np.partition(own, -width)[-width] - 2 * error)
+            advance(block.size)
+
+
+def _from_index(space: _Space, queries: Rows, width: int) -> Rows:
+    """For each query more rows than asked for that an index takes for its nearest."""
     count = min(2 * width + 16, space.z.shape[0])
-    candidates = candidate_rows(lambda rows: space.prepared(space.z[rows]), space.z.shape, queries, count)
-    found = np.empty((queries.size, width), dtype=np.int64)
-    scores = np.empty((queries.size, width))
-    for i, (query, near) in enumerate(zip(queries.tolist(), candidates, strict=True)):
-        found[i], scores[i] = space.nearest(query, near[near != query], width)
-    return Neighbours(found, scores, space.metric, exact=False)
+    return candidate_rows(lambda rows: space.prepared(space.z[rows]), space.z.shape, queries, count)
 
 
 def _dense(part: Any) -> Floats:

@@ -1,7 +1,7 @@
 import pytest
 
 from nodejepa.errors import ConfigError
-from nodejepa.masking import Curriculum
+from nodejepa.masking.curriculum import Curriculum
 
 
 def test_ratio_is_linear_and_then_stays() -> None:

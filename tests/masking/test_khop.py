@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 import reference.masking as reference
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.masking import BallPool, khop_mask
+from nodejepa.masking.khop import khop_mask
+from nodejepa.masking.pool import BallPool
 
 
 def random_graph(size: int, degree: float, seed: int, direction: str = "symmetrize") -> Graph:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
-from nodejepa.masking import Patches, patch_descriptors
+from nodejepa.masking.patches import Patches, patch_descriptors
 from nodejepa.structure import local_clustering, pagerank, partition
 
 

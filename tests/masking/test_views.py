@@ -4,7 +4,7 @@ import pytest
 import reference.masking as reference
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.masking import drop_edges, drop_feature_columns, shuffle_rows
+from nodejepa.masking.augment import drop_edges, drop_feature_columns, shuffle_rows
 from reference.masking import splitmix
 
 

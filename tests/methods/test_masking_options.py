@@ -7,7 +7,7 @@ import pytest
 
 import reference.masking as reference
 from nodejepa.errors import ConfigError
-from nodejepa.masking import khop_mask
+from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.nodejepa import MaskingConfig, NodeJEPA, NodeJEPAConfig, NodeJEPATask
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.seeding import numpy_generator

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from nodejepa.graph import Graph
-from nodejepa.masking import drop_edges, khop_mask
+from nodejepa.masking.augment import drop_edges
+from nodejepa.masking.khop import khop_mask
 from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.sparse import SparseOperator

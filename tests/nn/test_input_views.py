@@ -8,7 +8,7 @@ from nodejepa.graph import Graph
 from nodejepa.masking.augment import drop_edges
 from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.nn.inputs.operators import normalised_operator
+from nodejepa.nn.inputs.operators import make_operator
 from nodejepa.nn.sparse import SparseOperator
 from reference.gradients import assert_same_gradients
 from reference.matrices import dense, edge_index, features
@@ -53,7 +53,7 @@ def test_the_compiled_propagation_is_that_of_the_graph(directed):
     graph = graph_with(directed=directed)
     for p in (0.0, 0.5, 1.0):
         adjacency = drop_edges(graph.adjacency, p, np.random.default_rng(0))
-        mine = normalised_operator(adjacency, directed=directed)
+        mine = make_operator("propagation", adjacency, directed=directed)
         wanted = Graph(adjacency, graph.features, directed=directed).normalized_adjacency
         np.testing.assert_array_equal(mine.matrix.indices, wanted.indices)
         np.testing.assert_array_equal(mine.matrix.indptr, wanted.indptr)
@@ -67,7 +67,7 @@ def test_it_is_gcnconv_on_the_dropped_edges():
     adjacency = drop_edges(graph.adjacency, 0.5, np.random.default_rng(0))
     conv, x = pyg.GCNConv(30, 8), features(graph)
     wanted = conv(x, edge_index(adjacency), torch.from_numpy(adjacency.tocoo().data))
-    mine = normalised_operator(adjacency, directed=False)(conv.lin(x)) + conv.bias
+    mine = make_operator("propagation", adjacency, directed=False)(conv.lin(x)) + conv.bias
     torch.testing.assert_close(mine, wanted, atol=1e-5, rtol=1e-4)
 
 

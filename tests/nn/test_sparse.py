@@ -5,9 +5,8 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from nodejepa.nn.csr_product import csr_product
 from nodejepa.nn.restrict import restrict
-from nodejepa.nn.sparse import SparseOperator
+from nodejepa.nn.sparse import SparseOperator, csr_product
 
 
 def random_matrix(rows, columns, seed, symmetric=False):
@@ -51,7 +50,7 @@ def test_an_empty_block_gives_zeros():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("width", [1, 5, 256])
 def test_threads_change_no_bit_of_a_product(dtype, width, monkeypatch):
-    monkeypatch.setattr("nodejepa.nn.csr_product._WORK_OF_A_THREAD", 100)
+    monkeypatch.setattr("nodejepa.nn.sparse._WORK_OF_A_THREAD", 100)
     matrix = random_matrix(40, 70, 4)
     matrix.data[matrix.indptr[7] : matrix.indptr[9]] = 0
     matrix.eliminate_zeros()  # rows without an entry

@@ -23,8 +23,8 @@ def edges(tmp_path):
     return write(people()[0], tmp_path / "edges.csv")
 
 
-def watch_bars(monkeypatch, module):
-    """The bars that a module draws from now on, by what they say."""
+def watch_bars(monkeypatch, *modules):
+    """The bars that some modules draw from now on, by what they say."""
     drawn = []
 
     @contextmanager
@@ -32,7 +32,8 @@ def watch_bars(monkeypatch, module):
         drawn.append(description)
         yield lambda *_, **__: None
 
-    monkeypatch.setattr(module, "progress_bar", bar)
+    for module in modules:
+        monkeypatch.setattr(module, "progress_bar", bar)
     return drawn
 
 
@@ -128,7 +129,8 @@ def test_a_check_computes_no_structural_features(run, edges, monkeypatch):
 
 
 def test_every_descriptor_is_computed_under_a_bar(edges, monkeypatch):
-    drawn = watch_bars(monkeypatch, sys.modules["nodejepa.structure.descriptors"])
+    modules = (sys.modules[f"nodejepa.structure.{name}"] for name in ("pagerank", "clustering"))
+    drawn = watch_bars(monkeypatch, *modules)
     graph = inspect_graph(
         edges, estimator=make_trainable("nodejepa", preset="paper"), describe=False
     ).loaded.graph

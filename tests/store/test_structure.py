@@ -16,9 +16,7 @@ from nodejepa.io.reading_options import COMPARABLE
 from nodejepa.methods import LinearJEPA, NodeJEPA
 from nodejepa.store.prepare import prepare_store
 from nodejepa.structure import descriptors, spectral_coordinates
-from nodejepa.structure.component_rows import ComponentRows
-from nodejepa.structure.components import _labels, largest_component
-from nodejepa.structure.undirected import neighbours
+from nodejepa.structure.undirected import ComponentRows, _labels, largest_component, neighbours
 
 
 @pytest.fixture(autouse=True)

@@ -23,8 +23,6 @@ _MEMBERS = (
     "raw/edge.csv.gz",
     "raw/node-feat.csv.gz",
     "raw/node-label.csv.gz",
-    "raw/num-node-list.csv.gz",
-    "raw/num-edge-list.csv.gz",
     "split/time/train.csv.gz",
     "split/time/valid.csv.gz",
     "split/time/test.csv.gz",
@@ -49,13 +47,6 @@ def read_ogb(folder: Path, name: str) -> Dataset:
     edges = _numbers(raw / "edge.csv.gz", np.int64, 2)
     features = _numbers(raw / "node-feat.csv.gz", np.float32)
     labels = _numbers(raw / "node-label.csv.gz", np.int64, 1)[:, 0]
-    for path, found in (
-        ("num-node-list.csv.gz", features.shape[0]),
-        ("num-edge-list.csv.gz", edges.shape[0]),
-    ):
-        announced = int(_numbers(raw / path, np.int64, 1).sum())
-        if announced != found:
-            raise _damaged(raw / path, f"it announces {announced} rows but there are {found}")
     names = ("train", "valid", "test")
     parts = {part: _numbers(time / f"{part}.csv.gz", np.int64, 1)[:, 0] for part in names}
     for part, members in parts.items():

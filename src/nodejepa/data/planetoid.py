@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from nodejepa.data.dataset import Dataset
@@ -40,15 +39,10 @@ CORA_FILES = tuple(
     RemoteFile(f"{_FOLDER}/ind.cora.{part}", f"{_SOURCE}ind.cora.{part}", digest)
     for part, digest in _SHA256.items()
 )
-_CORA_CLASSES = (
-    "Theory",
-    "Reinforcement_Learning",
-    "Genetic_Algorithms",
-    "Neural_Networks",
-    "Probabilistic_Methods",
-    "Case_Based",
-    "Rule_Learning",
-)
+_CORA_CLASSES = """
+Theory Reinforcement_Learning Genetic_Algorithms Neural_Networks Probabilistic_Methods
+Case_Based Rule_Learning
+"""
 _VALIDATION_NODES = 500
 _REPLACE = "Delete the file to have it downloaded again, or replace it."
 
@@ -78,7 +72,7 @@ class _ArrayUnpickler(pickle.Unpickler):
 def load_cora(root: Path) -> Dataset:
     """Cora from below ``root``, downloaded if it is not there."""
     ensure_files(root, CORA_FILES)
-    return read_planetoid(root / _FOLDER, "cora", _CORA_CLASSES, known=_SHA256)
+    return read_planetoid(root / _FOLDER, "cora", tuple(_CORA_CLASSES.split()), known=_SHA256)
 
 
 def read_planetoid(
@@ -87,43 +81,31 @@ def read_planetoid(
     """Read ``ind.<name>.*``; ``known`` has the SHA-256 of each part, and any other content is refused.
 
     ``allx`` and ``ally`` are the first nodes in order; line i of ``tx`` and ``ty`` belongs to the node that
-    line i of ``test.index`` names. Training nodes are the first ones (as many as ``y`` has), the next 500
-    validate.
+    line i of ``test.index`` names, and these are the last nodes. Training nodes are the first ones (as many
+    as ``y`` has), the next 500 validate.
     """
-
-    def file(part: str) -> tuple[Path, bytes]:
-        return folder / f"ind.{name}.{part}", content[part]
-
-    try:
-        content = {
-            suffix: _known(folder / f"ind.{name}.{suffix}", sha256) for suffix, sha256 in known.items()
-        }
-        words = sp.vstack([_matrix(*file("allx")), _matrix(*file("tx"))]).tocsr()
-        one_hot = np.concatenate([_array(*file("ally")), _array(*file("ty"))])
-        tested = np.array(content["test.index"].decode("ascii").split(), dtype=np.int64)
-        first = one_hot.shape[0] - tested.size
-        row_of_node = np.empty(one_hot.shape[0], dtype=np.int64)
-        row_of_node[:first] = np.arange(first)
-        if not np.array_equal(np.sort(tested), np.arange(first, one_hot.shape[0])):
-            raise DataError(
-                "the test nodes are not the last nodes", where=str(file("test.index")[0]), fix=_REPLACE
-            )
-        row_of_node[tested] = np.arange(first, one_hot.shape[0])
-        source, target = _edges(*file("graph"))
-        graph = Graph.from_edges(source, target, features=words[row_of_node], num_nodes=row_of_node.size)
-        trained = _array(*file("y")).shape[0]
-        split = Split(
-            "official", 0, np.arange(trained), np.arange(trained, trained + _VALIDATION_NODES), tested
-        )
-        return Dataset(name, graph, one_hot[row_of_node].argmax(axis=1), class_names, split, "official")
-    except (OSError, ValueError, IndexError, TypeError) as error:
-        raise DataError(
-            f"the files do not fit together: {error}", where=str(folder / f"ind.{name}.*"), fix=_REPLACE
-        ) from error
+    content = {part: _known(folder / f"ind.{name}.{part}", sha256) for part, sha256 in known.items()}
+    read = {part: _unpickle(stored) for part, stored in content.items() if part != "test.index"}
+    words = sp.csr_array(sp.vstack([read["allx"], read["tx"]]))
+    one_hot = np.concatenate([read["ally"], read["ty"]])
+    tested = np.array(content["test.index"].decode("ascii").split(), dtype=np.int64)
+    first, size = len(read["ally"]), len(one_hot)
+    row_of_node = np.arange(size)
+    row_of_node[tested] = np.arange(first, size)
+    neighbours: Mapping[int, list[int]] = read["graph"]
+    source = np.repeat(np.array(list(neighbours)), [len(row) for row in neighbours.values()])
+    target = np.concatenate([np.array(row, dtype=np.int64) for row in neighbours.values()])
+    graph = Graph.from_edges(source, target, features=words[row_of_node], num_nodes=size)
+    trained = len(read["y"])
+    split = Split("official", 0, np.arange(trained), np.arange(trained, trained + _VALIDATION_NODES), tested)
+    return Dataset(name, graph, one_hot[row_of_node].argmax(axis=1), class_names, split, "official")
 
 
 def _known(path: Path, sha256: str) -> bytes:
-    content = path.read_bytes()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"the file cannot be read: {error}", where=str(path), fix=_REPLACE) from error
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise DataError(
@@ -134,42 +116,7 @@ def _known(path: Path, sha256: str) -> bytes:
     return content
 
 
-def _unpickle(path: Path, content: bytes) -> Any:
+def _unpickle(content: bytes) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy remarks on the age of Python 2's arrays
-        try:
-            return _ArrayUnpickler(io.BytesIO(content), encoding="latin1").load()
-        except Exception as error:  # a damaged pickle can raise anything
-            raise DataError(
-                f"not a Planetoid file: {error}", where=str(path), fix=f"Nothing in it was run. {_REPLACE}"
-            ) from error
-
-
-def _array(path: Path, content: bytes) -> npt.NDArray[Any]:
-    array = _unpickle(path, content)
-    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "iufb":
-        raise DataError("no two-dimensional array of numbers", where=str(path), fix=_REPLACE)
-    return array
-
-
-def _matrix(path: Path, content: bytes) -> sp.csr_array:
-    pickled = _unpickle(path, content)
-    if not isinstance(pickled, sp.csr_matrix):
-        raise DataError("no CSR matrix", where=str(path), fix=_REPLACE)
-    # rebuilt from its parts and checked: an unpickled object's indices may point anywhere
-    held = vars(pickled)
-    try:
-        matrix = sp.csr_array((held["data"], held["indices"], held["indptr"]), shape=held["_shape"])
-        matrix.check_format(full_check=True)
-    except (KeyError, ValueError, TypeError) as error:
-        raise DataError(f"no valid CSR matrix: {error}", where=str(path), fix=_REPLACE) from error
-    return matrix
-
-
-def _edges(path: Path, content: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    neighbours = _unpickle(path, content)
-    if not isinstance(neighbours, dict) or not all(isinstance(row, list) for row in neighbours.values()):
-        raise DataError("no dict of neighbour lists", where=str(path), fix=_REPLACE)
-    source = np.repeat(np.array(list(neighbours), dtype=np.int64), [len(row) for row in neighbours.values()])
-    target = np.array([other for row in neighbours.values() for other in row], dtype=np.int64)
-    return source, target
+        return _ArrayUnpickler(io.BytesIO(content), encoding="latin1").load()

@@ -8,35 +8,24 @@ or column of the grid is done.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
+
+from nodejepa.evaluation.softmax_loss import SoftmaxLoss
 
 _HISTORY = 10
 _ARMIJO = 1e-4
 _SMALLEST_STEP = 1e-4  # of the full step; where even less does not help, rounding has the last word
 
 
-class Objective(Protocol):
-    """A grid of smooth, strictly convex functions."""
-
-    def __call__(self, point: Tensor) -> tuple[Tensor, Tensor]:
-        """Values ``[groups, settings]`` and gradients (shape of ``point``: ``[groups, settings, size]``)."""
-        ...
-
-    def keep(self, groups: Tensor, settings: Tensor) -> Objective:
-        """The same functions for these rows and columns of the grid only."""
-        ...
-
-
 def minimise(
-    objective: Objective, start: Tensor, *, tolerance: float, max_iterations: int
+    objective: SoftmaxLoss, start: Tensor, *, tolerance: float, max_iterations: int
 ) -> tuple[Tensor, Tensor]:
     """Minimise every function of the grid.
 
     Args:
-        objective: the functions, scaled so that their Hessians are near a multiple of the identity.
+        objective: smooth, strictly convex functions, their Hessians near a multiple of the identity.
         start: ``[groups, settings, size]``, float64.
         tolerance: a problem has converged when the predicted decrease of its value, half of
             ``g^T H^{-1} g``, is below ``tolerance`` times the value.

@@ -79,7 +79,7 @@ class SparseRows:
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxLoss:
-    """The grid of problems, as :class:`nodejepa.evaluation.lbfgs.Objective`."""
+    """The grid of problems, as :func:`nodejepa.evaluation.lbfgs.minimise` takes it."""
 
     rows: DenseRows | SparseRows
     labels: Tensor  # [g, n], any class for padded rows

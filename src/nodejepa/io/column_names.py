@@ -3,29 +3,13 @@
 import re
 from collections.abc import Sequence
 
-PAIRS = (
-    ("source", "target"),
-    ("src", "dst"),
-    ("src", "dest"),
-    ("source", "destination"),
-    ("source", "dest"),
-    ("from", "to"),
-    ("u", "v"),
-    ("head", "tail"),
-    ("start", "end"),
-    ("sender", "receiver"),
-    ("citing", "cited"),
-    ("follower", "followee"),
-    ("subject", "object"),
-    ("parent", "child"),
-    ("node1", "node2"),
-    ("id1", "id2"),
-    ("user1", "user2"),
-    ("i", "j"),
-    ("row", "col"),
-    ("a", "b"),
-    ("x", "y"),
-)
+# both ends of an edge; of several pairs the first counts
+_PAIRS = """
+source-target src-dst src-dest source-destination source-dest from-to u-v head-tail start-end
+sender-receiver citing-cited follower-followee subject-object parent-child node1-node2 id1-id2 user1-user2
+i-j row-col a-b x-y
+"""
+PAIRS = tuple((a, b) for a, _, b in (pair.partition("-") for pair in _PAIRS.split()))
 ENDINGS = ("", "id", "node", "nodeid", "name", "uuid")
 PARTNER = {a + end: b + end for end in ENDINGS for a, b in reversed(PAIRS)}
 WEIGHTS = ("weight", "weights", "edgeweight")

@@ -15,8 +15,7 @@ import pyarrow.csv as pacsv
 
 from nodejepa.errors import DataError
 from nodejepa.io.files_in import byte_stream, reading
-from nodejepa.io.reading_options import ReadReport
-from nodejepa.io.text_layout import NOT_UTF8, find_layout
+from nodejepa.io.text_layout import NOT_UTF8
 
 _BLOCK = 1 << 22
 _END = "nodejepaEndOfRows"
@@ -125,17 +124,3 @@ class _WithLastRow:
 
     def close(self) -> None:
         """The stream belongs to whoever opened it."""
-
-
-def open_text(
-    path: Path,
-    compression: str | None,
-    *,
-    report: ReadReport,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    most: int | None = None,
-) -> TextTable:
-    """The table in a delimited file; what was not told is guessed, and guesses are noted in the report."""
-    layout = find_layout(path, compression, report=report, delimiter=delimiter, header=header)
-    return TextTable(path, compression, *layout, most)

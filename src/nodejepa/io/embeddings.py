@@ -34,23 +34,16 @@ def write_embeddings(
     """
     ending = check_ending(path)
     z = _dense(embeddings, graph, str(path))
-    if ending == ".npy":
-        with atomic_path(path) as temporary, temporary.open("wb") as file:
-            np.save(file, np.ascontiguousarray(z), allow_pickle=False)
-        return
-    ids = _ids(graph, str(path))
-    more = dict(columns or {})
-    by_column = np.asfortranarray(z)  # parquet stores columns; a view of each is free then
-    names = ["id", *more, *(f"z{j}" for j in range(by_column.shape[1]))]
-    arrays = [ids, *map(pa.array, more.values()), *(pa.array(column) for column in by_column.T)]
-    table = pa.table(arrays, names=names)
-    with atomic_path(path) as temporary:
-        # checksums: a flipped bit is found on reading; hardly a value repeats, so dictionaries only cost
-        pq.write_table(table, temporary, write_page_checksum=True, use_dictionary=False)
+    beside = {} if ending == ".npy" else {"id": _ids(graph, str(path)), **(columns or {})}
+    more = {name: pa.array(values) for name, values in beside.items()}
+    stream_embeddings(path, z.shape, [(more, z)], compression="snappy")
 
 
 def stream_embeddings(
-    path: str | Path, shape: tuple[int, int], blocks: Iterable[tuple[Mapping[str, Any], Any]]
+    path: str | Path,
+    shape: tuple[int, ...],
+    blocks: Iterable[tuple[Mapping[str, Any], Any]],
+    compression: str = "none",
 ) -> None:
     """As :func:`write_embeddings`, of blocks of rows that come one after the other: ``id`` and more columns
     as Arrow has them, and the rows."""
@@ -66,12 +59,16 @@ def stream_embeddings(
         names = [f"z{j}" for j in range(shape[1])]
         writer = None
         for more, rows in blocks:
-            columns = np.asfortranarray(rows)
+            columns = np.asfortranarray(rows)  # parquet stores columns; a view of each is free then
             arrays = [*more.values(), *(pa.array(column) for column in columns.T)]
             table = pa.table(arrays, names=[*more, *names])
-            # numbers hardly ever repeat: to look for repetitions would take longer than to write them
+            # checksums: a flipped bit is found on reading; hardly a value repeats, so dictionaries only cost
             writer = writer or pq.ParquetWriter(
-                temporary, table.schema, write_page_checksum=True, use_dictionary=False, compression="none"
+                temporary,
+                table.schema,
+                write_page_checksum=True,
+                use_dictionary=False,
+                compression=compression,
             )
             writer.write_table(table)
             advance(len(rows))

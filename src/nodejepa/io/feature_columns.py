@@ -15,18 +15,7 @@ MAX_CATEGORIES = 100
 TEXT_BUCKETS = 128
 _MOST_BUCKETS = 1 << 20
 _LARGEST = float(np.finfo(np.float32).max)
-_NAMES = {
-    "label",
-    "labels",
-    "class",
-    "classes",
-    "target",
-    "targets",
-    "category",
-    "categories",
-    "topic",
-    "outcome",
-}
+_NAMES = "label labels class classes target targets category categories topic outcome"
 _WHOLE_NAMES = {"y", "groundtruth"}
 
 
@@ -176,7 +165,7 @@ def count_missing(content: ColumnContent, rows: int) -> int:
 def looks_like_target(column: FeatureColumn, content: ColumnContent) -> bool:
     """Whether a column is named like a target and has few values, much fewer than there are rows."""
     words = words_of(column.name)
-    if not (words & _NAMES or "".join(sorted(words)) in _WHOLE_NAMES):
+    if not (words & set(_NAMES.split()) or "".join(sorted(words)) in _WHOLE_NAMES):
         return False
     if content.words is not None:
         return column.kind == "category"

@@ -6,6 +6,7 @@ Ids are never array indices, so a billion-sized one costs no more than a small o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,6 @@ _WHOLE = r"^(0|-?[1-9][0-9]{0,19})$"
 _WHOLE_FLOAT = r"^(0|-?[1-9][0-9]{0,19})(\.0+)?$"
 _ZEROS = r"\.0+$"
 _EXACT_FLOAT = 2.0**53
-_HEX = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), dtype=np.uint8).reshape(256, 2)
-_DASHES = (8, 13, 18, 23)
 
 
 @dataclass(frozen=True)
@@ -140,15 +139,9 @@ def _from_floats(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
 
 def _uuid_text(chunk: pa.Array) -> pa.Array:
     """UUIDs stored as 16 bytes in the form people write them."""
-    count = len(chunk)
-    start = chunk.offset * 16
-    raw = np.frombuffer(chunk.buffers()[1] or b"", dtype=np.uint8)[start : start + count * 16]
-    digits = _HEX[raw].reshape(count, 32)
-    text = np.full((count, 36), ord("-"), dtype=np.uint8)
-    text[:, [i for i in range(36) if i not in _DASHES]] = digits
-    offsets = np.arange(0, 36 * (count + 1), 36, dtype=np.int64)
-    large = pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text.tobytes()))
-    return large.cast(pa.string())
+    digits = pa.array([raw.hex() for raw in chunk.to_pylist()], type=pa.string())
+    parts = [pc.utf8_slice_codeunits(digits, low, high) for low, high in pairwise((0, 8, 12, 16, 20, 32))]
+    return pc.binary_join_element_wise(*parts, "-")
 
 
 def _encode(columns: list[pa.ChunkedArray]) -> tuple[pa.Array, npt.NDArray[np.int32]]:

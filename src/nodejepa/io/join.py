@@ -14,8 +14,9 @@ import pyarrow as pa
 from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.io.column_names import PARTNER, plain, words_of
 from nodejepa.io.identifiers import IdColumn, number_ids
+from nodejepa.io.matrices import Positions
 from nodejepa.io.reading_options import ReadingOptions, ReadReport
-from nodejepa.io.rows import Edges, Nodes, Positions
+from nodejepa.io.rows import Edges, Nodes
 from nodejepa.progress import progress_bar
 
 _ID_WORDS = {"id", "ids", "key", "no", "nr", "num", "number", "idx", "index", "code", "node"}

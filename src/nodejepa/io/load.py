@@ -198,10 +198,9 @@ def _read_edges(opened: InputTable | MatrixFile, reading: ReadingOptions, report
             where=opened.where,
             fix="Leave out source, target, weight and bipartite.",
         )
-    found = opened.adjacency()
-    report.edge_rows = len(found.source)
-    weights = None if reading.weight is False else found.weight
-    return Edges(None, (found.source, found.target), weights, found.num_nodes)
+    source, target, weights, size = opened.adjacency()
+    report.edge_rows = len(source)
+    return Edges(None, (source, target), None if reading.weight is False else weights, size)
 
 
 def _open(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,22 +15,14 @@ from nodejepa.graph_features import read_features
 from nodejepa.io.files_in import reading
 from nodejepa.io.matrix_market import read_matrix_market
 
+Positions: TypeAlias = npt.NDArray[np.integer[Any]]
+
 MATRIX_FORMATS = ("npz", "npy", "mtx")
 _EDGES = ("edge_index", "edges")
 _WEIGHTS = ("edge_weight", "weights", "edge_weights")
 _FEATURES = ("features", "x", "attr", "feat")
 _IDS = ("node_ids", "ids")
 _PLAUSIBLE_NODES = 1_000_000  # a matrix may declare this many rows freely; more only if most are used
-
-
-@dataclass(frozen=True)
-class Adjacency:
-    """Edges as positions; ``num_nodes`` where the file says how many there are."""
-
-    source: npt.NDArray[np.int64]
-    target: npt.NDArray[np.int64]
-    weight: npt.NDArray[Any] | None
-    num_nodes: int | None
 
 
 @dataclass(frozen=True)
@@ -79,8 +71,8 @@ class MatrixFile:
             )
         return pa.chunked_array([pa.array(values.tolist() if values.dtype.kind == "U" else values)])
 
-    def adjacency(self) -> Adjacency:
-        """The edges of an edge file."""
+    def adjacency(self) -> tuple[Positions, Positions, npt.NDArray[Any] | None, int | None]:
+        """Sources, targets and weights of an edge file; how many nodes there are, if it says so."""
         pairs = self.first(_EDGES)
         if pairs is not None and not sp.issparse(pairs):
             return self._from_pairs(np.asarray(pairs))
@@ -114,9 +106,11 @@ class MatrixFile:
                 where=self.where,
                 fix="Leave out the isolated nodes, or give a list of edges.",
             )
-        return Adjacency(matrix.row.astype(np.int64), matrix.col.astype(np.int64), matrix.data, size)
+        return matrix.row.astype(np.int64), matrix.col.astype(np.int64), matrix.data, size
 
-    def _from_pairs(self, pairs: npt.NDArray[Any]) -> Adjacency:
+    def _from_pairs(
+        self, pairs: npt.NDArray[Any]
+    ) -> tuple[Positions, Positions, npt.NDArray[Any] | None, None]:
         if pairs.ndim != 2 or 2 not in pairs.shape:
             raise GraphError(
                 f"edges have shape {pairs.shape}", where=self.where, fix="Store them as [2, edges]."
@@ -124,7 +118,7 @@ class MatrixFile:
         pairs = pairs if pairs.shape[0] == 2 else pairs.T
         source, target = (check_positions(end, "edge_index") for end in pairs)
         weight = self.first(_WEIGHTS)
-        return Adjacency(source, target, None if weight is None else np.asarray(weight), None)
+        return source, target, None if weight is None else np.asarray(weight), None
 
     def _names(self) -> str:
         return ", ".join(map(repr, list(self.arrays)[:10])) or "no arrays"

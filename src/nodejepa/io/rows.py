@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,9 @@ from nodejepa.io.column_names import frame_index
 from nodejepa.io.delimited import TextTable
 from nodejepa.io.edge_columns import edge_columns, guess_id_column
 from nodejepa.io.identifiers import IdColumn
-from nodejepa.io.matrices import MatrixFile
+from nodejepa.io.matrices import MatrixFile, Positions
 from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.tables import InputTable
-
-Positions: TypeAlias = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,21 @@
 """A user's table, whatever it is stored in: parquet, delimited text, or a data frame in memory."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nodejepa.errors import Advice, DataError, GraphError, Setting, did_you_mean
-from nodejepa.io.delimited import TextTable, open_text
+from nodejepa.io.delimited import TextTable
 from nodejepa.io.files_in import file_format, reading
 from nodejepa.io.reading_options import ReadReport
+from nodejepa.io.text_layout import find_layout
 from nodejepa.progress import progress_bar
 
-PathLike: TypeAlias = str | os.PathLike[str]
 _BATCH_CELLS = 1 << 21  # that are read together by :meth:`InputTable.batches`
 
 
@@ -83,7 +82,10 @@ def open_file_table(
     header: bool | None = None,
     most: int | None = None,
 ) -> InputTable:
-    """The table in a parquet or text file; ``most`` bytes may come out of a compressed one."""
+    """The table in a parquet or text file; ``most`` bytes may come out of a compressed one.
+
+    What was not told of a text file is guessed, and guesses are noted in the report.
+    """
     kind, compression = file_format(path)
     if kind == "parquet":
         if compression is not None:
@@ -91,7 +93,8 @@ def open_file_table(
         with reading(str(path)):
             names = tuple(pq.read_schema(path).names)
         return _checked(InputTable(str(path), names, True, path))
-    text = open_text(path, compression, report=report, delimiter=delimiter, header=header, most=most)
+    layout = find_layout(path, compression, report=report, delimiter=delimiter, header=header)
+    text = TextTable(path, compression, *layout, most)
     return _checked(InputTable(str(path), text.names, False, text))
 
 

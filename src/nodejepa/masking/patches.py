@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from nodejepa.compiled import compiled
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph_checks import FloatArray, SparseMatrix
 from nodejepa.graph_rows import RowGraph
@@ -44,12 +43,12 @@ class Patches:
         parts = _check_part(part, graph.num_nodes)
         core_starts = np.concatenate([[0], np.cumsum(np.bincount(parts))]).astype(np.int64)
         core_nodes = np.argsort(parts, kind="stable").astype(np.int32)
-        starts, nodes = core_starts, core_nodes
-        if hops == 1:
-            starts, nodes = _expand(*neighbours(graph), parts, core_starts.size - 1)
-        elif hops > 1:
-            starts, nodes = _expand_far(neighbours(graph), core_starts, core_nodes, hops)
-        return cls(graph.num_nodes, core_starts, core_nodes, starts, nodes)
+        lists = [core_nodes[first:last] for first, last in pairwise(core_starts)]
+        if hops > 0:
+            edges = neighbours(graph)
+            lists = [_expanded(edges, core, hops) for core in lists]
+        starts = np.concatenate([[0], np.cumsum([len(nodes) for nodes in lists])]).astype(np.int64)
+        return cls(graph.num_nodes, core_starts, core_nodes, starts, np.concatenate(lists))
 
     def __len__(self) -> int:
         return self.starts.size - 1
@@ -142,56 +141,10 @@ def _check_part(part: npt.ArrayLike, size: int) -> Int32Array:
     return array.astype(np.int32)
 
 
-def _expand_far(
-    edges: Neighbours, core_starts: npt.NDArray[np.int64], core_nodes: Int32Array, hops: int
-) -> tuple[npt.NDArray[np.int64], Int32Array]:
-    """Node lists after several hops, patch by patch: a breadth-first search with a set of seen nodes."""
-    lists = []
-    for first, last in pairwise(core_starts):
-        seen = np.zeros(edges.indptr.size - 1, dtype=bool)
-        frontier = core_nodes[first:last]
-        seen[frontier] = True
-        for _ in range(hops):
-            reached = np.unique(edges.of(frontier)[1])
-            frontier = reached[~seen[reached]]
-            seen[frontier] = True
-        lists.append(np.flatnonzero(seen).astype(np.int32))
-    starts = np.concatenate([[0], np.cumsum([len(nodes) for nodes in lists])]).astype(np.int64)
-    return starts, np.concatenate(lists)
-
-
-@compiled()
-def _expand(
-    indptr: IntArray, indices: IntArray, part: Int32Array, parts: int
-) -> tuple[npt.NDArray[np.int64], Int32Array]:
-    """Every node joins its own patch and those of its neighbours; in node order, so that lists ascend.
-
-    Two passes, one that counts and one that fills; ``last[p]`` is the node patch p took last.
-    """
-    size = part.size
-    starts = np.zeros(parts + 1, dtype=np.int64)
-    last = np.full(parts, -1, dtype=np.int32)
-    for i in range(size):
-        last[part[i]] = i
-        starts[part[i] + 1] += 1
-        for edge in range(indptr[i], indptr[i + 1]):
-            patch = part[indices[edge]]
-            if last[patch] != i:
-                last[patch] = i
-                starts[patch + 1] += 1
-    starts = np.cumsum(starts)
-
-    nodes = np.empty(starts[parts], dtype=np.int32)
-    place = starts[:parts].copy()
-    last[:] = -1
-    for i in range(size):
-        last[part[i]] = i
-        nodes[place[part[i]]] = i
-        place[part[i]] += 1
-        for edge in range(indptr[i], indptr[i + 1]):
-            patch = part[indices[edge]]
-            if last[patch] != i:
-                last[patch] = i
-                nodes[place[patch]] = i
-                place[patch] += 1
-    return starts, nodes
+def _expanded(edges: Neighbours, core: Int32Array, hops: int) -> Int32Array:
+    """Some nodes and those at most ``hops`` edges from them, ascending."""
+    nodes = frontier = core
+    for _ in range(hops):
+        frontier = np.setdiff1d(edges.of(frontier)[1], nodes)
+        nodes = np.union1d(nodes, frontier)
+    return nodes.astype(np.int32)

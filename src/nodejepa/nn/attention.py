@@ -19,12 +19,7 @@ from nodejepa.nn.sparse import SparseOperator, csr_tensor, multiply
 
 
 class AttentionEdges:
-    """Who may attend to whom: the pattern of a CSR matrix ``[targets, sources]`` without empty rows.
-
-    Args:
-        matrix: its stored entries are the edges; their values are not used.
-        device: where the attention runs.
-    """
+    """Who may attend to whom: the entries of a CSR matrix ``[targets, sources]`` without empty rows."""
 
     def __init__(self, matrix: SparseMatrix, device: torch.device | str = "cpu") -> None:
         self.matrix, self.device = matrix, torch.device(device)
@@ -94,11 +89,7 @@ def edge_attention(source: Tensor, target: Tensor, edges: AttentionEdges, slope:
 
     .. math:: \alpha_{ij} = \mathrm{softmax}_j\,\mathrm{LeakyReLU}(t_i + s_j)
 
-    Args:
-        source: s ``[heads, sources]``.
-        target: t ``[heads, targets]``.
-        edges: the pairs (i, j).
-        slope: of the LeakyReLU below 0.
+    with s ``[heads, sources]`` and t ``[heads, targets]``; ``slope`` is that of the LeakyReLU below 0.
     """
     attention: Tensor = _EdgeAttention.apply(source, target, edges, slope)  # type: ignore[no-untyped-call]
     return attention
@@ -107,10 +98,7 @@ def edge_attention(source: Tensor, target: Tensor, edges: AttentionEdges, slope:
 def attend(attention: Tensor, embeddings: Tensor, edges: AttentionEdges) -> Tensor:
     r"""Each head's :math:`\sum_j \alpha_{ij} z_j`, side by side: ``[targets, heads * width]``.
 
-    Args:
-        attention: ``[heads, E]``.
-        embeddings: z ``[sources, heads * width]``, heads side by side.
-        edges: the pairs (i, j).
+    Of attention ``[heads, E]`` and embeddings z ``[sources, heads * width]``, heads side by side.
     """
     gathered: Tensor = _Attend.apply(attention, embeddings, edges)  # type: ignore[no-untyped-call]
     return gathered

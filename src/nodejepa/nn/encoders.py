@@ -1,9 +1,8 @@
 """Encoders by name. All are called alike: ``encoder(inputs, hidden=None, token=None, rows=None)``."""
 
-import difflib
 from typing import Literal, Unpack, get_args
 
-from nodejepa.errors import ConfigError
+from nodejepa.errors import ConfigError, did_you_mean
 from nodejepa.nn.gat import GAT
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.gin import GIN
@@ -22,15 +21,7 @@ def make_encoder(
     attention_dropout: float = 0.0,
     **settings: Unpack[StackSettings],
 ) -> Encoder:
-    """A fresh encoder.
-
-    Args:
-        kind: ``"gcn"``, ``"sage"``, ``"gin"``, ``"gat"`` or ``"mlp"``.
-        in_dim: feature columns.
-        heads: attention heads of ``"gat"``; the others have none.
-        attention_dropout: share of attention that ``"gat"`` drops in training.
-        settings: as in :class:`~nodejepa.nn.stack.Encoder`.
-    """
+    """A fresh encoder; ``heads`` and ``attention_dropout`` are those of ``"gat"``, the others have none."""
     if kind == "gat":
         return GAT(in_dim, heads=heads, attention_dropout=attention_dropout, **settings)
     plain: dict[str, type[GCN | GraphSAGE | GIN | MLP]] = {
@@ -42,6 +33,5 @@ def make_encoder(
     if kind in plain:
         return plain[kind](in_dim, **settings)
     known = get_args(EncoderKind)
-    near = difflib.get_close_matches(kind, known, n=1)
-    hint = f"Did you mean {near[0]}? " if near else ""
+    hint = did_you_mean(kind, known)
     raise ConfigError(f"encoder {kind!r} is unknown", fix=f"{hint}Use one of {', '.join(known)}.")

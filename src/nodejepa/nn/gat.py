@@ -19,10 +19,7 @@ class GraphAttention(nn.Module):
     .. math:: h_i = \big\Vert_k \sum_j \alpha^k_{ij} z^k_j + b, \quad
         \alpha^k_{ij} = \mathrm{softmax}_j\,\mathrm{LeakyReLU}(a_k \cdot z^k_i + c_k \cdot z^k_j)
 
-    Args:
-        width: columns of one head.
-        heads: how many.
-        dropout: share of the attention that is dropped in training.
+    of ``width`` columns a head; ``dropout`` is the share of the attention that is dropped in training.
     """
 
     def __init__(self, width: int, heads: int, *, dropout: float = 0.0) -> None:
@@ -50,11 +47,7 @@ def _block_diagonal(vectors: Tensor) -> Tensor:
 class GAT(Encoder):
     r"""L layers of attention over in-neighbours and the node itself; edge weights are not used.
 
-    Args:
-        in_dim: feature columns F.
-        heads: attention heads; must divide the width of every layer, which they fill side by side.
-        attention_dropout: share of the attention that is dropped in training.
-        settings: as in :class:`~nodejepa.nn.stack.Encoder`.
+    The number of heads must divide the width of every layer, which they fill side by side.
     """
 
     def __init__(

@@ -86,15 +86,9 @@ class AttentionPredictor(nn.Module):
     .. math:: \hat h_i = \mathrm{MLP}\Big(\mathrm{LN}\big(
         \mathrm{softmax}(q(d_i)\, k(h_C, d_C)^\top / \sqrt{w})\, v(h_C) + q(d_i)\big)\Big)
 
-    The fused attention kernel works in blocks: no ``targets x context`` matrix is ever stored.
-
-    Args:
-        width: of the context embeddings and of the prediction.
-        descriptor_dim: columns of the descriptors.
-        hidden: width of queries, keys and values.
-        heads: attention heads; must divide ``hidden``.
-        activation: of the output MLP.
-        out_dim: width of the prediction if it differs.
+    The fused attention kernel works in blocks: no ``targets x context`` matrix is ever stored. ``hidden`` is
+    the width w of queries, keys and values, which the number of ``heads`` must divide; the other arguments
+    are those of :class:`MessagePassingPredictor`.
     """
 
     def __init__(

@@ -34,16 +34,15 @@ def cached(
     *,
     shape: tuple[int, ...],
     dtype: type[_Scalar],
+    keep: bool = True,
 ) -> npt.NDArray[_Scalar]:
-    """The array of this graph and ``key`` from disk, or else computed and stored.
+    """The array of this graph and ``key`` from disk, or else computed and, with ``keep``, stored.
 
-    Args:
-        graph: its ``structure_hash`` names the folder.
-        key: the quantity and every parameter it depends on, usable as a file name.
-        compute: makes the array when the disk has no good one.
-        shape: what the array must look like to be believed.
-        dtype: as ``shape``.
+    The key, usable as a file name, tells the quantity and every parameter it depends on; ``shape`` and
+    ``dtype`` are what an array from disk must look like to be believed.
     """
+    if not keep:
+        return compute()
     path = cache_file(graph, key)
     stored = _read(path, shape, dtype)
     if stored is not None:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from nodejepa.compiled import compiled
 from nodejepa.graph_rows import RowGraph
+from nodejepa.progress import progress_bar
 from nodejepa.structure.undirected import neighbours
 
 IntArray = npt.NDArray[np.integer]
@@ -21,7 +22,8 @@ def local_clustering(graph: RowGraph) -> npt.NDArray[np.float64]:
     """
     edges = neighbours(graph)
     forward = graph.scratch(edges.indices.size // 2, np.int32)
-    triangles = _count_triangles(edges.indptr, edges.indices, forward)
+    with progress_bar("Clustering coefficients"):
+        triangles = _count_triangles(edges.indptr, edges.indices, forward)
     degrees = np.diff(edges.indptr).astype(np.float64)
     pairs = degrees * (degrees - 1) / 2
     coefficient = np.zeros(graph.num_nodes)

@@ -29,12 +29,7 @@ def coarse_partition(edges: Neighbours, joined: npt.NDArray[np.intp], parts: int
     as in size-constrained label propagation (Meyerhenke, Sanders & Schulz 2014). Beside the graph itself,
     which may lie in a file, this takes some twenty bytes a node and twelve for two clusters that are joined;
     METIS takes about a hundred a stored edge. Where too many clusters are joined, it sees the strongest ties.
-
-    Args:
-        edges: symmetric; weights are ignored.
-        joined: the nodes that have an edge, ascending.
-        parts: how many.
-        options: METIS's own.
+    ``joined`` are the nodes that have an edge, ascending; ``options`` are METIS's own.
     """
     limit = max(joined.size // (_CLUSTERS_PER_PART * parts), 1)
     labels = _spread(edges.indptr, edges.indices, limit, _ROUNDS)

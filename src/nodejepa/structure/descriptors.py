@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ from nodejepa.graph import Graph
 from nodejepa.graph_checks import FloatArray
 from nodejepa.graph_rows import RowGraph
 from nodejepa.memory import Room, TooLarge, gigabytes
-from nodejepa.progress import progress_bar
 from nodejepa.structure.cache import cached
 from nodejepa.structure.clustering import local_clustering
 from nodejepa.structure.laplacian import adjacency_coordinates, signed_log, spectral_coordinates
@@ -68,22 +67,16 @@ def descriptors(
 
 def node_pagerank(graph: RowGraph, *, cache: bool = True) -> npt.NDArray[np.float64]:
     """:func:`pagerank` with its default settings, kept on disk."""
-
-    def compute() -> npt.NDArray[np.float64]:
-        with progress_bar("PageRank"):
-            return pagerank(graph)
-
-    return _kept(graph, "pagerank", compute, (graph.num_nodes,), cache)
+    shape = (graph.num_nodes,)
+    return cached(graph, "pagerank", lambda: pagerank(graph), shape=shape, dtype=np.float64, keep=cache)
 
 
 def node_clustering(graph: RowGraph, *, cache: bool = True) -> npt.NDArray[np.float64]:
     """:func:`local_clustering`, kept on disk."""
-
-    def compute() -> npt.NDArray[np.float64]:
-        with progress_bar("Clustering coefficients"):
-            return local_clustering(graph)
-
-    return _kept(graph, "clustering", compute, (graph.num_nodes,), cache)
+    shape = (graph.num_nodes,)
+    return cached(
+        graph, "clustering", lambda: local_clustering(graph), shape=shape, dtype=np.float64, keep=cache
+    )
 
 
 def node_spectral(graph: RowGraph, dim: int, *, cache: bool = True) -> npt.NDArray[np.float64]:
@@ -94,7 +87,8 @@ def node_spectral(graph: RowGraph, dim: int, *, cache: bool = True) -> npt.NDArr
             _require_room(graph.num_nodes)
         return spectral_coordinates(graph, dim)
 
-    return _kept(graph, f"spectral-{dim}", compute, (graph.num_nodes, dim), cache)
+    shape = (graph.num_nodes, dim)
+    return cached(graph, f"spectral-{dim}", compute, shape=shape, dtype=np.float64, keep=cache)
 
 
 def _require_room(nodes: int) -> None:
@@ -128,7 +122,8 @@ def node_adjacency(graph: Graph, dim: int, room: Room, *, cache: bool = True) ->
             )
         return adjacency_coordinates(graph, dim)
 
-    return _kept(graph, f"adjacency-{dim}", compute, (graph.num_nodes, dim), cache)
+    shape = (graph.num_nodes, dim)
+    return cached(graph, f"adjacency-{dim}", compute, shape=shape, dtype=np.float64, keep=cache)
 
 
 def standardize(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -149,15 +144,3 @@ def check_name(name: str) -> None:
             where="descriptors",
             fix=f"{meant}Choose from {', '.join(DESCRIPTORS)}.",
         )
-
-
-def _kept(
-    graph: RowGraph,
-    key: str,
-    compute: Callable[[], npt.NDArray[np.float64]],
-    shape: tuple[int, ...],
-    cache: bool,
-) -> npt.NDArray[np.float64]:
-    if not cache:
-        return compute()
-    return cached(graph, key, compute, shape=shape, dtype=np.float64)

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobp
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from nodejepa.progress import progress_bar
-from nodejepa.structure.component_rows import ComponentRows, Float64Array
+from nodejepa.structure.undirected import ComponentRows, Float64Array
 
 DENSE_UP_TO = 1000  # below this a dense solve takes a blink and has no convergence to worry about
 SAME_EIGENVALUE = 1e-6

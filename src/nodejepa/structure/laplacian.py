@@ -7,10 +7,8 @@ import numpy as np
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_rows import RowGraph
-from nodejepa.structure.component_rows import ComponentRows, Float64Array
-from nodejepa.structure.components import largest_component
 from nodejepa.structure.eigensolver import SAME_EIGENVALUE, leading_eigenpairs
-from nodejepa.structure.undirected import neighbours
+from nodejepa.structure.undirected import ComponentRows, Float64Array, largest_component, neighbours
 
 _BALANCED = 1e-5  # a vector whose third moment is below this share of its absolute one has no preferred sign
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from nodejepa.errors import ConfigError
 from nodejepa.graph_checks import SparseMatrix
 from nodejepa.graph_rows import RowGraph
+from nodejepa.progress import progress_bar
 
 
 def pagerank(graph: RowGraph, damping: float = 0.85, tol: float = 1e-8) -> npt.NDArray[np.float64]:
@@ -44,15 +45,16 @@ def pagerank(graph: RowGraph, damping: float = 0.85, tol: float = 1e-8) -> npt.N
     inverse = np.divide(1.0, degrees, out=np.zeros(size), where=~dangling)
 
     rank = np.full(size, 1.0 / size)
-    for _ in range(_steps_enough(damping, tol)):
-        spread = rank[dangling].sum() / size
-        given = rank * inverse
-        received = np.concatenate([incoming(*span) @ given for span in spans])
-        following = damping * (received + spread) + (1 - damping) / size
-        change = np.abs(following - rank).sum()
-        rank = following
-        if change < tol:
-            break
+    with progress_bar("PageRank"):
+        for _ in range(_steps_enough(damping, tol)):
+            spread = rank[dangling].sum() / size
+            given = rank * inverse
+            received = np.concatenate([incoming(*span) @ given for span in spans])
+            following = damping * (received + spread) + (1 - damping) / size
+            change = np.abs(following - rank).sum()
+            rank = following
+            if change < tol:
+                break
     result: npt.NDArray[np.float64] = rank / rank.sum()
     return result
 

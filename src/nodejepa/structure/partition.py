@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -56,10 +58,8 @@ def partition(graph: RowGraph, parts: int, *, cache: bool = True) -> Int32Array:
     if parts < 1:
         raise ConfigError(f"parts is {parts}", where="partition", fix="Ask for at least one part.")
     parts = _at_most(parts, graph.num_nodes)
-    if not cache:
-        return _partition(graph, parts)
-    shape = (graph.num_nodes,)
-    return cached(graph, _key(parts), lambda: _partition(graph, parts), shape=shape, dtype=np.int32)
+    made, shape = partial(_partition, graph, parts), (graph.num_nodes,)
+    return cached(graph, _key(parts), made, shape=shape, dtype=np.int32, keep=cache)
 
 
 def partition_is_kept(graph: RowGraph, parts: int) -> bool:
@@ -108,22 +108,15 @@ def _metis(edges: Neighbours, joined: npt.NDArray[np.intp], parts: int) -> Int32
 
 
 def _smallest_first(sizes: npt.NDArray[np.int64], count: int) -> Int32Array:
-    """Parts for ``count`` single nodes, each joining the part that is smallest at its turn.
-
-    Part p takes its n-th newcomer when every smaller level is filled: level = size of p so far. The ``count``
-    lowest (level, part) places are taken, which needs no loop over nodes.
-    """
-    if count == 0:
-        return np.zeros(0, dtype=np.int32)
-    order = np.sort(sizes)
-    filled = np.cumsum(order)
-    # the level up to which all parts can be raised, by how many of the smallest parts take part
-    levels = (filled + count) // np.arange(1, sizes.size + 1)
-    level = int(levels[np.flatnonzero(levels >= order)[-1]]) + 1
-    room = np.maximum(level - sizes, 0)
-    places = np.repeat(np.arange(sizes.size, dtype=np.int32), room)
-    within = np.arange(places.size) - np.repeat(np.cumsum(room) - room, room)
-    return places[np.argsort(sizes[places] + within, kind="stable")[:count]]
+    """Parts for ``count`` single nodes, each joining the part that is smallest at its turn."""
+    queue = [(size, part) for part, size in enumerate(sizes.tolist())]
+    heapq.heapify(queue)
+    chosen = np.empty(count, dtype=np.int32)
+    for place in range(count):
+        size, part = queue[0]
+        heapq.heapreplace(queue, (size + 1, part))
+        chosen[place] = part
+    return chosen
 
 
 def _fill_empty(edges: Neighbours, part: Int32Array, parts: int) -> Int32Array:

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.structure.undirected import undirected_adjacency
+from nodejepa.structure.undirected import undirected_rows
 
 _LISTED_COMPONENTS = 5
 _HUB_SHARE = 0.01
@@ -56,7 +56,7 @@ def summarise_graph(graph: Graph) -> GraphSummary:
     >>> summary.components, summary.isolated_nodes, summary.max_degree
     (2, 1, 2)
     """
-    adjacency = undirected_adjacency(graph)
+    adjacency = undirected_rows(graph, 0, graph.num_nodes)
     degrees = np.diff(adjacency.indptr).astype(np.int64)
     count, member = connected_components(adjacency, directed=False)
     sizes = np.sort(np.bincount(member, minlength=count))[::-1]

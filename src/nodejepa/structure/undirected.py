@@ -1,15 +1,20 @@
-"""The graph without its directions: what clustering, spectral coordinates and METIS look at."""
+"""The graph without its directions, which METIS and most descriptors look at, and its components."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
+from nodejepa.compiled import compiled
 from nodejepa.graph import Graph
-from nodejepa.graph_checks import SparseMatrix, compact_csr
+from nodejepa.graph_checks import SparseMatrix
 from nodejepa.graph_rows import RowGraph
+
+Float64Array = npt.NDArray[np.float64]
 
 
 class Neighbours(NamedTuple):
@@ -26,17 +31,8 @@ class Neighbours(NamedTuple):
         return counts, self.indices[entries]
 
 
-def undirected_adjacency(graph: Graph) -> SparseMatrix:
-    """The adjacency itself, or max(A, A^T) for a directed graph; CSR ``[N, N]`` with sorted rows."""
-    if not graph.directed:
-        return graph.adjacency
-    both = graph.adjacency.maximum(graph.adjacency.T).tocsr()
-    both.sort_indices()
-    return compact_csr(both.data, both.indices, both.indptr, graph.num_nodes)
-
-
 def undirected_rows(graph: RowGraph, low: int, high: int) -> SparseMatrix:
-    """Rows ``low`` to ``high - 1`` of :func:`undirected_adjacency`."""
+    """Rows ``low`` to ``high - 1`` of the adjacency, or of max(A, A^T) for a directed graph, sorted."""
     rows = graph.rows(low, high)
     if graph.directed:
         rows = rows.maximum(graph.in_rows(low, high)).tocsr()
@@ -45,10 +41,9 @@ def undirected_rows(graph: RowGraph, low: int, high: int) -> SparseMatrix:
 
 
 def neighbours(graph: RowGraph) -> Neighbours:
-    """The positions of :func:`undirected_adjacency`, of a graph on disk in a file of their own."""
-    if isinstance(graph, Graph):
-        adjacency = undirected_adjacency(graph)
-        return Neighbours(adjacency.indptr, adjacency.indices)
+    """Positions of all :func:`undirected_rows`, of a graph on disk in a file of their own."""
+    if isinstance(graph, Graph) and not graph.directed:
+        return Neighbours(graph.adjacency.indptr, graph.adjacency.indices)
     indptr = np.zeros(graph.num_nodes + 1, dtype=np.int64)
     indices = graph.scratch(graph.num_edges * (2 if graph.directed else 1), np.int32)
     filled = 0
@@ -58,3 +53,106 @@ def neighbours(graph: RowGraph) -> Neighbours:
         indices[filled : filled + rows.nnz] = rows.indices
         filled += rows.nnz
     return Neighbours(indptr, indices[:filled])
+
+
+def largest_component(edges: Neighbours) -> npt.NDArray[np.intp]:
+    """Positions of the nodes of the largest connected component; of equals, the one with more edges."""
+    label = _labels(edges.indptr, edges.indices)
+    nodes = np.bincount(label)
+    joined = np.bincount(label, weights=np.diff(edges.indptr))
+    largest = np.lexsort((joined, nodes))[-1]
+    return np.flatnonzero(label == largest)
+
+
+@compiled()
+def _labels(indptr: Any, indices: Any) -> Any:
+    """The component of every node, numbered by their first nodes; edges are read once, in order."""
+    size = len(indptr) - 1
+    above = np.arange(size).astype(np.int32)  # a forest whose roots are the first nodes of components
+    for i in range(size):
+        for e in range(indptr[i], indptr[i + 1]):
+            a, b = i, indices[e]
+            while above[a] != a:
+                above[a] = above[above[a]]
+                a = above[a]
+            while above[b] != b:
+                above[b] = above[above[b]]
+                b = above[b]
+            if a < b:
+                above[b] = a
+            else:
+                above[a] = b
+    found = 0
+    labels = np.empty(size, dtype=np.int32)
+    for i in range(size):
+        if above[i] == i:
+            labels[i] = found
+            found += 1
+        else:
+            labels[i] = labels[above[i]]  # which comes before, and has its number
+    return labels
+
+
+@final
+class ComponentRows:
+    r"""The matrix :math:`D^{-1/2} A D^{-1/2}` of a component, directions left out.
+
+    It is made once, of a graph on disk in a file without a name, because a solver multiplies by it hundreds
+    of times. ``@`` reads a block of rows after the other, with the bits of all at once.
+
+    Args:
+        graph: in memory or on disk.
+        nodes: of the component (or of all), ascending; they have no edge to others.
+        regularised: add the mean degree to every degree in D.
+    """
+
+    def __init__(self, graph: RowGraph, nodes: npt.NDArray[np.intp], *, regularised: bool = False) -> None:
+        self.nodes, self.shape, self._graph = nodes, (nodes.size, nodes.size), graph
+        self._place: npt.NDArray[np.int32] | None = None
+        if nodes.size < graph.num_nodes:
+            self._place = np.full(graph.num_nodes, -1, dtype=np.int32)
+            self._place[nodes] = np.arange(nodes.size, dtype=np.int32)
+        self.nnz, sums = 0, []
+        for rows in self._rows():
+            self.nnz += int(rows.nnz)
+            sums.append(np.asarray(rows.sum(axis=1)).ravel())
+        self.degrees: Float64Array = np.concatenate(sums)
+        self._blocks = [*self._scaled(self.degrees.mean() if regularised else 0.0)]
+
+    def __matmul__(self, x: Float64Array) -> Float64Array:
+        """The product with ``[n]`` or ``[n, k]``."""
+        parts = [block @ x for block in self._blocks]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def neighbour_sums(self, x: Float64Array) -> Float64Array:
+        """``A @ x``."""
+        return np.concatenate([rows @ x for rows in self._rows()])
+
+    def toarray(self) -> Float64Array:
+        """All of it; for small ones."""
+        return np.concatenate([block.toarray() for block in self._blocks])
+
+    def _rows(self) -> Iterator[SparseMatrix]:
+        """A of the component, a block for each span of the graph."""
+        for low, high in self._graph.spans():
+            rows = undirected_rows(self._graph, low, high).astype(np.float64)
+            if self._place is not None:
+                first, last = np.searchsorted(self.nodes, (low, high))
+                kept = rows[self.nodes[first:last] - low]
+                inside = (kept.data, self._place[kept.indices], kept.indptr)
+                rows = sp.csr_array(inside, shape=(last - first, self.nodes.size))
+            yield rows
+
+    def _scaled(self, added: float) -> Iterator[SparseMatrix]:
+        indices, data = (self._graph.scratch(self.nnz, kind) for kind in (np.int32, np.float64))
+        scale = 1 / np.sqrt(self.degrees + added)
+        row = entry = 0
+        for rows in self._rows():
+            size, end = rows.shape[0], entry + int(rows.nnz)
+            of_row = np.repeat(scale[row : row + size], np.diff(rows.indptr))
+            indices[entry:end] = rows.indices
+            data[entry:end] = of_row * rows.data * scale[rows.indices]
+            # not by the constructor, which copies a small stretch of a large array
+            rows.indices, rows.data = indices[entry:end], data[entry:end]
+            yield rows
+            row, entry = row + size, end

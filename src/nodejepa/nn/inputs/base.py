@@ -13,14 +13,13 @@ import torch
 from torch import Tensor
 
 from nodejepa.graph_checks import SparseMatrix
-from nodejepa.nn.inputs.features import FeatureMatrix, drop_entries, propagate, row_normalise
+from nodejepa.nn.inputs.features import FeatureMatrix, drop_entries, row_normalise, transform
 from nodejepa.nn.inputs.operators import OperatorKind
 from nodejepa.nn.restrict import Rows
 from nodejepa.nn.sparse import SparseOperator
 
 if TYPE_CHECKING:
-    from nodejepa.nn.inputs.part import Part
-    from nodejepa.nn.inputs.view import View
+    from nodejepa.nn.inputs.in_memory import Part, View
 
 NodeList = npt.NDArray[np.int32]
 
@@ -53,14 +52,14 @@ class GraphInputs(ABC):
         self.device, self.num_nodes, self.num_features = device, num_nodes, num_features
         self.directed, self.is_row_normalised, self._of = directed, is_row_normalised, of
 
-    @property
-    @abstractmethod
+    @cached_property
     def nodes(self) -> NodeList:
-        """Positions ``[N]`` of the nodes in the whole graph."""
+        """Positions ``[N]`` of the nodes in the whole graph: all of them."""
+        return np.arange(self.num_nodes, dtype=np.int32)
 
-    @abstractmethod
     def take(self, per_node: Tensor) -> Tensor:
         """The rows for these nodes of a constant that has one row for each node of the whole graph."""
+        return per_node
 
     @property
     @abstractmethod
@@ -100,15 +99,18 @@ class GraphInputs(ABC):
         of = self._of
         if of is not None and self.propagation is of.propagation and self.features is of.features:
             return of.propagated_features
-        return propagate(self.propagation, self.features)
+        if isinstance(self.features, SparseOperator):
+            raise TypeError("S X of sparse features would fill up; transform first")
+        with torch.no_grad():
+            return self.propagation(self.features)
 
-    @abstractmethod
     def shown(self, weight: Tensor) -> Tensor:
         """``diag(m) W`` for a first weight W ``[F, D]``: W itself where no columns are hidden."""
+        return weight
 
-    @abstractmethod
     def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
         """``X @ weight`` for weight ``[F, D]``; of some ``rows`` (bool ``[N]``) only, if given."""
+        return transform(self.features, weight, rows)
 
     def column_groups(self, width: int) -> Iterator[slice]:
         """Columns of an array ``[N, width]`` that are worked on together: all of them."""
@@ -120,7 +122,7 @@ class GraphInputs(ABC):
 
     def induced(self, node_lists: list[NodeList]) -> Part:
         """The subgraphs induced by ascending lists of rows, side by side: see :class:`Part`."""
-        from nodejepa.nn.inputs.part import Part
+        from nodejepa.nn.inputs.in_memory import Part
 
         return Part(self, node_lists)
 
@@ -134,7 +136,7 @@ class GraphInputs(ABC):
             keep_columns: bool ``[F]``: the others are 0, as rows of the first weight,
                 ``(X diag(m)) W = X (diag(m) W)``.
         """
-        from nodejepa.nn.inputs.view import View
+        from nodejepa.nn.inputs.in_memory import View
 
         columns = None
         if keep_columns is not None:
@@ -147,14 +149,14 @@ class GraphInputs(ABC):
         The two share each product ``X W``, since ``X[order] W = (X W)[order]``. They are for one step: the
         products are kept for as long as the two live.
         """
-        from nodejepa.nn.inputs.view import View
+        from nodejepa.nn.inputs.in_memory import View
 
         products: dict[Tensor, Tensor] = {}
         return View(self, products=products), View(self, order=order.to(self.device), products=products)
 
     def with_dropout(self, share: float) -> View:
         """The same with single entries of X dropped (and the others scaled up) by torch's generator."""
-        from nodejepa.nn.inputs.view import View
+        from nodejepa.nn.inputs.in_memory import View
 
         dropped = drop_entries(self.features, share)
         return View(self, features=lambda: dropped)
@@ -162,7 +164,7 @@ class GraphInputs(ABC):
     @cached_property
     def row_normalised(self) -> GraphInputs:
         """The same with every row of X divided by its sum of absolute values; once is enough."""
-        from nodejepa.nn.inputs.view import View
+        from nodejepa.nn.inputs.in_memory import View
 
         if self.is_row_normalised:
             return self

@@ -42,14 +42,6 @@ def transform(features: FeatureMatrix, weight: Tensor, rows: Rows) -> Tensor:
     return (features if rows is None else features[torch.from_numpy(rows)]) @ weight
 
 
-def propagate(propagation: SparseOperator, features: FeatureMatrix) -> Tensor:
-    """``S X`` of dense features."""
-    if isinstance(features, SparseOperator):
-        raise TypeError("S X of sparse features would fill up; transform first")
-    with torch.no_grad():
-        return propagation(features)
-
-
 def drop_entries(features: FeatureMatrix, share: float) -> FeatureMatrix:
     """Dropout of single entries by torch's global generator; sparse ones stay sparse."""
     if isinstance(features, Tensor):

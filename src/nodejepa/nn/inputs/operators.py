@@ -13,41 +13,31 @@ from nodejepa.nn.sparse import SparseOperator
 OperatorKind = Literal["propagation", "neighbour_sum", "neighbour_mean"]
 
 
-def normalised_operator(
+def make_operator(
+    kind: OperatorKind,
     adjacency: SparseMatrix,
     *,
     directed: bool,
     device: torch.device | str = "cpu",
     in_weights: npt.NDArray[np.float64] | None = None,
 ) -> SparseOperator:
-    r"""S of an adjacency without self-loops, as :attr:`nodejepa.graph.Graph.normalized_adjacency`.
+    r"""The operator of an adjacency without self-loops: S, or the sum or mean over in-neighbours, weighted.
 
     .. math:: S = D^{-1/2} (A + I)^\top D^{-1/2}, \quad D = \mathrm{diag}(1 + \text{weighted in-degree})
 
-    in one compiled pass, since a step that drops edges needs a new one for every view. Of a part of a graph,
-    ``in_weights`` ``[N]`` are the in-degrees in the whole of it.
+    as :attr:`nodejepa.graph.Graph.normalized_adjacency`, but in one compiled pass, since a step that drops
+    edges needs a new one for every view. Of a part of a graph, ``in_weights`` ``[N]`` are the in-degrees in
+    the whole of it.
     """
-    incoming = adjacency
-    if directed:
-        incoming = adjacency.T.tocsr()
-        incoming.sort_indices()
-    scale = _scale(incoming.indptr, incoming.data) if in_weights is None else 1 / np.sqrt(1 + in_weights)
-    data, indices, indptr = scaled_rows(incoming.indptr, incoming.indices, incoming.data, scale, 0)
-    matrix = compact_csr(data, indices, indptr, incoming.shape[0])
-    return SparseOperator(matrix, symmetric=not directed, device=device)
-
-
-def make_operator(
-    kind: OperatorKind,
-    adjacency: SparseMatrix,
-    *,
-    directed: bool,
-    device: torch.device,
-    in_weights: npt.NDArray[np.float64] | None = None,
-) -> SparseOperator:
-    """The operator of an adjacency: S, or the sum or mean over in-neighbours, edge weights included."""
     if kind == "propagation":
-        return normalised_operator(adjacency, directed=directed, device=device, in_weights=in_weights)
+        incoming = adjacency
+        if directed:
+            incoming = adjacency.T.tocsr()
+            incoming.sort_indices()
+        scale = _scale(incoming.indptr, incoming.data) if in_weights is None else 1 / np.sqrt(1 + in_weights)
+        data, indices, indptr = scaled_rows(incoming.indptr, incoming.indices, incoming.data, scale, 0)
+        matrix = compact_csr(data, indices, indptr, incoming.shape[0])
+        return SparseOperator(matrix, symmetric=not directed, device=device)
     if kind == "neighbour_sum":
         matrix = adjacency.T.tocsr() if directed else adjacency
         return SparseOperator(matrix, symmetric=not directed, device=device)

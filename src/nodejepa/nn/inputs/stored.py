@@ -1,7 +1,5 @@
 """A graph on disk as a network reads it: operators by blocks of rows, tall arrays where there is room."""
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -17,9 +15,9 @@ from nodejepa.errors import GraphError
 from nodejepa.graph_checks import SparseMatrix, compact_csr
 from nodejepa.graph_rows import loop_scale
 from nodejepa.memory import Room
-from nodejepa.nn.inputs.base import GraphInputs, NodeList
+from nodejepa.nn.inputs.base import GraphInputs
 from nodejepa.nn.inputs.features import FeatureMatrix, row_normalise, transform
-from nodejepa.nn.inputs.mapped import mapped
+from nodejepa.nn.inputs.mapped import mapped, put_on_disk
 from nodejepa.nn.inputs.operators import OperatorKind, scaled_rows
 from nodejepa.nn.inputs.stored_operator import StoredOperator
 from nodejepa.nn.restrict import Rows
@@ -66,15 +64,6 @@ class StoredInputs(GraphInputs):
         self._products: dict[Tensor, Tensor] = {}
         self._held = _ARRAYS
 
-    @cached_property
-    def nodes(self) -> NodeList:
-        """All of them."""
-        return np.arange(self.num_nodes, dtype=np.int32)
-
-    def take(self, per_node: Tensor) -> Tensor:
-        """The very tensor."""
-        return per_node
-
     @property
     def adjacency(self) -> SparseMatrix:
         """Nobody may ask for all of it."""
@@ -89,7 +78,8 @@ class StoredInputs(GraphInputs):
             return self._features
         if self.graph.manifest.feature_entries is not None:  # too full for products with sparse rows
             return self.tall(self.num_features, self._dense_rows)
-        return _mapped(self.graph.folder / DENSE, self.num_features)
+        with (self.graph.folder / DENSE).open("rb") as file:
+            return mapped(file, torch.float32).view(-1, self.num_features)
 
     def _dense_rows(self, low: int, high: int) -> Tensor:
         return torch.from_numpy(to_dense(self.graph.feature_rows(low, high)))
@@ -104,10 +94,6 @@ class StoredInputs(GraphInputs):
     def feature_blocks(self) -> Iterator[FeatureMatrix]:
         """One for each span of the graph."""
         return (self.feature_rows(low, high) for low, high in self.graph.spans())
-
-    def shown(self, weight: Tensor) -> Tensor:
-        """W itself."""
-        return weight
 
     def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
         """``X @ weight``; of all rows it is made once for each weight of a layer, which works by blocks."""
@@ -211,15 +197,9 @@ class StoredInputs(GraphInputs):
         return self._on_disk(array.shape[1], lambda low, high: array[low:high])
 
     def _on_disk(self, width: int, block: Callable[[int, int], Tensor]) -> Tensor:
-        handle, name = tempfile.mkstemp(dir=self.scratch, prefix=".nodejepa-")
-        try:
-            # written, not mapped: a full disk is an error then, and not the end of the process
-            with os.fdopen(handle, "wb") as file:
-                for low, high in self.graph.spans():
-                    file.write(np.ascontiguousarray(block(low, high).numpy(), dtype=np.float32).data)
-            return _mapped(Path(name), width)
-        finally:
-            Path(name).unlink()  # the map keeps it until nobody looks at it; a killed process leaves nothing
+        blocks = (block(low, high).numpy() for low, high in self.graph.spans())
+        arrays = (np.ascontiguousarray(rows, dtype=np.float32) for rows in blocks)
+        return put_on_disk(arrays, torch.float32, self.scratch).view(-1, width)
 
 
 def array_bytes(room: Room) -> int:
@@ -232,8 +212,3 @@ class _ByRows(SparseOperator):
 
     def __init__(self) -> None:
         self.device = torch.device("cpu")
-
-
-def _mapped(path: Path, width: int) -> Tensor:
-    with path.open("rb") as file:
-        return mapped(file, torch.float32).view(-1, width)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from nodejepa.nn.inputs.mapped import mapped
+from nodejepa.nn.inputs.mapped import put_on_disk
 from nodejepa.nn.inputs.operators import OperatorKind
 from nodejepa.nn.sparse import SparseOperator, csr_tensor, multiply
 
@@ -46,36 +43,24 @@ class StoredOperator(SparseOperator):
 
     @cached_property
     def _blocks(self) -> dict[Span, Tensor]:
+        """CSR tensors of the graph's spans; their columns and values are mapped from a file."""
         inputs = self.inputs
-        return kept_rows(
-            inputs.graph.spans(),
-            lambda low, high: inputs.operator_rows(self.kind, low, high).tensor,
-            inputs.scratch,
-        )
+        pointers: dict[Span, Tensor] = {}
 
+        def arrays() -> Iterator[npt.NDArray[Any]]:
+            for low, high in inputs.graph.spans():
+                rows = inputs.operator_rows(self.kind, low, high).tensor
+                pointers[low, high] = rows.crow_indices()
+                yield rows.col_indices().numpy()
+                yield rows.values().numpy()
 
-def kept_rows(
-    spans: Iterable[Span], made: Callable[[int, int], Tensor], folder: Path | None
-) -> dict[Span, Tensor]:
-    """CSR tensors of spans of rows, whose columns and values are mapped from a file without a name."""
-    pointers: dict[Span, Tensor] = {}
-    shapes: dict[Span, tuple[int, int]] = {}
-    # written, not mapped: a full disk is an error then, and not the end of the process
-    with tempfile.TemporaryFile(dir=folder) as file:
-        for low, high in spans:
-            rows = made(low, high)
-            pointers[low, high] = rows.crow_indices()
-            shapes[low, high] = (rows.shape[0], rows.shape[1])
-            for array in (rows.col_indices(), rows.values()):
-                file.write(array.numpy().data)
-        file.flush()
-        size = os.fstat(file.fileno()).st_size
-        words = mapped(file, torch.int32) if size else torch.empty(0, dtype=torch.int32)
-    blocks: dict[Span, Tensor] = {}
-    at = 0
-    for span, ends in pointers.items():
-        entries = int(ends[-1])
-        columns, values = words[at : at + entries], words[at + entries : at + 2 * entries]
-        at += 2 * entries
-        blocks[span] = csr_tensor(ends, columns, values.view(torch.float32), shapes[span])
-    return blocks
+        words = put_on_disk(arrays(), torch.int32, inputs.scratch)
+        blocks: dict[Span, Tensor] = {}
+        at = 0
+        for (low, high), ends in pointers.items():
+            entries = int(ends[-1])
+            columns, values = words[at : at + entries], words[at + entries : at + 2 * entries]
+            at += 2 * entries
+            shape = (high - low, inputs.num_nodes)
+            blocks[low, high] = csr_tensor(ends, columns, values.view(torch.float32), shape)
+        return blocks

@@ -13,9 +13,8 @@ from nodejepa.compiled import compiled
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features, SparseMatrix, compact_csr
 from nodejepa.nn.inputs.base import GraphInputs, NodeList
-from nodejepa.nn.inputs.features import FeatureMatrix, keeps_sparse, transform
+from nodejepa.nn.inputs.features import FeatureMatrix, keeps_sparse
 from nodejepa.nn.inputs.operators import OperatorKind, make_operator
-from nodejepa.nn.restrict import Rows
 from nodejepa.nn.sparse import SparseOperator, to_dense
 
 
@@ -75,7 +74,7 @@ class Renumbered:
 class RowsPart(GraphInputs):
     """Some parts joined: the subgraph they induce together, in the order of its nodes.
 
-    As :class:`~nodejepa.nn.inputs.part.Part`, operators keep the normalisation of the whole graph although
+    As :class:`~nodejepa.nn.inputs.Part`, operators keep the normalisation of the whole graph although
     neighbours are missing.
     """
 
@@ -83,17 +82,12 @@ class RowsPart(GraphInputs):
         self._read, self._bounds = of, [(int(of.starts[p]), int(of.starts[p + 1])) for p in parts]
         rows = np.concatenate([of.nodes(*bounds) for bounds in self._bounds])
         self._by = np.argsort(rows, kind="stable")
-        self._nodes = rows[self._by]
+        self.nodes = rows[self._by]  # ascending
         super().__init__(device, len(rows), of.num_features, of.directed)
-
-    @property
-    def nodes(self) -> NodeList:
-        """Ascending."""
-        return self._nodes
 
     def take(self, per_node: Tensor) -> Tensor:
         """A copy of the rows, which may come from a memory that holds more than the device does."""
-        return per_node.index_select(0, torch.from_numpy(self._nodes).to(per_node.device)).to(self.device)
+        return per_node.index_select(0, torch.from_numpy(self.nodes).to(per_node.device)).to(self.device)
 
     @cached_property
     def adjacency(self) -> SparseMatrix:
@@ -126,14 +120,6 @@ class RowsPart(GraphInputs):
                 return SparseOperator(stack, device=self.device)
             return torch.from_numpy(to_dense(stack)).to(self.device)
         return torch.from_numpy(np.concatenate(blocks)[self._by]).to(self.device)
-
-    def shown(self, weight: Tensor) -> Tensor:
-        """W itself."""
-        return weight
-
-    def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
-        """``X @ weight``."""
-        return transform(self.features, weight, rows)
 
 
 @compiled()

@@ -19,8 +19,7 @@ from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, find_method, load_method, make_method
 from nodejepa.provenance import versions
 from nodejepa.store.dataset import StoredDataset
-from nodejepa.structure.components import largest_component
-from nodejepa.structure.undirected import neighbours
+from nodejepa.structure.undirected import largest_component, neighbours
 
 
 def fit_on(estimator: Estimator, dataset: Dataset | StoredDataset, split: Split, **how: Any) -> Estimator:
