@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -101,6 +102,24 @@ def test_the_walk_sees_imports(edges):
     """The tests above would pass on an empty set."""
     assert {("graph", "graph_checks"), ("graph", "errors"), ("io", "graph")} <= edges
     assert {("study.render", "study.run"), ("study.render", "report"), ("owngraph", "report")} <= edges
+
+
+def test_no_optional_package_takes_part_in_what_is_computed():
+    """So that the bits of a graph in memory are the same whatever is installed."""
+    extras = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]
+    tools = {"dev", "docs"}
+    optional = {re.split(r"[\[>=<]", line)[0] for name in extras.keys() - tools for line in extras[name]}
+    optional = {name.replace("-", "_") for name in optional} | {"umap"}  # which umap-learn is imported as
+    assert {"ray", "torch_geometric", "usearch"} <= optional
+    computing = [path for path in FILES if RANK["graph"] <= RANK[unit_of(path)] <= RANK["evaluation"]]
+    assert len(computing) > 100
+    for path in computing:
+        if unit_of(path) in {"io", "data"}:  # foreign objects are read with their own library
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            assert not {name.split(".")[0] for name in names} & optional, path
 
 
 def loaded_after(statement: str) -> set[str]:

@@ -11,7 +11,7 @@ All of it follows from the mean and the ``D x D`` covariance, so no second copy 
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,26 @@ Moments: TypeAlias = npt.NDArray[np.float64]
 
 MAX_DIMENSIONS = 2048  # beyond it the D x D matrix and its eigenvalues cost more than the answer is worth
 _BLOCK_ELEMENTS = 2**17  # 1 MB of float64 at a time stays in the cache
+_READ_ELEMENTS = 2**24  # of rows on disk, at a time
 _CONSTANT = 1e-5  # spread over size below which rows differ by no more than float32 rounding, give or take
 _FEW_DIRECTIONS = 0.05  # share of the possible rank below which we speak of dimensional collapse
 _SPREAD = "the nodes spread over many directions."
 _LARGE_MEAN = 0.95  # share of the squared length above which the mean hides what tells nodes apart
+
+
+@runtime_checkable
+class TallRows(Protocol):
+    """An array ``[N, D]`` that may be larger than memory: read by rows."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    def rows(self, low: int, high: int) -> npt.NDArray[np.float32]:
+        """Rows ``low`` to ``high - 1``."""
+
+    def at(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.float32] | sp.csr_array:
+        """The rows of some nodes, ascending; sparse where they are kept so."""
 
 
 @dataclass(frozen=True)
@@ -119,20 +135,20 @@ def check_embeddings(embeddings: Embeddings, where: str = "embeddings") -> Embed
     return matrix
 
 
-def column_statistics(matrix: Embeddings) -> tuple[Moments, Moments]:
+def column_statistics(matrix: Embeddings | TallRows) -> tuple[Moments, Moments]:
     """Mean and (population) standard deviation of every column, in float64.
 
     Sums are taken relative to the first row: a constant column has a standard deviation of exactly 0, and
     whatever the offset of the others, no more than a factor N of rounding is lost.
     """
     nodes, dimensions = matrix.shape
-    if not isinstance(matrix, np.ndarray):
+    if isinstance(matrix, sp.csr_array):
         values, columns = matrix.data.astype(np.float64), matrix.indices
         mean = np.bincount(columns, weights=values, minlength=dimensions) / nodes
         stored = np.bincount(columns, minlength=dimensions)
         apart = np.bincount(columns, weights=(values - mean[columns]) ** 2, minlength=dimensions)
         return mean, np.sqrt((apart + (nodes - stored) * mean**2) / nodes)
-    first = matrix[0].astype(np.float64)
+    first = next(_blocks(matrix))[0]
     total, squares = np.zeros(dimensions), np.zeros(dimensions)
     for block in _blocks(matrix):
         block -= first
@@ -142,7 +158,7 @@ def column_statistics(matrix: Embeddings) -> tuple[Moments, Moments]:
     return first + offset, np.sqrt(np.maximum(squares / nodes - offset**2, 0))
 
 
-def centred_second_moment(matrix: Embeddings, mean: Moments) -> Moments:
+def centred_second_moment(matrix: Embeddings | TallRows, mean: Moments) -> Moments:
     """``(Z - mean)^T (Z - mean)`` as ``[D, D]`` float64."""
     total = np.zeros((matrix.shape[1], matrix.shape[1]))
     for block in _blocks(matrix):
@@ -151,13 +167,30 @@ def centred_second_moment(matrix: Embeddings, mean: Moments) -> Moments:
     return total
 
 
-def _blocks(matrix: Embeddings) -> Iterator[Moments]:
+def stretches(matrix: Embeddings | TallRows) -> Iterator[Embeddings]:
+    """All rows where they are in memory, else as many at a time as are read at once, in whole blocks."""
+    if isinstance(matrix, np.ndarray | sp.csr_array):
+        yield matrix
+        return
+    count, columns = matrix.shape
+    block = _block_rows(columns)
+    size = block * max(1, _READ_ELEMENTS // (block * columns))
+    for low in range(0, count, size):
+        yield matrix.rows(low, min(low + size, count))
+
+
+def _blocks(matrix: Embeddings | TallRows) -> Iterator[Moments]:
     """The rows, a few at a time, as fresh dense float64 arrays."""
-    rows = max(1, _BLOCK_ELEMENTS // matrix.shape[1])
-    for start in range(0, matrix.shape[0], rows):
-        part = matrix[start : start + rows]
-        dense = part if isinstance(part, np.ndarray) else part.toarray()
-        yield dense.astype(np.float64)
+    rows = _block_rows(matrix.shape[1])
+    for stretch in stretches(matrix):
+        for start in range(0, stretch.shape[0], rows):
+            part = stretch[start : start + rows]
+            dense = part if isinstance(part, np.ndarray) else part.toarray()
+            yield dense.astype(np.float64)
+
+
+def _block_rows(columns: int) -> int:
+    return max(1, _BLOCK_ELEMENTS // columns)
 
 
 def _effective_rank(eigenvalues: Moments) -> float:

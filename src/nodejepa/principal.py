@@ -1,13 +1,25 @@
-"""Principal axes of embeddings: exact, the same every time, and without a dense copy of sparse rows."""
+"""Principal axes of embeddings: exact, the same every time, and without a dense copy of sparse rows.
 
+Embeddings larger than memory are read in blocks of rows, once for the mean, once for the covariance.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, svds
 
-from nodejepa.diagnostics import Embeddings, centred_second_moment, column_statistics
+from nodejepa.diagnostics import (
+    Embeddings,
+    TallRows,
+    centred_second_moment,
+    column_statistics,
+    stretches,
+)
+from nodejepa.errors import EvaluationError
 
 Matrix = npt.NDArray[np.float64]
 
@@ -29,10 +41,16 @@ class PrincipalAxes:
             raise ValueError(f"a mean of shape {self.mean.shape} and axes of shape {self.axes.shape}")
 
     @classmethod
-    def of(cls, embeddings: Embeddings, count: int) -> Self:
+    def of(cls, embeddings: Embeddings | TallRows, count: int) -> Self:
         """At most ``count`` axes: rows span no more than one less than there are of them."""
         nodes, columns = embeddings.shape
         mean, _ = column_statistics(embeddings)
+        if not np.isfinite(mean).all():
+            raise EvaluationError(
+                "some embeddings are NaN or infinite",
+                where="embeddings",
+                fix="The training that made them diverged, or a row of the input was never filled.",
+            )
         if columns <= _MAX_COVARIANCE:
             axes = np.linalg.eigh(centred_second_moment(embeddings, mean))[1][:, ::-1][:, :count]
         else:
@@ -45,17 +63,53 @@ class PrincipalAxes:
         return np.asarray(embeddings @ self.axes, dtype=np.float64) - self.mean @ self.axes
 
 
-def _lanczos_axes(embeddings: Embeddings, mean: Matrix, count: int) -> Matrix:
+@final
+@dataclass(frozen=True, eq=False)
+class ProjectedRows:
+    """Tall rows on axes, projected when they are read."""
+
+    whole: TallRows
+    onto: PrincipalAxes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and axes."""
+        return self.whole.shape[0], self.onto.axes.shape[1]
+
+    def rows(self, low: int, high: int) -> npt.NDArray[np.float32]:
+        """Rows ``low`` to ``high - 1``."""
+        return self.onto.project(self.whole.rows(low, high)).astype(np.float32)
+
+    def at(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The rows of some nodes, ascending."""
+        return self.onto.project(self.whole.at(nodes)).astype(np.float32)
+
+
+def _lanczos_axes(embeddings: Embeddings | TallRows, mean: Matrix, count: int) -> Matrix:
     """The leading right singular vectors of the centred rows, which are never made dense."""
     if count < 1:
         return np.zeros((embeddings.shape[1], 1))
-    rows = embeddings.astype(np.float64)
+    kept: list[Embeddings] = []  # what is on disk is read for each product
+    if isinstance(embeddings, np.ndarray | sp.csr_array):
+        kept = [embeddings.astype(np.float64)]
+
+    def parts() -> Iterable[Embeddings]:
+        return kept or (part.astype(np.float64) for part in stretches(embeddings))
+
+    def turned(u: Matrix) -> Matrix:
+        total, low = np.zeros(len(mean)), 0
+        for part in parts():
+            total += part.T @ u[low : low + part.shape[0]]
+            low += part.shape[0]
+        return np.asarray(total - mean * u.sum())
+
     centred = LinearOperator(
-        rows.shape,
-        matvec=lambda v: rows @ v.ravel() - mean @ v.ravel(),
-        rmatvec=lambda u: rows.T @ u.ravel() - mean * u.sum(),
+        embeddings.shape,
+        matvec=lambda v: np.concatenate([part @ v.ravel() for part in parts()]) - mean @ v.ravel(),
+        rmatvec=lambda u: turned(u.ravel()),
         dtype=np.float64,
     )
-    start = np.ones(min(rows.shape)) + np.arange(min(rows.shape)) / min(rows.shape)  # the same every time
+    shorter = min(embeddings.shape)
+    start = np.ones(shorter) + np.arange(shorter) / shorter  # the same every time
     _, values, vectors = svds(centred, k=count, v0=start, return_singular_vectors="vh")
     return np.asarray(vectors[np.argsort(values)[::-1]].T)

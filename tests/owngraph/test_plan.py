@@ -18,6 +18,7 @@ from nodejepa.io import read_graph
 from nodejepa.memory import Room
 from nodejepa.methods import METHODS, find_method, make_estimator
 from nodejepa.methods.budget import Workload, measured_speed
+from nodejepa.methods.trained import joined_parts
 from nodejepa.owngraph.plan import make_plan, roads_of_files, stored_roads
 from nodejepa.structure.descriptors import ADJACENCY_BYTES, DESCRIPTORS
 
@@ -133,7 +134,8 @@ def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeyp
             make_estimator(method, preset="paper", settings=changes), wide_graph, memory_limit=1.2
         )
         assert again.fits, "the same plan says so"
-    assert "settings={'training.parts': 8}" in str(plan.proposed)  # the same network, on parts of the graph
+    # the same network, on parts of the graph
+    assert "settings={'training.parts': 512, 'training.parts_per_step': 64}" in str(plan.proposed)
     hopeless = make_plan(estimator, wide_graph, memory_limit=0.41)
     assert hopeless.proposals == ()
     with pytest.raises(ConfigError, match="No smaller settings fit"):
@@ -258,15 +260,25 @@ def test_a_graph_that_fits_no_method_is_shown_the_road_on_disk():
     assert stored_roads(solved, Workload(10, 10, 0, 0, True), Room(0, 10**12, True)) == []
 
 
+@pytest.mark.parametrize("nodes", [2, 5, 40, 700, 2_000, 20_479, 1_000_000])
+@pytest.mark.parametrize("steps", [None, 2, 8])
+def test_proposed_parts_can_be_made(nodes, steps):
+    parts, joined = joined_parts(nodes, steps).values()
+    assert parts % joined == 0
+    assert parts // joined == (steps or max(nodes // 10_000, 2)), "a step has as many nodes as ever"
+    assert joined == 1 or (joined <= 64 and parts * 16 <= nodes)
+
+
 def test_who_asks_for_a_trained_encoder_is_also_shown_how_to_train_it_on_disk():
     work = Workload(10_000_000, 200_000_000, 128, 1_280_000_000, True)
     room = Room(500_000_000, 7_000_000_000, True)
-    asked = make_estimator("nodejepa", preset="paper", settings={"parts": 8, "parts_per_step": 4})
+    asked = make_estimator("nodejepa", preset="paper", settings={"parts": 9, "parts_per_step": 9, "units": 3})
     _, road = stored_roads(asked, work, room, speed=1e10)
     assert road.peak_bytes <= 7_000_000_000
     assert "train in parts" in road.words
-    for word in ("paper", "training.parts", "1000", "training.units", "pagerank,degree,clustering"):
+    for word in ("paper", "training.parts_per_step': 64", "training.units': 1", "pagerank,degree,clustering"):
         assert word in road.words
+    assert "'training.parts': 64000" in road.words
     whole = find_method("nodejepa").cost.budget(asked.config, work, operations_per_second=1e10)
     assert road.seconds >= whole.seconds, "the work is not less because the graph is on disk"
     for solved in ("linear-jepa", "nodejepa"):  # the latter's default trains for 0 epochs

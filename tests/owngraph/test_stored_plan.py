@@ -69,6 +69,7 @@ def test_a_step_that_does_not_fit_is_refused_with_steps_that_do():
     advice = refusal(estimator(**IN_PARTS), stored, 5.0)
     assert "--set training.parts_per_step=10 (about" in advice
     assert "--set training.parts=400 (about" in advice
+    assert advice.index("training.parts=") < advice.index("training.parts_per_step="), "more parts come first"
     assert "--method linear-jepa (about" in advice
     require_room(estimator(**IN_PARTS | {"parts_per_step": 10}), stored, 5.0)
     require_room(estimator(**IN_PARTS | {"parts": 400}), stored, 5.0)

@@ -166,7 +166,7 @@ def test_the_default_of_nodejepa_is_solved_on_disk_as_linear_jepa_is(make_graph)
 @pytest.mark.slow
 def test_what_cannot_be_done_on_disk_says_what_can(make_graph):
     _, store = make_graph(20)
-    with pytest.raises(ConfigError, match=r"in parts only.*Set training.parts, e\.g\. to 2"):
+    with pytest.raises(ConfigError, match=r"in parts only.*e\.g\. to 42, .*e\.g\. to 21"):
         NodeJEPA(preset="paper").fit(store)
     with pytest.raises(ConfigError, match="too few for 600 parts"):
         NodeJEPA(preset="paper", **SMALL | {"training.parts": 600}).fit(store)

@@ -90,10 +90,8 @@ def embed_graph(
     trained |= {"seed": seed, "device": device, "dim": dim}
     logging = Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}")
     if StoredGraph.is_at(edges):
-        asked = {"--nodes": nodes, "--dim": dim, "--clusters": clusters, "--umap": umap}
-        for option in [*(name for name, given in asked.items() if given), *options_given(reading)]:
+        for option in [*(["--nodes"] if nodes else []), *options_given(reading)]:
             raise typer.BadParameter(f"{option} does not go with a graph store.")
-        del trained["dim"]
         if check:
             show_store(StoredGraph(edges), trained, memory_limit, as_json)
             return
@@ -101,7 +99,9 @@ def embed_graph(
             edges,
             out=_require(out),
             run=run,
+            clusters=clusters,
             report=report,
+            umap=umap,
             resume=resume,
             force=force,
             memory_limit=memory_limit,

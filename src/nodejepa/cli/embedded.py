@@ -49,8 +49,6 @@ def show_store(
 
 def show_result(made: EmbeddedGraph | EmbeddedStore, shape: tuple[int, ...]) -> None:
     """Scores, where the files are, how sound the embeddings are."""
-    from nodejepa.owngraph import EmbeddedStore
-
     for warning in made.manifest["warnings"]:
         if warning.startswith("No scores"):
             say(("Warning: ", "yellow"), warning, to=stderr)
@@ -75,11 +73,10 @@ def show_result(made: EmbeddedGraph | EmbeddedStore, shape: tuple[int, ...]) -> 
         say((floor_words(made.scores, name), style))
         for words in largest_words(made.scores):
             say(words)
-    if not isinstance(made, EmbeddedStore) and made.clusters is not None:
+    if made.clusters is not None:
         from nodejepa.owngraph.page import cluster_words
 
-        words = cluster_words(made.clusters, made.inspection.loaded.labels)
-        say(words)
+        say(cluster_words(made.clusters, made.labels))
     if made.manifest["found"]:
         say(made.manifest["found"])
     say(f"{shape[0]:,} nodes x {shape[1]} -> {made.places.embeddings}")

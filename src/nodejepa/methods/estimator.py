@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from nodejepa.config import override, to_dict
+from nodejepa.diagnostics import TallRows
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
@@ -30,8 +31,8 @@ from nodejepa.methods.migrations import config_of_today
 from nodejepa.methods.saved import restore_model, save_model
 from nodejepa.nn.inputs import StoredInputs, WholeGraph
 from nodejepa.nn.inputs.stored import array_bytes
-from nodejepa.nn.stored import TallRows, embed_stored
-from nodejepa.principal import PrincipalAxes
+from nodejepa.nn.stored import embed_stored
+from nodejepa.principal import PrincipalAxes, ProjectedRows
 from nodejepa.provenance import source_hash, versions
 from nodejepa.store.graph import StoredGraph
 from nodejepa.training.journal import Logging
@@ -169,6 +170,10 @@ class Estimator(Habits, ABC):
 
     def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
         """Embeddings of a graph on disk, computed by rows, layer by layer; ``scratch`` is for large files."""
+        z = self._embed_stored(graph, scratch)
+        return z if self.reduction_ is None else ProjectedRows(z, self.reduction_)
+
+    def _embed_stored(self, graph: StoredGraph, scratch: Path | None) -> TallRows:
         if not hasattr(self, "encoder_"):
             raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
         refuse_another(graph, self.only_for_)
@@ -211,14 +216,14 @@ class Estimator(Habits, ABC):
             inputs = self._stored_inputs(graph, run.folder if run else None)
         self.encoder_, self.history_ = self.learn(inputs, run, logging)
         self.in_dim_, self.reduction_ = graph.num_features, None
-        if self.max_columns is not None and isinstance(graph, StoredGraph):
-            raise ConfigError(
-                "embeddings of a graph on disk keep all their columns",
-                where="dim",
-                fix=f"Leave it out; settings of {self.name} may make them fewer.",
-            )
         if self.max_columns is not None:
-            z = self._embed(self.inputs_to_encode(graph))
+            z: Features | TallRows
+            if isinstance(inputs, StoredInputs):
+                graph, scratch = inputs.graph, inputs.scratch
+                del inputs  # what it keeps in memory and on disk
+                z = self._embed_stored(graph, scratch)
+            else:
+                z = self._embed(self.inputs_to_encode(graph))
             self.reduction_ = PrincipalAxes.of(z, self.max_columns) if z.shape[1] > self.max_columns else None
 
     def own_facts(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from nodejepa.config import Settings, setting
+from nodejepa.diagnostics import TallRows
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
@@ -16,7 +17,7 @@ from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.inputs import StoredInputs, WholeGraph
-from nodejepa.nn.stored import StoredFeatures, TallRows
+from nodejepa.nn.stored import StoredFeatures
 from nodejepa.store.graph import StoredGraph
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run
@@ -77,7 +78,7 @@ class RawFeatures(Floor):
         """X ``[N, F]``, sparse if the graph's features are."""
         return FeatureMap(lambda graph: graph.features)
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:  # noqa: ARG002
+    def _embed_stored(self, graph: StoredGraph, scratch: Path | None) -> TallRows:  # noqa: ARG002
         """X of a graph on disk."""
         graph.trust()
         return StoredFeatures(graph)

@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 
 from nodejepa.config import Settings, setting
+from nodejepa.diagnostics import TallRows
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods.floors import FeatureMap, Floor
 from nodejepa.nn.hop_encoder import walk_weights
 from nodejepa.nn.inputs import StoredInputs
 from nodejepa.nn.sparse import density, to_dense
-from nodejepa.nn.stored import Tall, TallRows
+from nodejepa.nn.stored import Tall
 from nodejepa.store.graph import StoredGraph
 
 
@@ -35,7 +36,7 @@ class SGC(Floor):
     name = "sgc"
     config_class = SGCConfig
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
+    def _embed_stored(self, graph: StoredGraph, scratch: Path | None) -> TallRows:
         """The same of a graph on disk, some columns after the others."""
         inputs, parts = self._stored_inputs(graph, scratch), []
         for group in inputs.column_groups(graph.num_features):
@@ -79,7 +80,7 @@ class EqualHops(Floor):
     name = "equal-hops"
     config_class = SGCConfig
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
+    def _embed_stored(self, graph: StoredGraph, scratch: Path | None) -> TallRows:
         """The same of a graph on disk: one pass finds how loud the hops are, one adds them up."""
         inputs, width = self._stored_inputs(graph, scratch), graph.num_features
         squares = [0.0] * (self.config.hops + 1)
@@ -113,7 +114,7 @@ class Walk(Floor):
     def _weights(self) -> list[float]:
         return [float(np.float32(w)) for w in walk_weights(self.config.hops, self.config.restart)]
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
+    def _embed_stored(self, graph: StoredGraph, scratch: Path | None) -> TallRows:
         """The same of a graph on disk."""
         return _stored_sum(self._stored_inputs(graph, scratch), graph.num_features, self._weights())
 

@@ -23,7 +23,22 @@ from nodejepa.training.run import History, Run
 from nodejepa.training.seeding import seeded
 from nodejepa.training.task import Task
 
-NODES_OF_A_PART = 10_000  # of a graph on disk, where nobody said how many
+NODES_OF_A_STEP = 10_000  # of a graph on disk, where nobody said how many
+_PARTS_OF_A_STEP, _LEAST_NODES = 64, 16  # as many as that if parts are not smaller than this
+
+
+def joined_parts(nodes: int, steps: int | None = None) -> dict[str, int]:
+    """Settings for a graph of so many nodes: how many parts, and how many of them are joined in a step.
+
+    A few large parts are a few communities, and a step on them is no fair sample of the graph; many small
+    ones of the same size in all are nearer to one (``studies/parts``). ``steps`` is how many an epoch has.
+
+    >>> joined_parts(10_000_000)
+    {'training.parts': 64000, 'training.parts_per_step': 64}
+    """
+    steps = steps or max(nodes // NODES_OF_A_STEP, 2)
+    joined = max(min(_PARTS_OF_A_STEP, nodes // (steps * _LEAST_NODES)), 1)
+    return {"training.parts": steps * joined, "training.parts_per_step": joined}
 
 
 class TrainedEstimator(Estimator, ABC):
@@ -56,11 +71,12 @@ class TrainedEstimator(Estimator, ABC):
         """Train on the whole graph, or on parts of it."""
         config, team = self.config.training, self.team
         if isinstance(inputs, StoredInputs) and config.parts == 1:
+            parts, joined = joined_parts(inputs.num_nodes).values()
             raise ConfigError(
                 f"{self.name} learns from a graph on disk in parts only",
                 where="training.parts",
-                fix=f"Set training.parts, e.g. to {max(inputs.num_nodes // NODES_OF_A_PART, 2)}: a step has "
-                "training.parts_per_step of them in memory. Or use linear-jepa, which needs none.",
+                fix=f"Set training.parts, e.g. to {parts}, and training.parts_per_step, e.g. to {joined}: a "
+                "step has so many of them in memory. Or use linear-jepa, which needs none.",
             )
         device = inputs.device if isinstance(inputs, WholeGraph) else pick_device(self.device)
         with seeded(self.seed, "init"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +17,6 @@ from nodejepa.nn.sparse import to_dense
 from nodejepa.nn.stack import Encoder
 from nodejepa.progress import progress_bar
 from nodejepa.store.graph import StoredGraph
-
-
-class TallRows(Protocol):
-    """An array ``[N, D]`` that may be larger than memory: read by rows."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-
-    def rows(self, low: int, high: int) -> npt.NDArray[np.float32]:
-        """Rows ``low`` to ``high - 1``."""
-
-    def at(self, nodes: npt.NDArray[np.int64]) -> Features:
-        """The rows of some nodes, ascending; sparse where they are kept so."""
 
 
 @final
@@ -59,7 +45,7 @@ class StoredFeatures:
 @final
 @dataclass(frozen=True, eq=False)
 class Tall:
-    """:class:`TallRows` that were computed, some columns after the others, and are finished when read."""
+    """Tall rows that were computed, some columns after the others, and are finished when read."""
 
     parts: tuple[Tensor, ...]
     finish: Callable[[Tensor], Tensor] = lambda rows: rows

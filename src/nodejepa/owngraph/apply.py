@@ -1,16 +1,17 @@
 """A trained encoder on a graph it has not seen: new nodes, changed edges, another graph, a graph on disk."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nodejepa.diagnostics import Diagnostics, diagnose
+from nodejepa.diagnostics import Diagnostics, TallRows, diagnose
 from nodejepa.errors import Advice, ConfigError, GraphError
 from nodejepa.files import output_owned, refusals
 from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions, read_graph, write_embeddings
@@ -21,7 +22,6 @@ from nodejepa.io.reading_options import ReadReport
 from nodejepa.memory import gigabytes
 from nodejepa.methods import load_method
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.stored import TallRows
 from nodejepa.owngraph.places import drop_manifest, input_files, refuse_losing
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.progress import progress_bar
@@ -157,8 +157,10 @@ def store_facts(graph: StoredGraph) -> dict[str, str]:
     }
 
 
-def blocks(graph: StoredGraph, z: TallRows) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.float32]]]:
-    """Rows of a table of embeddings: ids, sides and labels, as those of a graph in memory, and z."""
+def blocks(
+    graph: StoredGraph, z: TallRows, more: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
+) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.float32]]]:
+    """Rows of a table of embeddings: ids, sides and labels, as those of a graph in memory, more, and z."""
     report, labels = ReadReport(**graph.manifest.report), stored_labels(graph)
     spans = [(low, min(low + _ROWS, graph.num_nodes)) for low in range(0, graph.num_nodes, _ROWS)]
     whole = report.kept_apart and all(
@@ -172,6 +174,7 @@ def blocks(graph: StoredGraph, z: TallRows) -> Iterator[tuple[dict[str, Any], np
             columns |= {name: pa.array(values) for name, values in sides.items()}
         if labels is not None:
             columns["label"] = labels.words(*span)
+        columns |= {name: pa.array(values[slice(*span)]) for name, values in more.items()}
         yield columns, z.rows(*span)
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.diagnostics import diagnose
-from nodejepa.errors import Advice, ConfigError, EvaluationError, Setting
+from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.evaluation.clusters import Clusters, agreement, check_count, find_clusters
 from nodejepa.files import write_json
 from nodejepa.io import ReadingOptions, write_embeddings
@@ -42,6 +42,11 @@ class EmbeddedGraph:
     manifest: dict[str, Any]
     places: Places
     clusters: Clusters | None = None
+
+    @property
+    def labels(self) -> npt.NDArray[np.int64] | None:
+        """The class of every node, -1 where unknown."""
+        return self.inspection.loaded.labels
 
 
 def embed_graph(
@@ -106,9 +111,7 @@ def embed_graph(
     places, reading = Places.beside(out, run), (reading or ReadingOptions()).changed(options)
     estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device, dim=dim)
     check_count(clusters)
-    if clusters is not None and places.embeddings.suffix.lower() != ".parquet":
-        fix = Advice("End ", Setting("out"), " in .parquet.")
-        raise ConfigError("an array has no column for clusters", where=str(places.embeddings), fix=fix)
+    places.require_column(clusters)
     if resume and force:
         raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
     places.check(input_files(edges, nodes), resume=resume, force=force)

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import ConfigError, EvaluationError
+from nodejepa.evaluation.clusters import Clusters, agreement, check_count, find_clusters
 from nodejepa.files import refusals, write_json
 from nodejepa.io.embeddings import stream_embeddings
 from nodejepa.owngraph.apply import blocks, sample, schema_of
@@ -20,8 +24,10 @@ from nodejepa.owngraph.stored_page import stored_report
 from nodejepa.owngraph.stored_plan import require_room
 from nodejepa.progress import progress_bar, timed
 from nodejepa.report import write_report
+from nodejepa.report.maps import require_umap
 from nodejepa.store import StoredGraph
 from nodejepa.store.dataset import StoredDataset
+from nodejepa.store.labels import stored_labels
 from nodejepa.training.journal import Logging
 
 _BYTES_PER_VALUE = 4
@@ -35,6 +41,8 @@ class EmbeddedStore:
     scores: Scores | None
     manifest: dict[str, Any]
     places: Places
+    clusters: Clusters | None = None
+    labels: npt.NDArray[np.int32] | None = None
 
 
 def embed_stored_graph(
@@ -47,7 +55,10 @@ def embed_stored_graph(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     device: str = "auto",
+    dim: int | None = None,
+    clusters: int | str | None = None,
     report: bool = True,
+    umap: bool = False,
     resume: bool = False,
     force: bool = False,
     memory_limit: float | None = None,
@@ -65,14 +76,22 @@ def embed_stored_graph(
         settings: changes by dotted name, such as ``{"training.parts": 100}``.
         seed: of everything random.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        dim: columns; of wider embeddings the leading principal components are kept, and by the model, too.
+        clusters: also put every node into one of so many groups (``"auto"``: a number chosen without
+            labels): a column ``cluster`` of the parquet file.
         report: whether to write the HTML report.
+        umap: whether its map has a UMAP as well; needs the extra ``nodejepa[umap]``.
         resume: go on with a run that was killed.
         force: replace what is there.
         memory_limit: gigabytes that may be taken; what is available if not given.
         logging: how often to checkpoint.
     """
+    if umap:
+        require_umap()
     places, graph = Places.beside(out, run), StoredGraph(Path(store))
-    estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device)
+    estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device, dim=dim)
+    check_count(clusters)
+    places.require_column(clusters)
     if resume and force:
         raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
     places.check([], resume=resume, force=force)
@@ -82,7 +101,8 @@ def embed_stored_graph(
     with places.owned(), refusals(places.embeddings):
         places.check([], resume=resume, force=force)  # now that nobody else writes there
         before = places.state()
-        places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * estimator.width(graph))
+        width = min(estimator.width(graph), dim or estimator.width(graph))
+        places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * width)
         places.begin(force=force)
         with timed(seconds, "structure"):
             estimator.prepare(graph)
@@ -97,8 +117,12 @@ def embed_stored_graph(
         with timed(seconds, "embedding"), progress_bar("Embedding"):
             z = estimator.transform_stored(graph, places.embeddings.parent)
             diagnostics = diagnose(sample(z))
+        groups, labels = None, stored_labels(graph)
+        if clusters is not None:
+            with timed(seconds, "clustering"):
+                groups = find_clusters(z, clusters, seed=seed, scratch=places.embeddings.parent)
         data, scores, warnings = None, None, list[str]()
-        if graph.manifest.classes is not None:
+        if labels is not None:
             with timed(seconds, "scoring"):
                 try:
                     data = StoredDataset.of(graph)
@@ -110,10 +134,13 @@ def embed_stored_graph(
             places.require_unchanged(before)
             places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
             places.page.unlink(missing_ok=True)
-            stream_embeddings(places.embeddings, z.shape, blocks(graph, z))
+            more = {} if groups is None else {"cluster": groups.assigned}
+            stream_embeddings(places.embeddings, z.shape, blocks(graph, z, more))
             found = Found(estimator, diagnostics, scores, warnings)
             if report:
-                write_report(stored_report(found, graph, z, data, places.embeddings), places.page)
+                page = stored_report(found, graph, z, data, places.embeddings, clusters=groups, umap=umap)
+                write_report(page, places.page)
+        agreed = {} if groups is None or labels is None else agreement(groups, labels.codes)
         manifest = make_manifest(
             found,
             places,
@@ -125,7 +152,11 @@ def embed_stored_graph(
             },
             preset=preset,
             seconds=seconds,
-            more={"warnings": warnings},
+            chosen={"dim": dim},
+            more={
+                "clusters": None if groups is None else groups.to_dict() | agreed,
+                "warnings": warnings,
+            },
         )
         write_json(places.manifest, manifest)
-    return EmbeddedStore(z.shape, scores, manifest, places)
+    return EmbeddedStore(z.shape, scores, manifest, places, groups, labels and labels.codes)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.config import flatten
-from nodejepa.evaluation.clusters import Clusters, agreement
+from nodejepa.evaluation.clusters import Clusters, Labels, agreement
 from nodejepa.io import FeatureSchema
 from nodejepa.io.reading_options import ReadReport, first_names
 from nodejepa.methods import FLOORS, METHODS
@@ -156,7 +156,7 @@ def _best_floor(scores: Scores, method: str) -> str:
     return max(floors, key=lambda name: scores.rows[name].test_accuracy_mean)
 
 
-def cluster_words(clusters: Clusters, labels: npt.NDArray[np.int64] | None) -> str:
+def cluster_words(clusters: Clusters, labels: Labels | None) -> str:
     """How many groups there are, why so many, and whether they are the classes."""
     sizes = ", ".join(f"{size:,}" for size in np.bincount(clusters.assigned)[:10].tolist())
     more = ", ..." if clusters.count > 10 else ""

@@ -140,6 +140,12 @@ class Places:
                     (self.run / name).unlink(missing_ok=True)
             raise
 
+    def require_column(self, clusters: Any) -> None:
+        """Refuse clusters that there is no place for."""
+        if clusters is not None and self.embeddings.suffix.lower() != ".parquet":
+            fix = Advice("End ", _OUT, " in .parquet.")
+            raise ConfigError("an array has no column for clusters", where=str(self.embeddings), fix=fix)
+
     def refuse_full_disk(self, needed: int) -> None:
         """Refuse to train for embeddings that there is no room for."""
         free = shutil.disk_usage(self.embeddings.parent).free

@@ -15,14 +15,14 @@ from nodejepa.memory import Room, gigabytes
 from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.budget import Budget, StoredCost, StoredPartsCost, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
-from nodejepa.methods.trained import NODES_OF_A_PART
+from nodejepa.methods.trained import joined_parts
 from nodejepa.nn.inputs.stored import array_bytes
 from nodejepa.progress import in_words
 from nodejepa.structure.descriptors import ADJACENCY_BYTES
 
 LONG_SECONDS = 2 * 3600.0
 _LIGHTER_METHOD = "patchjepa"
-_PARTS = (8, 64)
+_STEPS = (8, 64)  # of an epoch in parts
 _WIDTHS = (128, 64, 32)
 _MOST_PROPOSALS = 3
 BY_ROWS = "linear-jepa"
@@ -142,7 +142,7 @@ def make_plan(
     less = make_plan(estimator, graph, memory_limit, pending=COMPARABLE) if structure else plan
     if less.fits and not plan.fits:
         proposals.append(Proposal((Setting("structural", "all"),), less.peak_bytes, less.seconds))
-    for options, method, config in _alternatives(estimator):
+    for options, method, config in _alternatives(estimator, work.nodes):
         found = budget(method, config)
         better = not plan.fits or found.seconds < plan.seconds / 2
         peak = held + max(found.peak_bytes, structure)
@@ -174,10 +174,9 @@ def _in_parts(estimator: Estimator, work: Workload, memory: int) -> list[tuple[A
     found = find_method(estimator.name)
     if not found.by_gradient or found.supervised or not estimator.config.training.epochs:
         return []
-    parts = max(work.nodes // NODES_OF_A_PART, 2)
-    changes: dict[str, Any] = {"training.parts": parts}
-    if estimator.config.training.parts_per_step > 1:
-        changes |= {"training.parts_per_step": 1, "training.units": 1}
+    changes: dict[str, Any] = dict(joined_parts(work.nodes))
+    if changes["training.parts_per_step"] % estimator.config.training.units:
+        changes["training.units"] = 1
     asked = flatten(estimator.config).get("predictor.descriptors", ())
     if "spectral" in asked:  # which reads the edges hundreds of times, and needs 800 bytes a node
         changes["predictor.descriptors"] = ",".join(name for name in asked if name != "spectral")
@@ -186,7 +185,7 @@ def _in_parts(estimator: Estimator, work: Workload, memory: int) -> list[tuple[A
     return [(options, _IN_PARTS, StoredPartsCost(found.cost, memory), override(estimator.config, changes))]
 
 
-def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, Any]]:
+def _alternatives(estimator: Estimator, nodes: int) -> list[tuple[tuple[Setting, ...], str, Any]]:
     """Options, method and settings of everything smaller, the mildest change first."""
     found: list[tuple[tuple[Setting, ...], str, Any]] = []
     epochs = estimator.config.training.epochs if find_method(estimator.name).by_gradient else 0
@@ -202,8 +201,8 @@ def _alternatives(estimator: Estimator) -> list[tuple[tuple[Setting, ...], str, 
             if options and (changes or width is None):
                 found.append((tuple(options), name, override(config, changes)))
         if width is None and estimator.config.training.parts == 1:
-            for parts in _PARTS:
-                cut = {"training.parts": parts}
+            for steps in _STEPS:
+                cut = joined_parts(nodes, steps)
                 found.append(((Setting("settings", cut),), estimator.name, override(estimator.config, cut)))
     return found
 

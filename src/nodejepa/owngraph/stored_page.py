@@ -5,31 +5,41 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from nodejepa.diagnostics import TallRows
+from nodejepa.evaluation.clusters import Clusters
 from nodejepa.io import FeatureSchema
 from nodejepa.io.reading_options import ReadReport
-from nodejepa.nn.stored import TallRows
 from nodejepa.owngraph.apply import store_facts
-from nodejepa.owngraph.page import report_on
+from nodejepa.owngraph.page import cluster_words, report_on
 from nodejepa.owngraph.scores import Found, Scores
 from nodejepa.report import Report
 from nodejepa.report.maps import MAX_POINTS, SampledNodes, embedding_map
-from nodejepa.report.sections import Section
+from nodejepa.report.sections import Section, Text
 from nodejepa.store import StoredGraph
 from nodejepa.store.dataset import StoredDataset
+from nodejepa.store.labels import stored_labels
 
 _SEED = 0
 
 
 def stored_report(
-    found: Found, graph: StoredGraph, z: TallRows, data: StoredDataset | None, out: Path
+    found: Found,
+    graph: StoredGraph,
+    z: TallRows,
+    data: StoredDataset | None,
+    out: Path,
+    *,
+    clusters: Clusters | None = None,
+    umap: bool = False,
 ) -> Report:
     """As :func:`nodejepa.owngraph.page.graph_report`; ``data`` are the labelled nodes, if there are some."""
-    read = ReadReport(**graph.manifest.report)
+    read, labels = ReadReport(**graph.manifest.report), stored_labels(graph)
+    words = () if clusters is None else (Text((cluster_words(clusters, labels and labels.codes),)),)
     return report_on(
         found,
         graph.folder.name,
         out,
-        [_map(graph, z, data, found.scores)],
+        (*words, _map(graph, z, data, found.scores, clusters, umap)),
         warnings=read.warnings,
         labels=None if data is None else data.labels,
         class_names=None if data is None else data.class_names,
@@ -39,7 +49,14 @@ def stored_report(
     )
 
 
-def _map(graph: StoredGraph, z: TallRows, data: StoredDataset | None, scores: Scores | None) -> Section:
+def _map(
+    graph: StoredGraph,
+    z: TallRows,
+    data: StoredDataset | None,
+    scores: Scores | None,
+    clusters: Clusters | None,
+    umap: bool,
+) -> Section:
     """Of a sample of the nodes, of those that are scored where some are."""
     among = np.arange(graph.num_nodes) if data is None else data.nodes
     size = min(len(among), MAX_POINTS)
@@ -52,6 +69,8 @@ def _map(graph: StoredGraph, z: TallRows, data: StoredDataset | None, scores: Sc
         labels=None if data is None else data.labels[drawn],
         class_names=None if data is None else data.class_names,
         predicted=None if scores is None else scores.predicted[drawn],
+        clusters=None if clusters is None else clusters.assigned[nodes],
+        umap=umap,
     )
 
 

@@ -16,7 +16,7 @@ from nodejepa.store import StoredGraph
 from nodejepa.structure.partition import partition_is_kept
 from nodejepa.training.task import TrainingConfig
 
-_LEAST_NODES = 100  # of a part that is worth proposing
+_LEAST_NODES = 16  # of a part that is worth proposing
 
 
 def require_room(
@@ -65,19 +65,19 @@ def require_room(
     asked = plan(estimator.config)
     if asked.fits:
         return
-    fewer, more = _smaller(estimator.config.training, graph.num_nodes)
-    proposals = first(fewer) + first(more)
+    more, fewer = _smaller(estimator.config.training, graph.num_nodes)
+    proposals = first(more) + first(fewer)
     if not proposals:  # then it is METIS that does not fit
         drawn = {"training.partition": "random"}
-        proposals = first([drawn, *(way | drawn for way in fewer + more)])
+        proposals = first([drawn, *(way | drawn for way in more + fewer)])
     for solved in stored_roads(make_estimator(BY_ROWS), work, room, speed):
         proposals.append(replace(solved, options=(Setting("method", BY_ROWS),), road=""))
     replace(asked, proposals=tuple(proposals)).require_fit()
 
 
 def _smaller(training: TrainingConfig, nodes: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Fewer parts in a step, and more and smaller parts, each from the mildest change on."""
+    """More and smaller parts, and fewer of them in a step, each from the mildest change on."""
     parts, of_step, units = training.parts, training.parts_per_step, training.units
     fewer = [k for k in range(of_step - 1, 0, -1) if parts % k == 0 and k % units == 0]
     more = [parts * 2**k for k in range(1, 40) if parts * 2**k * _LEAST_NODES <= nodes]
-    return [{"training.parts_per_step": k} for k in fewer], [{"training.parts": k} for k in more]
+    return [{"training.parts": k} for k in more], [{"training.parts_per_step": k} for k in fewer]

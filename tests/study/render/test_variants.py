@@ -48,3 +48,14 @@ def test_the_mean_is_over_graphs_and_of_seeds_that_both_have():
 def test_a_variant_alone_on_a_graph_has_no_difference():
     table = variants_table([*RECORDS, record("2: other", "physics", 1, 50.0)])
     assert [row[-2].text for row in table.rows] == ["-", "-1.50", "-"]
+
+
+def test_a_note_says_what_was_trained_once():
+    once = [record | {"training_seed": 7} for record in RECORDS]
+    said = [note for note in variants_table(once).notes if "trained once" in note]
+    assert said == [
+        "LinearJEPA (closed form): trained once on each graph, with seed 7: their spread is that of the "
+        "splits alone."
+    ]
+    both = variants_table([*once, record("2: full, for each split", "cs", 1, 50.0)]).notes
+    assert sum("with seed 7, where a variant does not say otherwise:" in note for note in both) == 1

@@ -188,7 +188,9 @@ def _trained_once_notes(records: Sequence[Record]) -> list[str]:
     once = [record for record in records if record.get("training_seed") is not None]
     seeds = ", ".join(sorted({str(record["training_seed"]) for record in once}))
     names = ", ".join(method_name(method) for method in in_method_order(str(r["method"]) for r in once))
-    told = f"trained once on each graph, with seed {seeds}: their spread is that of the splits alone."
+    other = {record["method"] for record in records if record.get("training_seed") is None}
+    where = ", where a variant does not say otherwise" if other & {r["method"] for r in once} else ""
+    told = f"trained once on each graph, with seed {seeds}{where}: their spread is that of the splits alone."
     return [f"{names}: {told}"] if once else []
 
 
