@@ -216,6 +216,8 @@ def _bounds_of(rule: str) -> tuple[tuple[str, float], ...]:
     rule = re.sub(r"between (\S+) and ", r"at least \1 and at most ", rule.replace(",", ""))
     rule = re.sub(r"(\d+) or more", r"at least \1", rule).replace("positive", "above 0")
     found = re.findall(r"(at least|above|at most|below) ([\d.]+)", rule)
+    if rule and not found:
+        raise ValueError(f"nothing can be checked by the rule {rule!r}")
     return tuple((words, float(bound)) for words, bound in found)
 
 

@@ -143,7 +143,7 @@ class Places:
     def require_column(self, clusters: Any) -> None:
         """Refuse clusters that there is no place for."""
         if clusters is not None and self.embeddings.suffix.lower() != ".parquet":
-            fix = Advice("End ", _OUT, " in .parquet.")
+            fix = Advice.saying("End {} in .parquet.", OUT)
             raise ConfigError("an array has no column for clusters", where=str(self.embeddings), fix=fix)
 
     def refuse_full_disk(self, needed: int) -> None:

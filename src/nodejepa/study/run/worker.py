@@ -7,8 +7,8 @@ neither a second runner nor the death of the first one does harm.
 
 import errno
 import hashlib
+import json
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,9 @@ class Workers:
                 env=self.environment if cell.kind == "efficiency" else _KEPT_MEMORY | self.environment,
             )
             self.running.add(process)
-        _, said = process.communicate(pickle.dumps((cell, self.folders, self.retry_failed)))
+        places = {name: path and str(path) for name, path in vars(self.folders).items()}
+        order = {"cell": asdict(cell), "folders": places, "retry_failed": self.retry_failed}
+        _, said = process.communicate(json.dumps(order).encode())
         with self.guard:
             self.running.discard(process)
             code = TAKEN if self.stopped else process.returncode
@@ -172,4 +174,6 @@ def _is_of_the_machine(error: BaseException | None) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(work(*pickle.load(sys.stdin.buffer)))  # from the runner, which has started this process
+    order = json.load(sys.stdin)
+    folders: dict[str, Any] = {name: path and Path(path) for name, path in order["folders"].items()}
+    sys.exit(work(Cell(**order["cell"]), Folders(**folders), order["retry_failed"]))
