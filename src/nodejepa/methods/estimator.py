@@ -1,6 +1,5 @@
 """What all pretraining methods share: settings, ``fit``, ``transform``, ``save`` and ``load``."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -119,8 +118,7 @@ class Estimator(Habits, ABC):
         """Pretrain on a graph (or a PyG ``Data``, NetworkX or SciPy object, or a :class:`StoredGraph`).
 
         Args:
-            graph: without features it is described by its structure, as `nodejepa embed-graph` does; a model
-                of up to 50,000 such nodes serves no other graph.
+            graph: without features it is described by its structure; up to 50,000 nodes for no other graph.
             out: run folder for history, checkpoints and the final model; none keeps all in memory.
             resume: go on with the run in ``out`` if there is one.
             logging: how often to checkpoint, TensorBoard.
@@ -174,9 +172,7 @@ class Estimator(Habits, ABC):
         return z if self.reduction_ is None else ProjectedRows(z, self.reduction_)
 
     def _embed_stored(self, graph: StoredGraph, scratch: Path | None) -> TallRows:
-        if not hasattr(self, "encoder_"):
-            raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
-        refuse_another(graph, self.only_for_)
+        self._refuse_to_encode(graph)
         check_columns(graph, self.in_dim_)
         self.encoder_.eval().cpu()
         with torch.no_grad():
@@ -187,15 +183,18 @@ class Estimator(Habits, ABC):
 
     def inputs_to_encode(self, graph: Any) -> WholeGraph:
         """The graph as the fitted encoder takes it, checked; both are on the device afterwards."""
-        if not hasattr(self, "encoder_"):
-            raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
         graph = as_graph(graph)
-        refuse_another(graph, self.only_for_)
+        self._refuse_to_encode(graph)
         graph = graph_with_features(graph, comparable=self.only_for_ is None)
         check_columns(graph, self.in_dim_)
         device = pick_device(self.device)
         self.encoder_.eval().to(device)
         return WholeGraph(graph, device)
+
+    def _refuse_to_encode(self, graph: RowGraph) -> None:
+        if not hasattr(self, "encoder_"):
+            raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
+        refuse_another(graph, self.only_for_)
 
     def save(self, folder: str | Path) -> None:
         """Write the trained encoder and its settings: safetensors and JSON, no pickle."""
@@ -209,21 +208,21 @@ class Estimator(Habits, ABC):
         return restore_model(cls(device=device), folder)
 
     def _learn(self, graph: Graph | StoredGraph, run: Run | None, logging: Logging) -> None:
-        inputs: WholeGraph | StoredInputs
-        if isinstance(graph, Graph):
-            inputs = WholeGraph(graph, pick_device(self.device))
-        else:
-            inputs = self._stored_inputs(graph, run.folder if run else None)
-        self.encoder_, self.history_ = self.learn(inputs, run, logging)
+        scratch = run.folder if run else None
+        self.encoder_, self.history_ = self.learn(
+            self._stored_inputs(graph, scratch)
+            if isinstance(graph, StoredGraph)
+            else WholeGraph(graph, pick_device(self.device)),
+            run,
+            logging,
+        )
         self.in_dim_, self.reduction_ = graph.num_features, None
         if self.max_columns is not None:
-            z: Features | TallRows
-            if isinstance(inputs, StoredInputs):
-                graph, scratch = inputs.graph, inputs.scratch
-                del inputs  # what it keeps in memory and on disk
-                z = self._embed_stored(graph, scratch)
-            else:
-                z = self._embed(self.inputs_to_encode(graph))
+            z: Features | TallRows = (
+                self._embed_stored(graph, scratch)
+                if isinstance(graph, StoredGraph)
+                else self._embed(self.inputs_to_encode(graph))
+            )
             self.reduction_ = PrincipalAxes.of(z, self.max_columns) if z.shape[1] > self.max_columns else None
 
     def own_facts(self) -> dict[str, Any]:
@@ -248,6 +247,3 @@ class Estimator(Habits, ABC):
             "versions": versions(),
             "source_hash": source_hash(),
         }
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(seed={self.seed}, config={json.dumps(to_dict(self.config))})"

@@ -1,8 +1,9 @@
 """scikit-learn's habits, for whatever has a config, a seed, a device, ``fit`` and ``transform``."""
 
+import json
 from typing import Any, Self
 
-from nodejepa.config import flatten, override
+from nodejepa.config import flatten, override, to_dict
 from nodejepa.graph_checks import Features
 from nodejepa.io import as_graph
 
@@ -36,3 +37,6 @@ class Habits:
     def __sklearn_clone__(self) -> Self:
         """A copy that is not fitted."""
         return type(self)(self.config, seed=self.seed, device=self.device)  # type: ignore[call-arg]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(seed={self.seed}, config={json.dumps(to_dict(self.config))})"
