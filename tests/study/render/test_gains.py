@@ -4,6 +4,7 @@ from statistics import fmean
 
 import pytest
 
+from nodejepa.study.render.tables.accuracy import measures_table
 from nodejepa.study.render.tables.gains import gains, gains_table
 
 VALIDATION = {"raw": 70.0, "sgc": 80.0, "linear-jepa": 90.0}
@@ -71,3 +72,15 @@ def test_where_the_walk_is_the_best_floor_the_mean_without_it_stands_below():
         ("mean of 1", "+5.00"),
         ("mean of 1, walk left out", "+8.50"),
     ]
+
+
+def test_measures_beside_accuracy_have_columns_where_some_record_has_them():
+    records = [{**record(m, s, d), "shots": 20} for m in TEST for s in (1, 2) for d in ("photo", "cs")]
+    for one in records:
+        one["roc_auc"] = 60.0 + one["seed"] if one["dataset"] == "cs" else None
+    table = measures_table(records)
+    assert [column.title for column in table.columns[2:]] == ["20 a class: balanced", "20 a class: ROC-AUC"]
+    rows = [row for group in table.groups for row in group if row[1].text == "Raw features"]
+    assert [(row[0].text, row[3].text.partition(" ")[0]) for row in rows] == [("Photo", "-"), ("CS", "61.50")]
+    plain = measures_table([{**one, "roc_auc": None} for one in records])
+    assert [column.title for column in plain.columns[2:]] == ["20 a class: balanced"]

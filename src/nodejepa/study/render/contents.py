@@ -28,6 +28,7 @@ from nodejepa.study.render.tables.accuracy import (
     fewshot_table,
     finetune_table,
     main_table,
+    measures_table,
     paper_comparison_table,
 )
 from nodejepa.study.render.tables.efficiency import efficiency_table, epoch_time_table
@@ -121,7 +122,7 @@ def _tables_against_floors(records: Sequence[Record]) -> list[ReportTable]:
     """Accuracies by labels per class, of other splits one by one, and what each method gains."""
     by_shots = [record for record in records if record.get("shots") is not None]
     others = by_split([record for record in records if record.get("shots") is None])
-    made = [fewshot_table(by_shots)] if by_shots else []
+    made = [fewshot_table(by_shots), measures_table(by_shots)] if by_shots else []
     made += [_for_split(main_table(part), split, alone=False) for split, part in others.items()]
     return made + [gains_table(records, m) for m in methods_of(records, floors=False) if m not in FLOORS]
 

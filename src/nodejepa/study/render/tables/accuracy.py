@@ -107,18 +107,43 @@ def fewshot_values(
     return values_by(shots, field, lambda r: (str(r["method"]), str(r["dataset"]), int(r["shots"])))
 
 
+def _by_shots(records: Sequence[Record], field: str) -> dict[int, Scored]:
+    found = fewshot_values(records, field)
+    budgets = sorted({int(record["shots"]) for record in records if record.get("shots") is not None})
+    return {k: Scored({(m, d): v for (m, d, shots), v in found.items() if shots == k}) for k in budgets}
+
+
+def measures_table(records: Sequence[Record]) -> ReportTable:
+    """For each graph and method: balanced accuracy, and the area under the ROC curve of two classes."""
+    named = {"balanced_accuracy": "balanced", "roc_auc": "ROC-AUC"}
+    return by_graph(
+        "measures",
+        "Balanced accuracy and, of two classes, area under the ROC curve (%) under the fair probe",
+        records,
+        {
+            Column.score(f"{shots} a class: {title}"): scored.cell
+            for field, title in named.items()
+            for shots, scored in _by_shots(records, field).items()
+            if scored.values
+        },
+        (
+            "Balanced: the mean over classes of the share of their nodes that is found.",
+            Note.FAIR_PROBE,
+            Note.SEEDS,
+            f"Bold: best of that column on that graph, floors included; {Note.MOST_SEEDS}",
+            Note.DAGGER,
+            *unfinished_notes(records),
+        ),
+    )
+
+
 def fewshot_table(records: Sequence[Record]) -> ReportTable:
     """For each graph and method: paper and ours under both probes at every number of labels.
 
     Graphs that the paper does not have are shown under the fair probe alone.
     """
-    budgets = sorted({int(record["shots"]) for record in records if record.get("shots") is not None})
-
-    def scored(field: str) -> dict[int, Scored]:
-        found = fewshot_values(records, field).items()
-        return {k: Scored({(m, d): v for (m, d, shots), v in found if shots == k}) for k in budgets}
-
-    fair, like = scored("test_accuracy"), scored("test_accuracy_paper_probe")
+    fair, like = (_by_shots(records, field) for field in ("test_accuracy", "test_accuracy_paper_probe"))
+    budgets = list(fair)
     methods, datasets = methods_of(records), datasets_of(records)
     comparable = any(paper_fewshot(m, d, k) for m in methods for d in datasets for k in budgets)
     probes = "both probes" if comparable else "the fair probe"
