@@ -129,10 +129,18 @@ def test_a_rule_says_what_it_does(rule):
             one(value)
 
 
+def test_a_rule_that_checks_nothing_is_refused():
+    one = dataclasses.make_dataclass("One", [("value", Any, setting(4, "nice"))], bases=(Settings,))
+    with pytest.raises(ValueError, match="nothing can be checked by the rule 'nice'"):
+        one()
+
+
 def test_every_rule_of_a_setting_is_one_of_these():
     def rules(config):
         for field in dataclasses.fields(config):
-            yield field.metadata.get("rule")
+            rule = field.metadata.get("rule")
+            assert rule is None or isinstance(config, Settings), "nobody would check it"
+            yield rule
             if dataclasses.is_dataclass(getattr(config, field.name)):
                 yield from rules(getattr(config, field.name))
 

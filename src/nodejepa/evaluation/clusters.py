@@ -29,6 +29,7 @@ MOST_TRIED = 20  # groups
 Labels: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.int32]
 
 _COMPONENTS, _STARTS = 50, 4
+COMPONENT_BYTES = 8 * _COMPONENTS  # a node, at most
 _SAMPLE = 3000  # nodes that the number of groups is chosen on
 _AT_ONCE = 1 << 18  # nodes of a graph on disk whose components are held
 _STEPS, _SETTLED = 100, 1e-4  # of k-means by blocks: at most, and the share of nodes whose moves are the last

@@ -15,7 +15,7 @@ from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.inputs import GraphInputs, Renumbered, RowsPart, StoredInputs, Stretches, WholeGraph
 from nodejepa.store.graph import StoredGraph
 from nodejepa.store.ordered import ordered_by_part
-from nodejepa.structure.partition import partition, random_parts
+from nodejepa.structure.partition import METIS_ENTRIES, partition, random_parts
 from nodejepa.training.batches import Parts, Source, Whole
 from nodejepa.training.journal import Logging
 from nodejepa.training.loop import train
@@ -25,19 +25,25 @@ from nodejepa.training.task import Task
 
 NODES_OF_A_STEP = 10_000  # of a graph on disk, where nobody said how many
 _PARTS_OF_A_STEP, _LEAST_NODES = 64, 16  # as many as that if parts are not smaller than this
+# the same where METIS joins clusters: of smaller parts these would be nearly as many as nodes
+_LEAST_CLUSTERED = 1600
 
 
-def joined_parts(nodes: int, steps: int | None = None) -> dict[str, int]:
+def joined_parts(nodes: int, steps: int | None = None, *, entries: int = 0) -> dict[str, int]:
     """Settings for a graph of so many nodes: how many parts, and how many of them are joined in a step.
 
     A few large parts are a few communities, and a step on them is no fair sample of the graph; many small
-    ones of the same size in all are nearer to one (``studies/parts``). ``steps`` is how many an epoch has.
+    ones of the same size in all are nearer to one (``studies/parts``). ``steps`` is how many an epoch has,
+    ``entries`` how many edges are stored.
 
-    >>> joined_parts(10_000_000)
-    {'training.parts': 64000, 'training.parts_per_step': 64}
+    >>> joined_parts(1_000_000, entries=20_000_000)
+    {'training.parts': 6400, 'training.parts_per_step': 64}
+    >>> joined_parts(10_000_000, entries=200_000_000)
+    {'training.parts': 6000, 'training.parts_per_step': 6}
     """
     steps = steps or max(nodes // NODES_OF_A_STEP, 2)
-    joined = max(min(_PARTS_OF_A_STEP, nodes // (steps * _LEAST_NODES)), 1)
+    least = _LEAST_CLUSTERED if entries > METIS_ENTRIES else _LEAST_NODES
+    joined = max(min(_PARTS_OF_A_STEP, nodes // (steps * least)), 1)
     return {"training.parts": steps * joined, "training.parts_per_step": joined}
 
 
@@ -71,7 +77,7 @@ class TrainedEstimator(Estimator, ABC):
         """Train on the whole graph, or on parts of it."""
         config, team = self.config.training, self.team
         if isinstance(inputs, StoredInputs) and config.parts == 1:
-            parts, joined = joined_parts(inputs.num_nodes).values()
+            parts, joined = joined_parts(inputs.num_nodes, entries=inputs.graph.num_edges).values()
             raise ConfigError(
                 f"{self.name} learns from a graph on disk in parts only",
                 where="training.parts",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import ConfigError, EvaluationError
-from nodejepa.evaluation.clusters import Clusters, agreement, check_count, find_clusters
+from nodejepa.evaluation.clusters import COMPONENT_BYTES, Clusters, agreement, check_count, find_clusters
 from nodejepa.files import refusals, write_json
 from nodejepa.io.embeddings import stream_embeddings
 from nodejepa.owngraph.apply import blocks, sample, schema_of
@@ -101,8 +101,7 @@ def embed_stored_graph(
     with places.owned(), refusals(places.embeddings):
         places.check([], resume=resume, force=force)  # now that nobody else writes there
         before = places.state()
-        width = min(estimator.width(graph), dim or estimator.width(graph))
-        places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * width)
+        places.refuse_full_disk(graph.num_nodes * _bytes_per_node(estimator.width(graph), dim, clusters))
         places.begin(force=force)
         with timed(seconds, "structure"):
             estimator.prepare(graph)
@@ -160,3 +159,10 @@ def embed_stored_graph(
         )
         write_json(places.manifest, manifest)
     return EmbeddedStore(z.shape, scores, manifest, places, groups, labels and labels.codes)
+
+
+def _bytes_per_node(width: int, dim: int | None, clusters: Any) -> int:
+    """On disk: the embeddings, all columns beside them where few are kept, and what clusters are found in."""
+    kept = min(width, dim or width)
+    beside = width if kept < width else 0
+    return _BYTES_PER_VALUE * (kept + beside) + (COMPONENT_BYTES if clusters is not None else 0)

@@ -174,7 +174,7 @@ def _in_parts(estimator: Estimator, work: Workload, memory: int) -> list[tuple[A
     found = find_method(estimator.name)
     if not found.by_gradient or found.supervised or not estimator.config.training.epochs:
         return []
-    changes: dict[str, Any] = dict(joined_parts(work.nodes))
+    changes: dict[str, Any] = dict(joined_parts(work.nodes, entries=work.entries))
     if changes["training.parts_per_step"] % estimator.config.training.units:
         changes["training.units"] = 1
     asked = flatten(estimator.config).get("predictor.descriptors", ())

@@ -74,6 +74,12 @@ def test_where_the_walk_is_the_best_floor_the_mean_without_it_stands_below():
     ]
 
 
+def test_where_the_walk_is_the_only_floor_there_is_no_mean_without_it():
+    walk = [{**record("sgc", s), "method": "walk"} for s in (1, 2)]
+    (group,) = gains_table([*walk, *(record("linear-jepa", s) for s in (1, 2))], "linear-jepa").groups
+    assert [row[1].text for row in group] == ["Photo", "mean of 1"]
+
+
 def test_measures_beside_accuracy_have_columns_where_some_record_has_them():
     records = [{**record(m, s, d), "shots": 20} for m in TEST for s in (1, 2) for d in ("photo", "cs")]
     for one in records:
@@ -84,3 +90,9 @@ def test_measures_beside_accuracy_have_columns_where_some_record_has_them():
     assert [(row[0].text, row[3].text.partition(" ")[0]) for row in rows] == [("Photo", "-"), ("CS", "61.50")]
     plain = measures_table([{**one, "roc_auc": None} for one in records])
     assert [column.title for column in plain.columns[2:]] == ["20 a class: balanced"]
+
+
+def test_the_table_of_a_preset_has_a_name_for_a_file():
+    ours = [{**record("linear-jepa", s), "method": "cca-ssg (official)"} for s in (1, 2)]
+    records = [*ours, *(record("sgc", s) for s in (1, 2))]
+    assert gains_table(records, "cca-ssg (official)").name == "gains-cca-ssg-official"

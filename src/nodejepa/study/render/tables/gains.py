@@ -22,6 +22,7 @@ from nodejepa.study.render.tables.shared import Note, best_of
 _WALK = (
     "walk"  # the one floor that takes a part of a method, LinearJEPA's walk, and leaves out what it learned
 )
+_PLAIN = str.maketrans(" ", "-", "()")  # of a method's name, for that of a file
 _LENIENT = tuple(floor for floor in FLOORS if floor != _WALK)
 _WALK_NOTE = (
     "Walk left out: the mean against the best of the other floors. X after the walk takes LinearJEPA's own "
@@ -81,15 +82,14 @@ def gains_table(records: Sequence[Record], method: str) -> ReportTable:
     for split in dict.fromkeys(gain.split for gain in found):
         here = [gain for gain in found if gain.split == split]
         rows = [*(_row(gain, corrected[id(gain)]) for gain in here), _mean_row(split, here)]
-        if any(gain.floor == _WALK for gain in here):
-            rows.append(
-                _mean_row(split, [gain for gain in lenient if gain.split == split], ", walk left out")
-            )
+        others = [gain for gain in lenient if gain.split == split]
+        if others and any(gain.floor == _WALK for gain in here):
+            rows.append(_mean_row(split, others, ", walk left out"))
         groups.append(tuple(rows))
     walked = any(gain.floor == _WALK for gain in found)
     name = method_name(method)
     return ReportTable(
-        f"gains-{method.replace(' ', '-').strip('()')}",
+        f"gains-{method.translate(_PLAIN)}",
         f"{name} against the best floor of each graph (accuracy points, fair probe)",
         (
             *map(Column.name, ("Split", "Dataset", "Best floor")),
