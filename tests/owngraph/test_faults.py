@@ -175,7 +175,7 @@ def no_space(*_, **__):
 @pytest.mark.parametrize(
     "place",
     [
-        "nodejepa.io.embeddings.pq.write_table",
+        "nodejepa.io.embeddings.pq.ParquetWriter.write_table",
         "nodejepa.training.run.Run.append",
         "nodejepa.files.os.fsync",
         "nodejepa.owngraph.places.tempfile.TemporaryFile",
