@@ -26,7 +26,7 @@ from nodejepa.progress import progress_bar
 from nodejepa.training.journal import Logging, peak_memory_mb
 from nodejepa.training.run import History, Run
 
-_RECIPE = 3  # what a saved encoder means: settings of methods that start at this one do not say it
+_RECIPE = 4  # what a saved encoder means: settings of methods that start at this one do not say it
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class LinearJEPAConfig(Settings):
         256, "a multiple of 4"
     )  # columns of the embeddings; fewer where the features have few directions
     # how many directions' worth of prediction are let in: eps is such that dim / 2 of |rho| sum to this ...
-    predictability: float = setting(4.0, "above 0")
+    predictability: float = setting(8.0, "above 0")
     predictability_share: float = setting(
         0.125, "above 0 and at most 1"
     )  # ... and to no more than this share of the directions there are
