@@ -1,7 +1,7 @@
 """Variants of LinearJEPA on fourteen graphs: ``python variants.py FOLDER [GRAPH ...] [--all]``.
 
-``FOLDER`` is where ``../many-classes/graphs.py`` left its two graphs. A line a graph, variant and number of labels
-goes to ``records.jsonl``; what is there is not measured again. ``table.py`` prints.
+``FOLDER`` is where ``../many-classes/graphs.py`` left its two graphs. A line a graph and variant goes to
+``records.jsonl``; what is there is not measured again. ``table.py`` prints.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def main() -> None:
             row: dict[str, Any] = {"graph": name, "variant": variant, "shrinkage": model.findings_.shrinkage}
             for count in (20, 5):
                 splits = [per_class_split(labels, train=count, seed=seed) for seed in SEEDS]
-                row[f"{count}-30"] = [round(x.test_accuracy, 3) for x in linear_probe(z, labels, splits).scores]
+                row[f"{count}-30"] = [
+                    round(x.test_accuracy, 3) for x in linear_probe(z, labels, splits).scores
+                ]
             with RECORDS.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(row) + "\n")
             print(row, flush=True)
