@@ -32,7 +32,7 @@ FEW = (
 )
 FLOORS = ("sgc", "walk")
 VARIANTS: dict[str, dict[str, float]] = {
-    "as built (sum of rho 4)": {},
+    "as built (sum of rho 4)": {"predictability": 4.0, "predictability_share": 0.125},
     "sum of rho 8": {"predictability": 8.0, "predictability_share": 0.25},
     "sum of rho 12": {"predictability": 12.0, "predictability_share": 0.375},
 }
