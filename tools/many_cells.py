@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
+from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.methods import METHODS, find_method
 from nodejepa.study.run import measure
 from nodejepa.study.run.cell import Cell
@@ -63,7 +64,8 @@ def main() -> None:
         entry = METHODS[cell.method]
         many = cell.training_seed is not None or not (entry.trained and entry.by_gradient)
         wanted = cell.method in methods and (not graphs or cell.dataset in graphs)
-        if cell.key not in done and many and wanted:
+        here = CATALOGUE[cell.dataset].is_present(folders.data_root)  # `study run` says what is not
+        if cell.key not in done and many and wanted and here:
             place = (cell.dataset, cell.method, cell.preset, cell.variant, cell.training_seed)
             groups.setdefault(place, []).append(cell)
     with ProcessPoolExecutor(2, mp_context=get_context("spawn"), max_tasks_per_child=1) as fresh:
