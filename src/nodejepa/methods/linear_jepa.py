@@ -31,7 +31,7 @@ _RECIPE = 4  # what a saved encoder means: settings of methods that start at thi
 
 @dataclass(frozen=True)
 class LinearJEPAConfig(Settings):
-    """All settings of LinearJEPA; defaults were chosen on the development graphs (docs/recipe.md)."""
+    """All settings of LinearJEPA; defaults were chosen on other graphs than the paper's (docs/recipe.md)."""
 
     dim: int = setting(
         256, "a multiple of 4"
