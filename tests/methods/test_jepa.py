@@ -93,6 +93,7 @@ def naive_losses(task, moment):
 
 def test_a_step_of_nodejepa_equals_the_dense_algorithm_with_gradients(toy_graph):
     task = node_task(toy_graph)
+    assert not task.token.any()  # the learned token starts at zero
     with torch.no_grad():
         task.token += 0.5
     mine, naive = task.losses(task.inputs, MOMENT), naive_losses(task, MOMENT)
@@ -103,7 +104,18 @@ def test_a_step_of_nodejepa_equals_the_dense_algorithm_with_gradients(toy_graph)
     assert_same_gradients(mine["loss"], naive["loss"], leaves, atol=1e-5, rtol=1e-3)
 
 
-def test_a_step_of_patchjepa_equals_the_dense_algorithm(toy_graph):
+def test_targets_are_drawn_anew_at_every_step(toy_graph, monkeypatch):
+    task, hidden = node_task(toy_graph), []
+    original = task.encoder.forward
+    monkeypatch.setattr(task.encoder, "forward", lambda *a: hidden.append(a[1].tolist()) or original(*a))
+    for epoch, step in ((60, 0), (60, 1), (61, 0)):
+        task.losses(task.inputs, dataclasses.replace(MOMENT, epoch=epoch, step=step))
+    first, second, third = hidden
+    assert sum(first) == sum(second) == sum(third)
+    assert first != second != third != first
+
+
+def test_a_step_of_patchjepa_equals_the_dense_algorithm_with_gradients(toy_graph):
     task = patch_task(toy_graph)
     s, x = propagation_tensor(toy_graph.adjacency), features(toy_graph)
     (context,), targets = task.patches.sample(MOMENT.numpy("mask"), 1, 4)
@@ -120,16 +132,19 @@ def test_a_step_of_patchjepa_equals_the_dense_algorithm(toy_graph):
     wanted = torch.stack([encode(task.target_encoder, p).mean(dim=0) for p in targets]).detach()
     pooled = nodes.mean(dim=0).expand(4, -1)
     guess = task.predictor.mlp(torch.cat([pooled, task.descriptors[targets]], dim=1))
-    cosine = reference.cosine_distance(guess, wanted)
-    terms = task.losses(task.inputs, MOMENT)
-    torch.testing.assert_close(terms["prediction"], cosine, atol=1e-5, rtol=1e-4)
-    a = [z.mean(dim=1) for z in (guess, wanted)]
-    points = [torch.stack([torch.cosh(v), torch.sinh(v)]) for v in a]
-    torch.testing.assert_close(
-        terms["hyperbola"], torch.nn.functional.smooth_l1_loss(*points), atol=1e-6, rtol=1e-4
-    )
-    total = terms["prediction"] + terms["hyperbola"] + 0.02 * terms["sigreg"]
-    torch.testing.assert_close(terms["loss"], total)
+    points = [torch.stack([torch.cosh(v), torch.sinh(v)]) for v in (z.mean(dim=1) for z in (guess, wanted))]
+    naive = {
+        "prediction": reference.cosine_distance(guess, wanted),
+        "hyperbola": torch.nn.functional.smooth_l1_loss(*points),
+        "sigreg": reference.sigreg(nodes, MOMENT.torch("noise"), times_n=False),
+    }
+    naive["loss"] = naive["prediction"] + naive["hyperbola"] + 0.02 * naive["sigreg"]
+    mine = task.losses(task.inputs, MOMENT)
+    assert mine.keys() == naive.keys()
+    for name in mine:
+        torch.testing.assert_close(mine[name], naive[name], atol=1e-5, rtol=1e-4)
+    leaves = [p for p in task.parameters() if p.requires_grad]
+    assert_same_gradients(mine["loss"], naive["loss"], leaves, atol=1e-5, rtol=1e-3)
 
 
 @pytest.mark.parametrize("make", [node_task, patch_task])

@@ -151,6 +151,29 @@ def test_gradients_may_go_unclipped():
     assert not torch.equal(one.z, three.z)
 
 
+def test_gradients_are_shortened_to_the_clip_and_no_further(monkeypatch):
+    lengths, step = [], torch.optim.AdamW.step
+
+    def looked(self, *arguments):
+        lengths.append(math.hypot(*(p.grad.norm().item() for p in self.param_groups[0]["params"])))
+        return step(self, *arguments)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", looked)
+    before = train(Quadratic(), POINTS, TrainingConfig(epochs=1, clip=None), seed=0)[0]["gradient_norm"]
+    for clip in (before / 3, before * 3):
+        train(Quadratic(), POINTS, TrainingConfig(epochs=1, clip=clip), seed=0)
+    assert lengths == pytest.approx([before, before / 3, before], rel=1e-4)
+
+
+def test_a_step_is_that_of_adam_with_decoupled_decay():
+    task, settings = Quadratic(), TrainingConfig(epochs=1, lr=0.01, weight_decay=0.1, clip=None)
+    start = task.z.detach().clone()
+    train(task, POINTS, settings, seed=0)
+    slope = 2 * (start - 1) / start.numel()
+    wanted = start * (1 - 0.01 * 0.1) - 0.01 * slope / (slope.abs() + 1e-8)  # both moments are corrected
+    torch.testing.assert_close(task.z.detach(), wanted)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [NodeJEPA, PatchJEPA])
 def test_resume_after_any_epoch_ends_in_the_same_bits(tmp_path, toy_graph, method):

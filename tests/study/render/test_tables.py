@@ -249,6 +249,12 @@ def test_the_share_of_prediction_is_shown_where_records_tell_it():
     ]
     short = {**told, "prediction_share": {"1": 0.5, "20": 0.4}}
     assert rows_of(tables_of("ablation", [short])[1])[0][2:] == ["50.00 (1)", "-", "-", "40.00 (1)"]
+    main = [record("raw", "photo", 42, 70.0), {**told, "variant": None}, record("nodejepa", "cs", 42, 80.0)]
+    found = {table.name: table for table in tables_of("main", main)}
+    assert rows_of(found["prediction-share"]) == [
+        ["Photo", "NodeJEPA", "50.00 (1)", "25.00 (1)", "12.50 (1)", "6.25 (1)"]
+    ]
+    assert "prediction-share" not in {table.name for table in tables_of("main", main[::2])}
 
 
 def test_epochs_before_and_after_the_jump():

@@ -79,6 +79,7 @@ def test_a_record_has_the_scores_of_a_direct_call(folders: Folders) -> None:
     assert named | {"versions", "threads", "shots", "source_hash"} <= record.keys()
     assert record["status"] == "done"
     assert record["epochs"] == 2
+    assert record["trained_source_hash"] == source_hash()
 
 
 def test_a_change_of_code_shows_in_the_source_hash(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from nodejepa.errors import ConfigError
+from nodejepa.study.render.paper import FLOORS
 from nodejepa.study.run.spec import load_spec
 
 STUDIES = Path(__file__).parents[3] / "studies"
@@ -125,6 +126,24 @@ def test_the_main_study_is_the_papers_table_and_the_floors() -> None:
         for dataset in ("photo", "computers", "cs", "physics", "arxiv")
     }
     assert counts == {"photo": 75, "computers": 75, "cs": 75, "physics": 45, "arxiv": 75}
+    assert {cell.seed for cell in cells} == {42, 43, 44, 45, 46}
+    assert {cell.seed for cell in cells if cell.dataset == "physics"} == {42, 43, 44}
+
+
+@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)
+def test_a_study_that_measures_floors_with_few_labels_measures_all(path: Path) -> None:
+    cells = [cell for cell in load_spec(path).cells if not cell.split.startswith("random")]
+    places = {(cell.dataset, cell.split, cell.seed) for cell in cells if cell.method in FLOORS}
+    measured = {(cell.method, cell.dataset, cell.split, cell.seed) for cell in cells}
+    assert measured >= {(floor, *place) for floor in FLOORS for place in places}
+
+
+@pytest.mark.slow
+def test_few_labels_are_5_10_and_20_a_class() -> None:
+    cells = load_spec(STUDIES / "fewshot.toml").cells
+    assert {cell.split for cell in cells} == {"5-30", "10-30", "20-30"}
+    asked = {(cell.method, cell.dataset, cell.seed) for cell in cells}
+    assert len(cells) == 3 * len(asked)  # every encoder with all three
 
 
 @pytest.mark.slow
@@ -132,6 +151,6 @@ def test_ablation_a_is_the_main_study_and_every_other_variant_is_not() -> None:
     main = {c.config_hash for c in load_spec(STUDIES / "main.toml").cells if c.method == "nodejepa"}
     ablation = [c for c in load_spec(STUDIES / "ablation.toml").cells if c.variant]
     hashes = {c.variant: c.config_hash for c in ablation}
-    assert len(hashes) == len(set(hashes.values())) == 7
+    assert len(hashes) == len(set(hashes.values())) == 9
     assert hashes["A: full"] in main
     assert len(main & set(hashes.values())) == 1

@@ -23,7 +23,7 @@ from nodejepa.study.render.selection import (
     with_preset_names,
     with_variant_names,
 )
-from nodejepa.study.render.tables.ablation import ablation_table, prediction_share_table
+from nodejepa.study.render.tables.ablation import ablation_table
 from nodejepa.study.render.tables.accuracy import (
     fewshot_table,
     finetune_table,
@@ -35,6 +35,7 @@ from nodejepa.study.render.tables.efficiency import efficiency_table, epoch_time
 from nodejepa.study.render.tables.gains import gains_table, variants_table
 from nodejepa.study.render.tables.geometry import effective_rank_table, geometry_table
 from nodejepa.study.render.tables.official import official_table
+from nodejepa.study.render.tables.prediction_share import prediction_share_table
 from nodejepa.study.render.tables.significance import ranks_table, significance_table, wins_table
 from nodejepa.study.run.records import read_records, require_names
 
@@ -140,7 +141,7 @@ def _tables_of_part(kind: str, part: Sequence[Record], split: str) -> list[Repor
     if kind == "finetune":
         return [finetune_table(part)]
     made = [main_table(part), ranks_table(part), effective_rank_table(part), geometry_table(part)]
-    made += [] if split else [paper_comparison_table(part)]
+    made += [] if split else [paper_comparison_table(part), *_present(prediction_share_table(part))]
     present = [variant for variant in JEPA if variant in methods_of(part, floors=False)]
     made += [significance_table(part, variant) for variant in present]
     return made + ([wins_table(part)] if present else [])

@@ -1,6 +1,6 @@
-"""The ablation of NodeJEPA: A-F beside the paper's, G, which it does not have, and prediction's share."""
+"""The ablation of NodeJEPA: A-F beside the paper's, and variants that it does not have."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from nodejepa.report.table import Column, ReportTable, TableCell
 from nodejepa.study.render.paper import (
@@ -17,15 +17,12 @@ from nodejepa.study.render.selection import (
     Values,
     datasets_of,
     methods_of,
-    summaries,
     unfinished_notes,
     values_by,
     values_of,
 )
 from nodejepa.study.render.statistics import Comparison, compare
-from nodejepa.study.render.tables.shared import Note, Scored, by_graph, score_cell, tested
-
-_EPOCHS = ("1", "10", "100")  # the last of the run stands beside them
+from nodejepa.study.render.tables.shared import Note, Scored, by_graph, tested
 
 
 def variant_letter(record: Record) -> str:
@@ -48,7 +45,7 @@ def variant_values(records: Sequence[Record], field: str = "test_accuracy") -> d
 
 
 def variants_of(records: Sequence[Record]) -> list[str]:
-    """A to G, then others by name."""
+    """Letters, then others by name."""
     return sorted({variant_letter(record) for record in records if record.get("variant") is not None})
 
 
@@ -106,38 +103,3 @@ def _probe(records: Sequence[Record], field: str) -> tuple[Scored, dict[Place, C
     }
     others = values_of([r for r in records if r["method"] in (*SOLVED, *FLOORS)], field)
     return Scored(values | others), found
-
-
-def prediction_share_table(records: Sequence[Record]) -> ReportTable | None:
-    """How much of the encoder's gradient comes from prediction, where records tell; none where none does."""
-    found = {
-        Column.score(f"Epoch {name}" if name != "last" else "Last epoch"): summaries(
-            variant_values([{**r, "share": _share(r, name)} for r in records], "share")
-        )
-        for name in (*_EPOCHS, "last")
-    }
-    if not any(found.values()):
-        return None
-    return by_graph(
-        "prediction-share",
-        "Prediction's share of the encoder's gradient (%), no probe",
-        records,
-        {column: score_cell(scores) for column, scores in found.items()},
-        (
-            "Length of the prediction term's gradient beside that of all regularisers together, both with "
-            "their weights, with respect to the weights of the context encoder.",
-            "Near 0 the term is inert: nothing that changes it alone can change the embeddings by much. A "
-            "dash: the record is older than this figure.",
-            Note.SEEDS,
-        ),
-        _labels(records),
-        "Variant",
-    )
-
-
-def _share(record: Record, name: str) -> float | None:
-    shares: object = record.get("prediction_share")
-    if not isinstance(shares, Mapping) or not shares:
-        return None
-    found = shares.get(max(shares, key=int) if name == "last" else name)
-    return None if found is None else 100.0 * float(found)
