@@ -56,5 +56,5 @@ for floor, test, p in zip(floors, tests, corrected, strict=True):
     )
 
 # %% [markdown]
-# Whatever the table says here holds for a small encoder, ten epochs and one small graph. A study
+# Whatever the table says here holds for one small graph. A study
 # (`nodejepa study --help`) runs methods, graphs and seeds as one table, and `nodejepa report` writes it down.

@@ -231,6 +231,16 @@ def test_the_files_of_the_graph_are_never_overwritten(run, tmp_path):
     assert "embeddings.parquet" in err
 
 
+def test_a_graph_store_is_refused_with_what_to_do(run, files, tmp_path):
+    store = tmp_path / "graph.store"
+    assert run("prepare", "--edges", files.edges, "--nodes", files.nodes, "--out", store)[0] == 0
+    code, _, err = run("compare", "--edges", store, "--out", tmp_path / "compared")
+    assert code == 2
+    assert "not on a graph store" in err
+    assert "embed-graph --edges STORE" in err
+    assert not (tmp_path / "compared").exists()
+
+
 # ------------------------------------------------------------------ the recommendation
 
 

@@ -65,7 +65,7 @@ def datasets(data_root: DataRoot = None) -> None:
     for entry in CATALOGUE.values():
         counts = f"{entry.nodes:,} nodes, {entry.edges:,} edges, {entry.features:,} features"
         task = f"{entry.classes} classes, split {entry.default_split}"
-        about = Text.assemble(entry.summary, (f"\n{counts}\n{task}", "dim"))
+        about = Text.assemble(entry.summary, (f"\n{counts}\n{task}\n{entry.source}", "dim"))
         here = ("yes" if entry.files else "built in") if entry.is_present(data_root) else "no"
         table.add_row(entry.name, about, here)
     stdout.print(table)

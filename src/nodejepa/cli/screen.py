@@ -71,6 +71,10 @@ def report_interrupt(arguments: Sequence[str]) -> int:
     again = ""
     if command == "study":
         again = " The same command goes on with what is missing."
+    elif command == "prepare" and "--verify" not in arguments:
+        again = " The same command goes on after the last finished step."
+    elif command == "compare":
+        again = " The same command with --resume keeps the methods that are done."
     elif command in ("embed-graph", "pretrain") and "--check" not in arguments:
         with_resume = "--resume in place of --force" if "--force" in arguments else "--resume"
         again = f" The same command with {with_resume} goes on from the last checkpoint."

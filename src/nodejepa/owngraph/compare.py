@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.errors import FORCE, OUT, RESUME, Advice, ConfigError, EvaluationError
+from nodejepa.errors import FORCE, OUT, RESUME, Advice, ConfigError, DataError, EvaluationError
 from nodejepa.files import write_json
 from nodejepa.graph import Graph
 from nodejepa.io import ReadingOptions, as_graph, write_embeddings
@@ -30,6 +30,7 @@ from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.owngraph.scores import describe_split
 from nodejepa.progress import progress_bar
 from nodejepa.report import write_report
+from nodejepa.store import StoredGraph
 from nodejepa.training.run import Run
 
 COMPARED = (DEFAULT, *FLOORS, "nodejepa", "patchjepa")
@@ -198,6 +199,12 @@ def compare_files(
 
     ``inspected`` is called with the data report before the first method begins.
     """
+    if StoredGraph.is_at(edges):
+        raise DataError(
+            "methods are compared on files, not on a graph store",
+            where=str(edges),
+            fix="Name the files that it was prepared from, or embed it: nodejepa embed-graph --edges STORE.",
+        )
     folder, reading = Path(out), reading or ReadingOptions()
     for name in (EMBEDDINGS, PAGE, RESULT):
         refuse_replacing(folder / name, *input_files(edges, nodes))

@@ -30,8 +30,8 @@ class Note:
     """Sentences under several tables."""
 
     FAIR_PROBE = (
-        "Fair probe: logistic regression on frozen embeddings, row scaling and C chosen on validation "
-        "labels; test labels are read once."
+        "Fair probe: logistic regression on frozen embeddings, scaling (standardised columns or rows of one "
+        "length) and C chosen on validation labels; test labels are read once."
     )
     PAPER_PROBE = "Paper probe: logistic regression on the embeddings as they are, C = 1."
     LIKE_WITH_LIKE = (
