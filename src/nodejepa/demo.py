@@ -212,5 +212,4 @@ def _row(dataset: Dataset, method: str, out: Path, draws: int, seed: int) -> Dem
     path = out / "embeddings" / f"{method}.parquet"
     write_embeddings(path, graph, embeddings)
     few_shot = fewshot_probe(embeddings, dataset.labels, shots=SHOTS, draws=draws, seed=seed)
-    history = getattr(made, "history_", [])
-    return DemoRow(method, embeddings, few_shot, diagnose(embeddings), history, path)
+    return DemoRow(method, embeddings, few_shot, diagnose(embeddings), made.history_, path)

@@ -2,12 +2,13 @@
 
 import errno
 import fcntl
+import hashlib
 import json
 import math
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, overload
@@ -59,6 +60,12 @@ def refusals(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise _refused(error.strerror or str(error) or type(error).__name__, path) from error
+
+
+def json_digest(content: Mapping[str, Any]) -> str:
+    """Of plain values, whatever the order of their names."""
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def parse_json(text: str | bytes) -> Any:

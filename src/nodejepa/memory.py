@@ -55,13 +55,14 @@ class Room:
         """What may be added to what is held."""
         return max(0, self.limit - self.held)
 
-    def require(self, needed: int, what: str, where: str) -> None:
-        """Refuse what needs more; only a person can raise the limit."""
+    def require(self, needed: int, what: str, where: str, fix: str | Advice | None = None) -> None:
+        """Refuse what needs more; only a person can raise the limit, or do what ``fix`` says."""
         if needed > self.free:
             raise TooLarge(
                 f"{what} needs about {gigabytes(self.held + needed)} of memory and {self}",
                 where=where,
-                fix=Advice(
+                fix=fix
+                or Advice(
                     "Use a machine with more memory or a smaller graph. If you know better, raise ",
                     Setting("memory_limit"),
                     ".",

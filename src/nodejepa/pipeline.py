@@ -18,7 +18,7 @@ from nodejepa.errors import ConfigError, EvaluationError, GraphError
 from nodejepa.graph_checks import Features
 from nodejepa.io import find_rows, graph_with_features
 from nodejepa.memory import Room
-from nodejepa.methods import Estimator, find_method, make_method
+from nodejepa.methods import find_method, make_method
 from nodejepa.methods.arguments import pick_device
 from nodejepa.owngraph.plan import make_plan
 
@@ -89,8 +89,7 @@ class NodeEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         )
         pick_device(self.device)
         graph = graph_with_features(self.graph, room=Room.of(self.memory_limit))
-        if isinstance(made, Estimator):
-            make_plan(made, graph, self.memory_limit).require_fit()
+        make_plan(made, graph, self.memory_limit).require_fit()
         self.embedding_ = made.fit(graph).transform(graph)
         self.node_ids_ = np.arange(graph.num_nodes) if graph.node_ids is None else graph.node_ids
         return self

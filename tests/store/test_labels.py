@@ -14,6 +14,7 @@ from nodejepa.cli import main
 from nodejepa.data.splits import default_splits
 from nodejepa.errors import ConfigError, DataError, EvaluationError, GraphError
 from nodejepa.evaluation import linear_probe
+from nodejepa.files import json_digest
 from nodejepa.io import delimited, read_embeddings, read_graph
 from nodejepa.io import tables as io_tables
 from nodejepa.io.embeddings import stream_embeddings, write_embeddings
@@ -235,6 +236,6 @@ def test_stores_of_the_version_before_are_read(tmp_path):
     content = json.loads((store.folder / layout.MANIFEST).read_text())
     for name in ("format", "version", "sha256", *layout._LATER):
         del content[name]
-    old = {"format": layout._FORMAT, "version": 1, "sha256": layout._digest(content), **content}
+    old = {"format": layout._FORMAT, "version": 1, "sha256": json_digest(content), **content}
     (store.folder / layout.MANIFEST).write_text(json.dumps(old))
     assert StoredGraph(store.folder).manifest == store.manifest

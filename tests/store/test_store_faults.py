@@ -15,7 +15,7 @@ import pytest
 from tests.forked import Forked
 
 from nodejepa.errors import ConfigError, DataError, NodeJEPAError
-from nodejepa.files import output_owned
+from nodejepa.files import json_digest, output_owned
 from nodejepa.methods import LinearJEPA, NodeJEPA, make_method
 from nodejepa.store import StoredGraph, layout
 from nodejepa.store import prepare as preparing
@@ -66,7 +66,7 @@ def test_a_disk_that_is_full_ends_in_a_clear_error_and_the_work_goes_on(
 
     out = tmp_path / "g.store"
     with monkeypatch.context() as patch:
-        for module in ("positions", "ids", "edges", "feature_rows"):
+        for module in ("positions", "layout", "edges", "feature_rows"):
             patch.setattr(f"nodejepa.store.{module}.put", put)
         with pytest.raises(NodeJEPAError, match=r"No space left.*free space"):
             prepare_store(edges, nodes, out=out)
@@ -234,7 +234,7 @@ def test_a_manifest_that_says_something_else_is_refused(copied, change):
         StoredGraph(copied)
     content.pop("sha256")
     rest = {key: value for key, value in content.items() if key not in ("format", "version")}
-    path.write_text(json.dumps(content | {"sha256": layout._digest(rest)}))
+    path.write_text(json.dumps(content | {"sha256": json_digest(rest)}))
     with pytest.raises(DataError, match="damaged"):
         StoredGraph(copied)
 

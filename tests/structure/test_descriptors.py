@@ -72,7 +72,7 @@ def test_slow_parts_come_from_disk_the_second_time(
         descriptors(toy_graph, cache=False)
 
 
-@pytest.mark.parametrize(("name", "advice"), [("page_rank", "'pagerank'"), ("xyz", "Choose from")])
+@pytest.mark.parametrize(("name", "advice"), [("page_rank", "mean pagerank"), ("xyz", "Choose from")])
 def test_unknown_names_are_refused_with_advice(toy_graph: Graph, name: str, advice: str) -> None:
     with pytest.raises(ConfigError, match=advice):
         descriptors(toy_graph, (name,))

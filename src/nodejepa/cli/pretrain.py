@@ -116,7 +116,7 @@ def pretrain(
     from nodejepa.diagnostics import diagnose
     from nodejepa.graph import Graph
     from nodejepa.methods import find_method, make_estimator
-    from nodejepa.owngraph.apply import save_schema
+    from nodejepa.owngraph.apply import schema_of
     from nodejepa.owngraph.plan import make_plan
     from nodejepa.owngraph.stored_plan import require_room
     from nodejepa.store import StoredGraph
@@ -167,7 +167,7 @@ def pretrain(
     else:
         estimator.fit(graph, out=out, resume=resume, logging=logging)
     if isinstance(graph, StoredGraph):
-        save_schema(graph, out)
+        schema_of(graph).save(out)  # the model may see other files later
     history = estimator.history_
     table = Table(title=Text(f"{method} ({preset}) on {dataset}, seed {seed}"))
     for column in ("epochs", "seconds", "peak memory", "last loss"):

@@ -14,6 +14,12 @@ from nodejepa.errors import EvaluationError
 
 Codes = npt.NDArray[np.int64]
 JSONValue: TypeAlias = str | int | float | bool | None
+MEASURES = {  # of a SplitScore, and what tables call them
+    "test_accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "macro_f1": "macro-F1",
+    "roc_auc": "ROC-AUC",
+}
 
 
 def measure_guesses(guesses: Codes, logits: npt.NDArray[np.floating], truth: Codes) -> dict[str, Any]:

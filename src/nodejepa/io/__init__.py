@@ -4,18 +4,16 @@ from nodejepa.io.assemble import graph_with_features, refuse_another
 from nodejepa.io.convert import as_graph, embeddings_frame, from_networkx, from_pyg, to_networkx, to_pyg
 from nodejepa.io.embeddings import write_embeddings
 from nodejepa.io.embeddings_reader import StoredEmbeddings, read_columns, read_embeddings
-from nodejepa.io.export import EXPORT_FORMATS, Exported, export_embeddings
+from nodejepa.io.export import EXPORT_FORMATS, export_embeddings
 from nodejepa.io.feature_schema import FeatureSchema
 from nodejepa.io.id_lookup import find_row, find_rows
 from nodejepa.io.load import LoadedGraph, load_graph, read_graph
-from nodejepa.io.reading_options import ReadingOptions, ReadReport
+from nodejepa.io.reading_options import ReadingOptions
 
 __all__ = [
     "EXPORT_FORMATS",
-    "Exported",
     "FeatureSchema",
     "LoadedGraph",
-    "ReadReport",
     "ReadingOptions",
     "StoredEmbeddings",
     "as_graph",

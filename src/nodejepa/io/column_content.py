@@ -95,7 +95,7 @@ _SHOWN: dict[Kind, str] = {
 
 
 def untyped_words(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """ColumnContent of a text file without the spaces around them; what says "missing" is missing."""
+    """Cells of a text file without the spaces around them; what says "missing" is missing."""
     words = pc.utf8_trim(values.cast(pa.large_string()), " \t")
     empty = pc.is_in(words, value_set=pa.array(MISSING, type=pa.large_string()))
     return pc.if_else(empty, pa.scalar(None, type=pa.large_string()), words)

@@ -18,6 +18,7 @@ UnknownIds: TypeAlias = Literal["add", "drop", "refuse"]
 STRUCTURAL = {"pagerank": 1, "degree": 1, "clustering": 1, "spectral": 8, "adjacency": 128}
 COMPARABLE = tuple(STRUCTURAL)[:-1]  # the adjacency's columns mean something else on every graph
 ADJACENCY_UP_TO = 50_000  # nodes; beyond, its eigenvectors take many minutes and must be asked for
+REMEMBERED = ("source", "target", "weight", "bipartite", "id_column")  # beside a model or a store
 _CHOICES = {
     "text": TextPolicy,
     "missing": MissingPolicy,

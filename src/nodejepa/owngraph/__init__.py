@@ -10,7 +10,7 @@ page         the HTML report; the manifest (``run_schema``) is the same for prog
 compare      several methods on one graph (``bench`` measures), and which to take (``recommend``)
 """
 
-from nodejepa.owngraph.apply import AppliedRun, apply_run
+from nodejepa.owngraph.apply import apply_run
 from nodejepa.owngraph.compare import COMPARED, EMBEDDINGS, PAGE, RESULT, Comparison, compare, compare_files
 from nodejepa.owngraph.embed import EmbeddedGraph, embed_graph
 from nodejepa.owngraph.embed_stored import EmbeddedStore, embed_stored_graph
@@ -22,7 +22,6 @@ __all__ = [
     "EMBEDDINGS",
     "PAGE",
     "RESULT",
-    "AppliedRun",
     "Comparison",
     "EmbeddedGraph",
     "EmbeddedStore",

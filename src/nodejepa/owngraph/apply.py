@@ -130,11 +130,6 @@ def embed_store(
     return z.shape, diagnose(sample(z))
 
 
-def save_schema(graph: StoredGraph, run: Path) -> None:
-    """How the store was read, beside a model that learned from it: the model may see other files later."""
-    schema_of(graph).save(run)
-
-
 def schema_of(graph: StoredGraph) -> RunSchema:
     """How the store was read."""
     features = FeatureSchema.from_dict(dict(graph.manifest.schema))

@@ -21,7 +21,7 @@ from nodejepa.nn.sparse import to_dense
 from nodejepa.owngraph.inspect import Inspection, inspect_graph, make_trainable
 from nodejepa.owngraph.page import graph_report
 from nodejepa.owngraph.places import Places, input_files
-from nodejepa.owngraph.run_schema import RunSchema, make_manifest
+from nodejepa.owngraph.run_schema import RunSchema, make_manifest, train_into
 from nodejepa.owngraph.scores import Found, Scores, score_embeddings
 from nodejepa.progress import progress_bar, timed
 from nodejepa.report import write_report
@@ -112,8 +112,6 @@ def embed_graph(
     estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device, dim=dim)
     check_count(clusters)
     places.require_column(clusters)
-    if resume and force:
-        raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
     places.check(input_files(edges, nodes), resume=resume, force=force)
     seconds: dict[str, float] = {}
     with places.owned(), _heard() as said:
@@ -131,17 +129,7 @@ def embed_graph(
         width = min(estimator.width(graph), dim or estimator.width(graph))
         places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * width)
         places.begin(force=force)
-        with timed(seconds, "structure"):
-            estimator.prepare(graph)
-        if places.trained:
-            schema.require_same(places.run)  # beside graph and settings, it is what makes two runs the same
-        else:
-            schema.save(places.run)  # before training: no model is ever without it
-        logging = logging or Logging(description=f"Training {estimator.name}")
-        with places.abandoned_if_refused():
-            estimator.fit(graph, out=places.run, resume=resume, logging=logging)
-        # of the whole training, also that of a process that was killed
-        seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
+        train_into(estimator, graph, schema, places, seconds, resume=resume, logging=logging)
         with timed(seconds, "embedding"), progress_bar("Embedding"):
             z = estimator.transform(graph)
             embeddings = z if isinstance(z, np.ndarray) else to_dense(z)
@@ -178,7 +166,6 @@ def embed_graph(
             read=inspection.to_dict(),
             preset=preset,
             seconds=seconds,
-            chosen={"dim": dim},
             more={
                 "clusters": None if groups is None else groups.to_dict() | agreed,
                 "warnings": [*inspection.warnings(), *found.warnings],

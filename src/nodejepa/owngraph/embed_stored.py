@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.diagnostics import diagnose
-from nodejepa.errors import ConfigError, EvaluationError
+from nodejepa.errors import EvaluationError
 from nodejepa.evaluation.clusters import COMPONENT_BYTES, Clusters, agreement, check_count, find_clusters
 from nodejepa.files import refusals, write_json
 from nodejepa.io.embeddings import stream_embeddings
 from nodejepa.owngraph.apply import blocks, sample, schema_of
 from nodejepa.owngraph.inspect import make_trainable
 from nodejepa.owngraph.places import Places
-from nodejepa.owngraph.run_schema import make_manifest
+from nodejepa.owngraph.run_schema import make_manifest, train_into
 from nodejepa.owngraph.scores import Found, Scores, score_stored
 from nodejepa.owngraph.stored_page import stored_report
 from nodejepa.owngraph.stored_plan import require_room
@@ -92,8 +92,6 @@ def embed_stored_graph(
     estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device, dim=dim)
     check_count(clusters)
     places.require_column(clusters)
-    if resume and force:
-        raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
     places.check([], resume=resume, force=force)
     require_room(estimator, graph, memory_limit)
     estimator.memory_limit = memory_limit
@@ -103,16 +101,7 @@ def embed_stored_graph(
         before = places.state()
         places.refuse_full_disk(graph.num_nodes * _bytes_per_node(estimator.width(graph), dim, clusters))
         places.begin(force=force)
-        with timed(seconds, "structure"):
-            estimator.prepare(graph)
-        if places.trained:
-            schema.require_same(places.run)
-        else:
-            schema.save(places.run)  # before training: no model is ever without it
-        logging = logging or Logging(description=f"Training {estimator.name}")
-        with places.abandoned_if_refused():
-            estimator.fit(graph, out=places.run, resume=resume, logging=logging)
-        seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
+        train_into(estimator, graph, schema, places, seconds, resume=resume, logging=logging)
         with timed(seconds, "embedding"), progress_bar("Embedding"):
             z = estimator.transform_stored(graph, places.embeddings.parent)
             diagnostics = diagnose(sample(z))
@@ -151,7 +140,6 @@ def embed_stored_graph(
             },
             preset=preset,
             seconds=seconds,
-            chosen={"dim": dim},
             more={
                 "clusters": None if groups is None else groups.to_dict() | agreed,
                 "warnings": warnings,

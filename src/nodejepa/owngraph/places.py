@@ -68,6 +68,8 @@ class Places:
 
     def check(self, inputs: Sequence[Path], *, resume: bool, force: bool) -> None:
         """Refuse, before any work, to lose what is there or to write where nothing can be written."""
+        if resume and force:
+            raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
         for path in self.written:
             refuse_replacing(path, *inputs)
             if path.is_dir():

@@ -1,28 +1,30 @@
-"""How the graph of a run was read, and the manifest: what was chosen and measured on the way."""
+"""How the graph of a run was read, training beside it, and the manifest: what was chosen and measured."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import torch
 
 from nodejepa.config import to_dict
 from nodejepa.errors import CheckpointError, DataError
-from nodejepa.files import parse_json, write_json
+from nodejepa.files import json_digest, parse_json, write_json
+from nodejepa.graph import Graph
 from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions
 from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.io.files_in import near_path
+from nodejepa.io.reading_options import REMEMBERED
+from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.places import Places, sha256_of
 from nodejepa.owngraph.scores import Found
+from nodejepa.progress import timed
 from nodejepa.provenance import versions
+from nodejepa.store.graph import StoredGraph
+from nodejepa.training.journal import Logging
 
 _FORMAT = "nodejepa run schema"
 _VERSION = 1
-_ASKED = ("source", "target", "weight", "bipartite", "id_column")
 FILE = "schema.json"
 
 
@@ -42,20 +44,20 @@ class RunSchema:
     @classmethod
     def of(cls, loaded: LoadedGraph, reading: ReadingOptions) -> Self:
         """How this graph was read."""
-        graph, asked = loaded.graph, (getattr(reading, name) for name in _ASKED)
+        graph, asked = loaded.graph, (getattr(reading, name) for name in REMEMBERED)
         return cls(loaded.schema, graph.directed, graph.is_weighted, *asked)
 
     def completed(self, reading: ReadingOptions, *, with_nodes: bool) -> ReadingOptions:
         """The options with the run's columns where they name none, and its direction of edges."""
-        names = _ASKED if with_nodes else _ASKED[:-1]
+        names = REMEMBERED if with_nodes else REMEMBERED[:-1]
         told = {name: getattr(self, name) for name in names if getattr(reading, name) is None}
         return replace(reading, directed=self.directed, **told)
 
     def save(self, run: Path) -> None:
         """Write ``schema.json`` into the run folder."""
-        content = {name: getattr(self, name) for name in ("directed", "weighted", *_ASKED)}
+        content = {name: getattr(self, name) for name in ("directed", "weighted", *REMEMBERED)}
         content["features"] = self.features.to_dict()
-        digest = _digest(content)
+        digest = json_digest(content)
         write_json(run / FILE, {"format": _FORMAT, "version": _VERSION, "sha256": digest, **content})
 
     def require_same(self, run: Path) -> None:
@@ -90,7 +92,7 @@ class RunSchema:
             raise _damaged(path, "it is no run schema")
         if content.pop("version", None) != _VERSION:
             raise _damaged(path, "it is of another version")
-        if content.pop("sha256", None) != _digest(content):
+        if content.pop("sha256", None) != json_digest(content):
             raise _damaged(path, "its digest does not match")
         try:
             features = FeatureSchema.from_dict(content.pop("features"))
@@ -118,9 +120,28 @@ class RunSchema:
         }
 
 
-def _digest(content: dict[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def train_into(
+    estimator: Estimator,
+    graph: Graph | StoredGraph,
+    schema: RunSchema,
+    places: Places,
+    seconds: dict[str, float],
+    *,
+    resume: bool,
+    logging: Logging | None,
+) -> None:
+    """Train in the run folder, which says how the graph was read; the seconds are those of all processes."""
+    with timed(seconds, "structure"):
+        estimator.prepare(graph)
+    if places.trained:
+        schema.require_same(places.run)  # beside graph and settings, it is what makes two runs the same
+    else:
+        schema.save(places.run)  # before training: no model is ever without it
+    logging = logging or Logging(description=f"Training {estimator.name}")
+    with places.abandoned_if_refused():
+        estimator.fit(graph, out=places.run, resume=resume, logging=logging)
+    # of the whole training, also that of a process that was killed
+    seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
 
 
 def _damaged(path: Path, reason: str) -> CheckpointError:
@@ -140,7 +161,6 @@ def make_manifest(
     read: Mapping[str, Any],
     preset: str,
     seconds: Mapping[str, float],
-    chosen: Mapping[str, Any] = MappingProxyType({}),
     more: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Plain values, ready for JSON; all files it names must be written."""
@@ -156,7 +176,7 @@ def make_manifest(
         "method": estimator.name,
         "preset": preset,
         "config": to_dict(estimator.config),
-        **chosen,
+        "dim": estimator.max_columns,
         "seed": estimator.seed,
         "epochs": sum("loss" in record for record in estimator.history_),
         "found": estimator.describe() or None,

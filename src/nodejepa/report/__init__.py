@@ -4,7 +4,6 @@ sections     what a page is made of, as plain data, and the page; its style and 
 charts       the sections that are drawn
 table        a table as data, its cells, means and spreads; table_formats: Markdown, LaTeX and CSV
 maps         a graph and its embeddings -> map (in the plane), confusion matrix, scores by class
-training     how a training went, and what came of it
 runs         the chapter about a run folder, with the graph it was trained on; own_runs: about own graphs
 """
 

@@ -11,18 +11,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nodejepa.errors import RESUME, Advice, CheckpointError
+from nodejepa.evaluation.probe_result import MEASURES
 from nodejepa.files import parse_json
 from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.report.charts import Dot, DotPlot
 from nodejepa.report.sections import Chapter, Section, SortableTable, Text
 from nodejepa.report.table import Column, ReportTable, Summary, TableCell, summarise
 
-_MEASURES = {
-    "test_accuracy": "accuracy %",
-    "balanced_accuracy": "balanced accuracy %",
-    "macro_f1": "macro-F1 %",
-    "roc_auc": "ROC-AUC %",
-}
+_MEASURES = {name: f"{title} %" for name, title in MEASURES.items()}
 _BEGIN, _END = b'<script type="application/json" id="data">', b"</script>"
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from nodejepa.compiled import compiled
 from nodejepa.errors import GraphError
 from nodejepa.progress import progress_bar
-from nodejepa.store.layout import put
+from nodejepa.store.layout import put, write_array
 
 _ROWS = 1 << 21  # edges that are looked at together
 _BUCKET = 1 << 23  # records that are sorted together: 64 MB, and as much again for sorting
@@ -105,8 +105,7 @@ def sort_edges(
     if not found.weighted:
         (folder / f"{prefix}weights.f32").unlink()
     np.cumsum(degrees, out=degrees)
-    with (folder / f"{prefix}indptr.i64").open("wb") as file:
-        put(file, degrees)
+    write_array(folder / f"{prefix}indptr.i64", degrees)
     return found
 
 

@@ -9,14 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from nodejepa.errors import GraphError
-from nodejepa.store.layout import put
+from nodejepa.store.layout import write_array
 
 
 def write_ids(ids: Any, folder: Path) -> str:
     """Write ids (int64, or text as Arrow or NumPy has it) and say of which kind they are."""
     if isinstance(ids, np.ndarray) and ids.dtype == np.int64:
-        with (folder / "ids.i64").open("wb") as file:
-            put(file, ids)
+        write_array(folder / "ids.i64", ids)
         return "integer"
     if isinstance(ids, np.ndarray) and ids.dtype.kind != "U":
         raise GraphError(
@@ -25,8 +24,6 @@ def write_ids(ids: Any, folder: Path) -> str:
     text = (pa.array(ids.tolist()) if isinstance(ids, np.ndarray) else ids).cast(pa.large_string())
     _, offsets, letters = text.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[text.offset : text.offset + len(text) + 1]
-    with (folder / "id_ends.i64").open("wb") as file:
-        put(file, ends[1:] - ends[0])
-    with (folder / "id_letters.u8").open("wb") as file:
-        put(file, np.frombuffer(letters or b"", dtype=np.uint8)[ends[0] : ends[-1]])
+    write_array(folder / "id_ends.i64", ends[1:] - ends[0])
+    write_array(folder / "id_letters.u8", np.frombuffer(letters or b"", dtype=np.uint8)[ends[0] : ends[-1]])
     return "text"

@@ -13,7 +13,7 @@ import pyarrow as pa
 from nodejepa.errors import EvaluationError
 from nodejepa.io.labels import LabelColumn
 from nodejepa.store.graph import StoredGraph
-from nodejepa.store.layout import LABELS, damaged, put
+from nodejepa.store.layout import LABELS, damaged, write_array
 from nodejepa.store.positions import Tables
 
 
@@ -63,6 +63,5 @@ def write_labels(tables: Tables, added: int, folder: Path) -> tuple[str, ...]:
     looks = [column.look(batch[name]) for batch in table.batches([name], "Reading labels")]
     codes = np.concatenate([*looks, np.full(added, -1, dtype=np.int32)])
     classes, names = column.classes()
-    with (folder / LABELS).open("wb") as file:
-        put(file, np.append(classes, -1).astype(np.int32)[codes])
+    write_array(folder / LABELS, np.append(classes, -1).astype(np.int32)[codes])
     return names

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.errors import DataError
-from nodejepa.files import parse_json, write_json
+from nodejepa.files import json_digest, parse_json, write_json
 from nodejepa.progress import progress_bar
 
 MANIFEST = "manifest.json"
@@ -75,7 +74,7 @@ class Manifest:
         content = asdict(self)
         write_json(
             folder / MANIFEST,
-            {"format": _FORMAT, "version": _VERSION, "sha256": _digest(content), **content},
+            {"format": _FORMAT, "version": _VERSION, "sha256": json_digest(content), **content},
         )
 
     @classmethod
@@ -95,7 +94,7 @@ class Manifest:
         version = content.pop("version", None)
         if version not in (1, _VERSION):
             raise damaged(path, "it is of another version")
-        if content.pop("sha256", None) != _digest(content):
+        if content.pop("sha256", None) != json_digest(content):
             raise damaged(path, "its digest does not match")
         types = {"nodes": int, "entries": int, "columns": int, "directed": bool, "weighted": bool}
         known = {f.name for f in fields(cls)} - (_LATER if version == 1 else set())
@@ -158,6 +157,7 @@ def damaged(path: Path, reason: str) -> DataError:
     return DataError(f"the graph store is damaged: {reason}", where=str(path), fix=_AGAIN)
 
 
-def _digest(content: Mapping[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def write_array(path: Path, array: npt.NDArray[Any]) -> None:
+    """The file of an array."""
+    with path.open("wb") as file:
+        put(file, array)

@@ -18,7 +18,7 @@ from nodejepa.graph_checks import Features, SparseMatrix
 from nodejepa.graph_rows import digest
 from nodejepa.progress import progress_bar
 from nodejepa.store.graph import StoredGraph
-from nodejepa.store.layout import DENSE, SPARSE, Manifest, damaged, file_digest, put
+from nodejepa.store.layout import DENSE, SPARSE, Manifest, damaged, file_digest, put, write_array
 from nodejepa.store.steps import Steps
 
 Int32Array = npt.NDArray[np.int32]
@@ -104,8 +104,7 @@ def _write(graph: StoredGraph, part: Int32Array, steps: Steps) -> None:
         if sparse:
             arrays[SPARSE[0]] = _pointers(graph.feature_lengths[order])
         for name, array in arrays.items():
-            with (folder / name).open("wb") as file:
-                put(file, array)
+            write_array(folder / name, array)
         return {}
 
     def moved() -> dict[str, Any]:

@@ -69,7 +69,8 @@ class _Ids:
 
     def _kind(self, table: InputTable, name: str, prefix: str) -> pa.DataType:
         empty = pa.chunked_array([], type=table.kind_of(name))
-        return prefixed(plain_ids(IdColumn(empty, table.typed, table.where, prefix)), _like(prefix)).type
+        column = IdColumn(empty, table.typed, table.where, prefix)
+        return prefixed(plain_ids(column), column).type
 
     def batches(
         self, column_of: _Column, more: str | None, label: str
@@ -106,10 +107,6 @@ class _Ids:
 
 def _where(tables: Tables) -> str:
     return tables.nodes.where if tables.nodes is not None else ""
-
-
-def _like(prefix: str) -> IdColumn:
-    return IdColumn(pa.chunked_array([], type=pa.string()), True, "", prefix)
 
 
 def number_nodes(

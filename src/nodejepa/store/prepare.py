@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nodejepa.errors import Advice, ConfigError, GraphError, NodeJEPAError, Setting
 from nodejepa.files import output_owned, refusals
@@ -19,7 +18,7 @@ from nodejepa.io.delimited import TextTable
 from nodejepa.io.edge_columns import edge_columns, refuse_swapped
 from nodejepa.io.files_in import existing_file, file_format
 from nodejepa.io.load import LoadedGraph, refuse_without_nodes
-from nodejepa.io.reading_options import ReadingOptions, ReadReport
+from nodejepa.io.reading_options import REMEMBERED, ReadingOptions, ReadReport
 from nodejepa.io.rows import node_columns
 from nodejepa.io.tables import open_file_table
 from nodejepa.store.edges import EdgeFiles, sort_edges
@@ -28,12 +27,10 @@ from nodejepa.store.features import read_in_memory, storable, write_features
 from nodejepa.store.graph import StoredGraph
 from nodejepa.store.ids import write_ids
 from nodejepa.store.labels import write_labels
-from nodejepa.store.layout import LABELS, Manifest, put
+from nodejepa.store.layout import LABELS, Manifest, write_array
 from nodejepa.store.positions import Tables, number_nodes
 from nodejepa.store.seal import seal
 from nodejepa.store.steps import Steps
-
-_ASKED = ("source", "target", "weight", "bipartite", "id_column")
 
 
 def prepare_store(
@@ -130,7 +127,7 @@ def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> Re
         found["weighted"],
         report.id_kind,
         schema=found["schema"],
-        reading={name: getattr(reading, name) for name in _ASKED},
+        reading={name: getattr(reading, name) for name in REMEMBERED},
         report=found["report"],
         classes=found.get("classes"),
         feature_entries=found["feature_entries"],
@@ -201,15 +198,15 @@ def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> 
     graph, folder = loaded.graph, steps.folder
     sides = {"": graph.adjacency, "in_": graph.in_rows(0, graph.num_nodes)}
     for side, matrix in sides.items() if graph.directed else [("", graph.adjacency)]:
-        _write(folder / f"{side}indptr.i64", matrix.indptr.astype(np.int64))
-        _write(folder / f"{side}indices.i32", matrix.indices.astype(np.int32))
+        write_array(folder / f"{side}indptr.i64", matrix.indptr.astype(np.int64))
+        write_array(folder / f"{side}indices.i32", matrix.indices.astype(np.int32))
         if graph.is_weighted:
-            _write(folder / f"{side}weights.f32", matrix.data)
+            write_array(folder / f"{side}weights.f32", matrix.data)
     sparse = not isinstance(graph.features, np.ndarray)
     with FeatureWriter(folder, sparse=sparse) as writer:
         writer.add(graph.features)
     if loaded.labels is not None:
-        _write(folder / LABELS, loaded.labels.astype(np.int32))
+        write_array(folder / LABELS, loaded.labels.astype(np.int32))
     kind = "position" if graph.node_ids is None else write_ids(graph.node_ids, folder)
     facts = Manifest(
         graph.num_nodes,
@@ -219,7 +216,7 @@ def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> 
         graph.is_weighted,
         kind,
         schema=loaded.schema.to_dict(),
-        reading={name: getattr(reading, name) for name in _ASKED},
+        reading={name: getattr(reading, name) for name in REMEMBERED},
         report=loaded.report.to_dict(),
         classes=loaded.class_names,
         feature_entries=writer.entries if sparse else None,
@@ -227,8 +224,3 @@ def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> 
     steps.run("arrays", dict)
     seal(facts, folder)
     return loaded.report
-
-
-def _write(path: Path, array: npt.NDArray[Any]) -> None:
-    with path.open("wb") as file:
-        put(file, array)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.errors import Advice, ConfigError, Setting
+from nodejepa.errors import Advice, ConfigError, Setting, did_you_mean
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import FloatArray
 from nodejepa.graph_rows import RowGraph
-from nodejepa.memory import Room, TooLarge, gigabytes
+from nodejepa.memory import Room
 from nodejepa.structure.cache import cached
 from nodejepa.structure.clustering import local_clustering
 from nodejepa.structure.laplacian import adjacency_coordinates, signed_log, spectral_coordinates
@@ -83,43 +82,34 @@ def node_spectral(graph: RowGraph, dim: int, *, cache: bool = True) -> npt.NDArr
     """:func:`spectral_coordinates`, kept on disk."""
 
     def compute() -> npt.NDArray[np.float64]:
-        if not isinstance(graph, Graph):
-            _require_room(graph.num_nodes)
+        if not isinstance(graph, Graph):  # early: on disk it would end after hours
+            Room.of().require(
+                _SPECTRAL_BYTES * graph.num_nodes,
+                f"computing spectral coordinates of {graph.num_nodes:,} nodes",
+                "spectral",
+                "Leave them out: structural (of the features) and predictor.descriptors (of a training) may "
+                "be pagerank,degree,clustering.",
+            )
         return spectral_coordinates(graph, dim)
 
     shape = (graph.num_nodes, dim)
     return cached(graph, f"spectral-{dim}", compute, shape=shape, dtype=np.float64, keep=cache)
 
 
-def _require_room(nodes: int) -> None:
-    """Refuse early, of a graph on disk, what would end for lack of memory after hours."""
-    needed, room = _SPECTRAL_BYTES * nodes, Room.of()
-    if needed > room.free:
-        raise TooLarge(
-            f"spectral coordinates of {nodes:,} nodes need about {gigabytes(needed)} of memory and "
-            f"{gigabytes(room.free)} are available",
-            where="spectral",
-            fix="Leave them out: structural (of the features) and predictor.descriptors (of a training) may "
-            "be pagerank,degree,clustering.",
-        )
-
-
 def node_adjacency(graph: Graph, dim: int, room: Room, *, cache: bool = True) -> npt.NDArray[np.float64]:
     """:func:`adjacency_coordinates`, kept on disk; refused where there is no ``room`` to compute them in."""
 
     def compute() -> npt.NDArray[np.float64]:
-        needed = ADJACENCY_BYTES * graph.num_nodes
-        if needed > room.free:
-            raise TooLarge(
-                f"coordinates of the adjacency of {graph.num_nodes:,} nodes need about "
-                f"{gigabytes(room.held + needed)} of memory and {room}",
-                where="adjacency",
-                fix=Advice(
-                    "Leave them out: ",
-                    Setting("structural", "all"),
-                    " where files are read, graph.with_features(nodejepa.descriptors(graph)) in Python.",
-                ),
-            )
+        room.require(
+            ADJACENCY_BYTES * graph.num_nodes,
+            f"computing coordinates of the adjacency of {graph.num_nodes:,} nodes",
+            "adjacency",
+            Advice(
+                "Leave them out: ",
+                Setting("structural", "all"),
+                " where files are read, graph.with_features(nodejepa.descriptors(graph)) in Python.",
+            ),
+        )
         return adjacency_coordinates(graph, dim)
 
     shape = (graph.num_nodes, dim)
@@ -137,10 +127,8 @@ def standardize(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def check_name(name: str) -> None:
     """Refuse what is not a descriptor."""
     if name not in DESCRIPTORS:
-        near = difflib.get_close_matches(str(name), DESCRIPTORS, n=1)
-        meant = f"Did you mean {near[0]!r}? " if near else ""
         raise ConfigError(
             f"descriptor {name!r} is unknown",
             where="descriptors",
-            fix=f"{meant}Choose from {', '.join(DESCRIPTORS)}.",
+            fix=f"{did_you_mean(name, DESCRIPTORS)}Choose from {', '.join(DESCRIPTORS)}.",
         )
