@@ -237,7 +237,7 @@ def test_a_graph_store_is_refused_with_what_to_do(run, files, tmp_path):
     code, _, err = run("compare", "--edges", store, "--out", tmp_path / "compared")
     assert code == 2
     assert "not on a graph store" in err
-    assert "embed-graph --edges STORE" in err
+    assert "nodejepa embed-graph" in err
     assert not (tmp_path / "compared").exists()
 
 

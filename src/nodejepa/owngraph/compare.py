@@ -203,7 +203,7 @@ def compare_files(
         raise DataError(
             "methods are compared on files, not on a graph store",
             where=str(edges),
-            fix="Name the files that it was prepared from, or embed it: nodejepa embed-graph --edges STORE.",
+            fix="Name the files that it was prepared from, or embed it with `nodejepa embed-graph`.",
         )
     folder, reading = Path(out), reading or ReadingOptions()
     for name in (EMBEDDINGS, PAGE, RESULT):
