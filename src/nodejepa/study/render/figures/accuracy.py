@@ -187,7 +187,7 @@ def ablation_figure(records: Sequence[Record]) -> Figure | None:
 
 def effective_rank_figure(records: Sequence[Record]) -> Figure | None:
     """Effective rank of the embeddings; floors that are as wide as the features stand in the table only."""
-    methods = [method for method in methods_of(records) if method not in ("raw", "sgc")]
+    methods = [name for name in methods_of(records) if name not in FLOORS or name == "random-gcn"]
     title = "Effective rank of frozen embeddings"
     return _geometry(records, methods, "effective_rank", "effective rank", 1, title)
 
