@@ -112,9 +112,6 @@ def test_what_is_finished() -> None:
     ]
     assert finished(records) == {"raw1", "sgc1"}
     assert finished(records, retry_failed=True) == {"raw1"}
-    timed = record("patchjepa", 1) | {"kind": "efficiency", "config": {"patches": {}}}
-    assert finished([timed]) == set()  # of before single epochs were timed
-    assert finished([timed | {"seconds_by_epoch": [1.0]}]) == {"patchjepa1"}
 
 
 def test_a_failure_does_not_undo_the_same_measurement(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def finished(records: Sequence[Mapping[str, Any]], *, retry_failed: bool = False
 
     ``not run`` is tried again whenever asked, and so is what failed for want of memory, disk or a machine.
     """
-    done = [record for record in records if _is_done(record) and not _lacks_epochs(record)]
+    done = [record for record in records if _is_done(record)]
     return {str(record.get("key")) for record in done} | (set() if retry_failed else left_failed(records))
 
 
@@ -97,12 +97,6 @@ def left_failed(records: Iterable[Mapping[str, Any]]) -> set[str]:
 
 def _is_done(record: Mapping[str, Any]) -> bool:
     return record.get("status") == "done"
-
-
-def _lacks_epochs(record: Mapping[str, Any]) -> bool:
-    """Whether PatchJEPA was timed before its epochs were, one by one, to be held against NodeJEPA's."""
-    timed = record.get("kind") == "efficiency" and "patches" in (record.get("config") or {})
-    return timed and "seconds_by_epoch" not in record
 
 
 def _parse(line: bytes) -> Record:

@@ -98,7 +98,10 @@ def epoch_curve_figure(records: Sequence[Record]) -> Figure | None:
         if is_first_of_row(panel):
             panel.set_ylabel("seconds (logarithmic)")
     shown = [m for m in JEPA if any(place[0] == m for place in curves)]
-    title = "Time of each epoch (CPU; area: range over passes; dashed: NodeJEPA's masks reach farther)"
+    title = (
+        "Time of each epoch (CPU; area: range over passes; dashed: NodeJEPA's masks reach farther; "
+        "peaks: looks for collapse)"
+    )
     handles = [Patch(color=look(method).colour, label=method_name(method)) for method in shown]
     explain(figure, title, handles)
     return figure

@@ -11,8 +11,6 @@ from nodejepa.study.render.paper import FLOORS, JEPA, method_name, paper, paper_
 from nodejepa.study.render.selection import Record, datasets_of, methods_of, scores_of, unfinished_notes
 from nodejepa.study.render.tables.shared import NAMES, Note, by_graph, name_cells, score_cell
 
-_NO_CURRICULUM = "NodeJEPA is timed at the final mask ratio and hops of its curriculum."
-
 
 def efficiency_table(records: Sequence[Record]) -> ReportTable:
     """Seconds of the whole training in the paper and here, seconds an epoch, epochs and memory."""
@@ -50,17 +48,11 @@ def efficiency_table(records: Sequence[Record]) -> ReportTable:
             "every tenth (PatchJEPA, whose epochs are "
             "short, feels it), and without early stopping, by which the supervised GCN may need fewer. Peak "
             "memory is that of the whole process, loading included. Floors train nothing and are left out.",
-            *([_NO_CURRICULUM] if any(_without_curriculum(record) for record in records) else []),
             Note.SEEDS,
             *unfinished_notes(records),
         ),
         {name: method_name(name) for name in methods_of(records, floors=False) if name not in FLOORS},
     )
-
-
-def _without_curriculum(record: Record) -> bool:
-    masking: object = (record.get("config") or {}).get("masking")
-    return record["method"] == "nodejepa" and isinstance(masking, dict) and masking.get("curriculum") is False
 
 
 @dataclass(frozen=True)
@@ -128,9 +120,9 @@ def epoch_time_table(records: Sequence[Record]) -> ReportTable | None:
             f"The second phase begins with epoch {when}, where the curriculum goes from its fewest to its "
             "most hops; PatchJEPA has no curriculum and is cut at the same epoch. The share of hidden nodes "
             "grows through both phases.",
-            "Epoch: the median of a pass; range: the fastest and the slowest epoch of all passes. The second "
-            "phase's total takes all epochs behind the curriculum to last as long as the median of those "
-            "timed.",
+            "Epoch: the median of a pass; range: the fastest and the slowest epoch of all passes "
+            "(PatchJEPA's slowest are those with a look for collapse, every tenth). The second phase's total "
+            "takes all epochs behind the curriculum to last as long as the median of those timed.",
             f"Paper, Section 6, on arxiv and {paper()['efficiency']['hardware']}: NodeJEPA {slow[0]:g} s in "
             f"the first 25 epochs and {slow[1]:g} s later, PatchJEPA {fast[0]:g} s. Its jump is the search "
             "for neighbourhoods.",
