@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import torch
+from torch_geometric.utils import k_hop_subgraph
 
 from benchmarks.timing import Row, best_of
 from nodejepa.data import load_dataset
@@ -17,8 +16,6 @@ RATIO, HOPS = 0.5, 2
 
 def seed_by_seed(graph: Graph, ratio: float, hops: int, generator: np.random.Generator) -> tuple[int, int]:
     """Hide neighbourhood by neighbourhood; how many nodes are hidden in the end, by how many of them."""
-    from torch_geometric.utils import k_hop_subgraph
-
     source, target, _ = graph.edge_arrays()
     edge_index = torch.stack([torch.from_numpy(source), torch.from_numpy(target)])
     masked = torch.zeros(graph.num_nodes, dtype=torch.bool)
@@ -36,9 +33,8 @@ def run() -> Row:
     ours_s = best_of(lambda: khop_mask(graph, RATIO, HOPS, np.random.default_rng(1)), 20)
     hidden = khop_mask(graph, RATIO, HOPS, np.random.default_rng(1)).sum()
     assert hidden == round(RATIO * graph.num_nodes)
-    started = time.perf_counter()
+    naive_s = best_of(lambda: seed_by_seed(graph, RATIO, HOPS, np.random.default_rng(1)), 3)
     size, seeds = seed_by_seed(graph, RATIO, HOPS, np.random.default_rng(1))
-    naive_s = time.perf_counter() - started
     note = (
         f"mask of {RATIO:.0%} at {HOPS} hops on synthetic-arxiv; the naive one took {seeds} seeds "
         f"for {size:,} nodes"

@@ -124,8 +124,8 @@ def epoch_time_table(records: Sequence[Record]) -> ReportTable | None:
             "(PatchJEPA's slowest are those with a look for collapse, every tenth). The second phase's total "
             "takes all epochs behind the curriculum to last as long as the median of those timed.",
             f"Paper, Section 6, on arxiv and {paper()['efficiency']['hardware']}: NodeJEPA {slow[0]:g} s in "
-            f"the first 25 epochs and {slow[1]:g} s later, PatchJEPA {fast[0]:g} s. Its jump is the search "
-            "for neighbourhoods.",
+            f"the first 25 epochs and {slow[1]:g} s later, PatchJEPA {fast[0]:g} s. It names the search for "
+            "neighbourhoods as the reason.",
             Note.SEEDS,
         ),
     )
