@@ -14,17 +14,25 @@ from nodejepa.masking.khop import khop_mask
 RATIO, HOPS = 0.5, 2
 
 
-def seed_by_seed(graph: Graph, ratio: float, hops: int, generator: np.random.Generator) -> tuple[int, int]:
-    """Hide neighbourhood by neighbourhood; how many nodes are hidden in the end, by how many of them."""
+def seed_by_seed(graph: Graph, ratio: float, hops: int, repeats: int) -> tuple[float, int, int]:
+    """Hide neighbourhood by neighbourhood: seconds of a mask, nodes it hides, neighbourhoods it took."""
     source, target, _ = graph.edge_arrays()
     edge_index = torch.stack([torch.from_numpy(source), torch.from_numpy(target)])
-    masked = torch.zeros(graph.num_nodes, dtype=torch.bool)
-    for count, seed in enumerate(generator.permutation(graph.num_nodes), start=1):
-        nodes, *_ = k_hop_subgraph(int(seed), hops, edge_index, num_nodes=graph.num_nodes)
-        masked[nodes] = True
-        if int(masked.sum()) >= round(ratio * graph.num_nodes):
-            return int(masked.sum()), count
-    raise AssertionError("the budget was never reached")
+    budget, found = round(ratio * graph.num_nodes), (0, 0)
+
+    def search() -> None:
+        nonlocal found
+        masked = torch.zeros(graph.num_nodes, dtype=torch.bool)
+        order = np.random.default_rng(1).permutation(graph.num_nodes)
+        for count, seed in enumerate(order, start=1):
+            nodes, *_ = k_hop_subgraph(int(seed), hops, edge_index, num_nodes=graph.num_nodes)
+            masked[nodes] = True
+            found = int(masked.sum()), count
+            if found[0] >= budget:
+                return
+        raise AssertionError("the budget was never reached")
+
+    return best_of(search, repeats), *found
 
 
 def run() -> Row:
@@ -33,8 +41,7 @@ def run() -> Row:
     ours_s = best_of(lambda: khop_mask(graph, RATIO, HOPS, np.random.default_rng(1)), 20)
     hidden = khop_mask(graph, RATIO, HOPS, np.random.default_rng(1)).sum()
     assert hidden == round(RATIO * graph.num_nodes)
-    naive_s = best_of(lambda: seed_by_seed(graph, RATIO, HOPS, np.random.default_rng(1)), 3)
-    size, seeds = seed_by_seed(graph, RATIO, HOPS, np.random.default_rng(1))
+    naive_s, size, seeds = seed_by_seed(graph, RATIO, HOPS, repeats=3)
     note = (
         f"mask of {RATIO:.0%} at {HOPS} hops on synthetic-arxiv; the naive one took {seeds} seeds "
         f"for {size:,} nodes"

@@ -85,8 +85,8 @@ def finished(records: Sequence[Mapping[str, Any]], *, retry_failed: bool = False
 
     ``not run`` is tried again whenever asked, and so is what failed for want of memory, disk or a machine.
     """
-    done = [record for record in records if _is_done(record)]
-    return {str(record.get("key")) for record in done} | (set() if retry_failed else left_failed(records))
+    done = {str(record.get("key")) for record in records if _is_done(record)}
+    return done if retry_failed else done | left_failed(records)
 
 
 def left_failed(records: Iterable[Mapping[str, Any]]) -> set[str]:
