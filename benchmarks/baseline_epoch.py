@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from benchmarks.timing import Row, best_of
 from nodejepa.data import load_dataset
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.task import Moment, Task
+from nodejepa.training.task import StepContext, Task
 
-MOMENT = Moment(0, 60, 0, 0.3)
+CONTEXT = StepContext(0, 60, 0, 0.3)
 NaiveStep = Callable[[], Tensor]
 
 
@@ -39,7 +39,7 @@ def compare(
     edge_index = torch.stack([torch.from_numpy(source), torch.from_numpy(target)])
     x = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
     modules, naive_loss = make_naive(torch.from_numpy(np.array(x)), edge_index)
-    ours = _epoch(task, lambda: task.losses(inputs, MOMENT)["loss"])
+    ours = _epoch(task, lambda: task.losses(inputs, CONTEXT)["loss"])
 
     def with_update() -> None:
         ours()

@@ -12,7 +12,7 @@ from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.nodejepa import NodeJEPAConfig, NodeJEPATask
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.objectives.sigreg import sigreg
-from nodejepa.training.task import Moment
+from nodejepa.training.task import StepContext
 
 EPOCH = 60  # after the curriculum: ratio 0.5, 2 hops
 
@@ -72,12 +72,12 @@ def run() -> Row:
     config = NodeJEPAConfig()
     inputs = WholeGraph(graph)
     task = NodeJEPATask(inputs, config)
-    moment = Moment(0, EPOCH, 0, 0.3)
+    context = StepContext(0, EPOCH, 0, 0.3)
     mine = torch.optim.AdamW([p for p in task.parameters() if p.requires_grad], lr=1e-3)
 
     def ours() -> None:
         mine.zero_grad()
-        task.losses(inputs, moment)["loss"].backward()
+        task.losses(inputs, context)["loss"].backward()
         nn.utils.clip_grad_norm_(task.parameters(), 1.0)
         mine.step()
         task.after_step(0.3)
@@ -89,7 +89,7 @@ def run() -> Row:
     predictor, token = NaivePredictor(256, task.descriptors.shape[1]), nn.Parameter(torch.zeros(x.shape[1]))
     trained = [*encoder.parameters(), *predictor.parameters(), token]
     optimiser = torch.optim.AdamW(trained, lr=1e-3)
-    mask_of = lambda: khop_mask(graph, 0.5, 2, moment.numpy("mask"))  # noqa: E731
+    mask_of = lambda: khop_mask(graph, 0.5, 2, context.numpy("mask"))  # noqa: E731
     masked = torch.from_numpy(mask_of())
     normalised = graph.normalized_adjacency.tocoo()
     every = torch.from_numpy(np.stack([normalised.col, normalised.row]).astype(np.int64))
@@ -113,7 +113,7 @@ def run() -> Row:
         variance = torch.relu(1 - (c.diagonal() + 1e-4).sqrt()).mean()
         covariance = (c - torch.diag(c.diagonal())).square().sum() / len(c)
         loss = 1 - nn.functional.cosine_similarity(guess, wanted).mean() + 0.2 * variance + 0.2 * covariance
-        return loss + 0.02 * sigreg(h, moment.torch("noise"))
+        return loss + 0.02 * sigreg(h, context.torch("noise"))
 
     def naive() -> None:
         optimiser.zero_grad()
@@ -125,7 +125,7 @@ def run() -> Row:
                 a.lerp_(b, 0.003)
 
     with torch.no_grad():
-        difference = abs(task.losses(inputs, moment)["loss"].item() - naive_loss().item())
+        difference = abs(task.losses(inputs, context)["loss"].item() - naive_loss().item())
     assert difference < 1e-4, difference
     ours()
     naive()

@@ -14,7 +14,7 @@ from nodejepa.data import load_dataset
 from nodejepa.errors import NodeJEPAError
 from nodejepa.methods import make_estimator
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.task import Moment
+from nodejepa.training.task import StepContext
 
 FIRST = 60  # the curriculum has ended
 
@@ -34,7 +34,7 @@ class Epochs:
     def run(self) -> None:
         for step in range(self.task.steps_per_epoch):
             self.optimiser.zero_grad(set_to_none=True)
-            self.task.losses(self.inputs, Moment(0, self.epoch, step, 0.3))["loss"].backward()
+            self.task.losses(self.inputs, StepContext(0, self.epoch, step, 0.3))["loss"].backward()
             torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
             self.optimiser.step()
             self.task.after_step(0.3)

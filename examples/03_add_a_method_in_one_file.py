@@ -17,7 +17,7 @@ from nodejepa.methods import METHODS, MethodEntry, TrainedEstimator, load_method
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.study.run.scoring import score_method
-from nodejepa.training.task import Moment, Task, TrainingConfig
+from nodejepa.training.task import StepContext, Task, TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class GraphAutoEncoderTask(Task):
         super().__init__()
         self.encoder = encoder  # `Task.embed` and what `fit` keeps go by this name
 
-    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
-        """Everything random comes from `moment`: the same seed gives the same bits, also after a resume."""
+    def losses(self, inputs: GraphInputs, context: StepContext) -> dict[str, Tensor]:
+        """Everything random comes from `context`: the same seed gives the same bits, also after a resume."""
         z = self.encoder(inputs)
         z = z / z.shape[1] ** 0.25  # inner products of size about one
         source, target = (torch.from_numpy(ends).long().to(z.device) for ends in inputs.adjacency.nonzero())
-        strangers = torch.randint(len(z), (2, len(source)), generator=moment.torch("mask")).to(z.device)
+        strangers = torch.randint(len(z), (2, len(source)), generator=context.torch("mask")).to(z.device)
         joined = (z[source] * z[target]).sum(dim=1)
         random = (z[strangers[0]] * z[strangers[1]]).sum(dim=1)
         loss = -(nn.functional.logsigmoid(joined).mean() + nn.functional.logsigmoid(-random).mean())

@@ -19,12 +19,12 @@ from nodejepa.methods.ccassg import CCASSG, CCASSGConfig, CCASSGTask
 from nodejepa.methods.dgi import DGI, DGIConfig, DGITask
 from nodejepa.methods.graphmae import GraphMAE, GraphMAEConfig, GraphMAETask
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.task import Moment
+from nodejepa.training.task import StepContext
 from reference.encoders import attention, encode, pyg_gcn
 from reference.gradients import assert_same_gradients
 from reference.matrices import edge_index, features, propagation_tensor
 
-MOMENT = Moment(seed=0, epoch=3, step=0, progress=0.2)
+CONTEXT = StepContext(seed=0, epoch=3, step=0, progress=0.2)
 TASKS = {
     DGI: (DGITask, DGIConfig()),
     GraphMAE: (GraphMAETask, GraphMAEConfig()),
@@ -57,7 +57,7 @@ LAYOUTS = pytest.mark.parametrize("layout", GRAPHS)
 
 def naive_views(task, configs):
     """Edited copies of X and a new edge list for each view, from the same random numbers."""
-    graph, generator = task.inputs.graph, MOMENT.numpy("mask")
+    graph, generator = task.inputs.graph, CONTEXT.numpy("mask")
     for config in configs:
         adjacency = drop_edges(graph.adjacency, config.edges, generator)
         keep = torch.from_numpy(drop_feature_columns(graph.num_features, config.features, generator))
@@ -68,7 +68,7 @@ def naive_dgi(task):
     graph, x = task.inputs.graph, features(task.inputs.graph)
     edges = edge_index(graph.adjacency)
     real = pyg_gcn(task.encoder, x, edges)
-    order = shuffle_rows(graph.num_nodes, MOMENT.numpy("mask"))
+    order = shuffle_rows(graph.num_nodes, CONTEXT.numpy("mask"))
     corrupted = pyg_gcn(task.encoder, x[order], edges)
     summary = task.discriminator @ real.mean(dim=0).sigmoid()
     logits = torch.cat([real, corrupted]) @ summary
@@ -93,7 +93,7 @@ def naive_cca(task):
 def naive_graphmae(task):
     """Masked rows of X are overwritten, embeddings of masked nodes overwritten again, all decoded."""
     graph = task.inputs.graph
-    x, masked = features(graph), torch.from_numpy(task._mask(graph.num_nodes, MOMENT.numpy("mask")))
+    x, masked = features(graph), torch.from_numpy(task._mask(graph.num_nodes, CONTEXT.numpy("mask")))
     h = encode(task.encoder, torch.where(masked[:, None], task.token, x), graph.adjacency)
     h = torch.where(masked[:, None], torch.zeros(()), task.decoder.bridge(h))
     weight, bias = task.decoder.weight[:-1], task.decoder.weight[-1]
@@ -109,7 +109,7 @@ TWINS = {DGI: naive_dgi, GraphMAE: naive_graphmae, BGRL: naive_bgrl, CCASSG: nai
 
 
 def assert_equal_steps(task, naive):
-    mine, wanted = task.losses(task.inputs, MOMENT)["loss"], naive(task)
+    mine, wanted = task.losses(task.inputs, CONTEXT)["loss"], naive(task)
     torch.testing.assert_close(mine, wanted, atol=1e-5, rtol=1e-4)
     leaves = [p for p in task.parameters() if p.requires_grad]
     assert_same_gradients(mine, wanted, leaves, atol=5e-5, rtol=2e-3)
@@ -136,45 +136,45 @@ def test_a_step_of_graphmae_with_attention_equals_the_naive_one(layout):
 def test_graphmae_decodes_on_all_edges_what_it_encoded_on_some():
     graph = GRAPHS["wide"]
     task = make_task(GraphMAE, graph, **{"masking.edges": 0.5})
-    generator = MOMENT.numpy("mask")
+    generator = CONTEXT.numpy("mask")
     masked = task._mask(graph.num_nodes, generator)
     dropped = drop_edges(graph.adjacency, 0.5, generator)
     x = torch.where(torch.from_numpy(masked)[:, None], task.token, features(graph))
     h = task.decoder.bridge(encode(task.encoder, x, dropped)) * torch.from_numpy(~masked)[:, None]
     guess = propagation_tensor(graph.adjacency) @ h @ task.decoder.weight[:-1]
     cosine = functional.cosine_similarity(features(graph)[masked], guess[masked])
-    torch.testing.assert_close(task.losses(task.inputs, MOMENT)["loss"], (1 - cosine).square().mean())
+    torch.testing.assert_close(task.losses(task.inputs, CONTEXT)["loss"], (1 - cosine).square().mean())
 
 
 def test_subsampled_rows_are_those_of_the_whole():
     graph = GRAPHS["wide"]
     task = make_task(CCASSG, graph, **{"loss.subsample": 20})
     views = list(naive_views(task, (task.config.view, task.config.view)))
-    generator = MOMENT.numpy("mask")
+    generator = CONTEXT.numpy("mask")
     for _ in range(2):
         drop_edges(graph.adjacency, 0.2, generator)
         drop_feature_columns(graph.num_features, 0.2, generator)
     rows = task._sample(graph.num_nodes, generator)
     assert rows.sum() == 20
     z1, z2 = (encode(task.encoder, x, a)[rows] for x, a in views)
-    torch.testing.assert_close(task.losses(task.inputs, MOMENT)["invariance"], reference.cca(z1, z2)[0])
+    torch.testing.assert_close(task.losses(task.inputs, CONTEXT)["invariance"], reference.cca(z1, z2)[0])
 
 
 @EVERY
 def test_a_gradient_step_lowers_the_loss(method, toy_graph):
     task = make_task(method, toy_graph)
-    before = task.losses(task.inputs, MOMENT)["loss"]
+    before = task.losses(task.inputs, CONTEXT)["loss"]
     before.backward()
     with torch.no_grad():
         for p in task.parameters():
             if p.grad is not None:
                 p -= 0.01 * p.grad / max(p.grad.norm(), 1)
-    assert task.losses(task.inputs, MOMENT)["loss"].item() < before.item()
+    assert task.losses(task.inputs, CONTEXT)["loss"].item() < before.item()
 
 
 def test_the_target_of_bgrl_never_receives_gradient_and_follows_along_a_cosine(toy_graph):
     task = make_task(BGRL, toy_graph, **{"ema.start": 0.99, "ema.end": 1.0})
-    task.losses(task.inputs, MOMENT)["loss"].backward()
+    task.losses(task.inputs, CONTEXT)["loss"].backward()
     assert all(p.grad is None for p in task.target_encoder.parameters())
     assert all(p.grad is not None for p in task.encoder.parameters())
     with torch.no_grad():

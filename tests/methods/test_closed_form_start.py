@@ -18,7 +18,7 @@ from nodejepa.nn.sparse import to_dense
 from nodejepa.objectives.vicreg import covariance_loss, variance_loss
 from nodejepa.training.journal import Logging
 from nodejepa.training.seeding import seeded
-from nodejepa.training.task import Moment
+from nodejepa.training.task import StepContext
 
 SMALL = {"encoder.hidden": 16, "predictor.hidden": 16, "predictor.layers": 2, "predictor.spectral_dim": 2}
 TRAINED = SMALL | {"epochs": 3, "lr": 0.01}
@@ -104,9 +104,9 @@ def started_task(graph, **changes):
 
 def test_a_step_predicts_and_guards_latents_before_propagation(graph):
     task, inputs = started_task(graph)
-    moment = Moment(0, 0, 0, 0.0)
-    terms = task.losses(inputs, moment)
-    targets = task._targets(inputs, *task.curriculum.at(0), moment)
+    context = StepContext(0, 0, 0, 0.0)
+    terms = task.losses(inputs, context)
+    targets = task._targets(inputs, *task.curriculum.at(0), context)
     x = torch.from_numpy(to_dense(graph.features)).float()
     s, encoder = torch.from_numpy(inputs.propagation.matrix.toarray()), task.encoder
     weight = encoder.weight * encoder.unit
@@ -130,8 +130,8 @@ def test_a_step_predicts_and_guards_latents_before_propagation(graph):
 
 def test_one_step_lowers_the_loss(graph):
     task, inputs = started_task(graph)
-    moment = Moment(0, 0, 0, 0.0)
-    before = task.losses(inputs, moment)["loss"]
+    context = StepContext(0, 0, 0, 0.0)
+    before = task.losses(inputs, context)["loss"]
     before.backward()
     assert task.encoder.weight.grad is not None
     assert task.target_encoder.weight.grad is None
@@ -139,7 +139,7 @@ def test_one_step_lowers_the_loss(graph):
         for parameter in task.parameters():
             if parameter.grad is not None:
                 parameter -= 1e-3 * parameter.grad
-    assert task.losses(inputs, moment)["loss"] < before
+    assert task.losses(inputs, context)["loss"] < before
 
 
 def test_a_random_start_is_as_loud_as_the_closed_form(graph):

@@ -17,14 +17,14 @@ from nodejepa.methods.patchjepa import PatchJEPA, PatchJEPAConfig, PatchJEPATask
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.journal import Logging
 from nodejepa.training.share import PredictionShare
-from nodejepa.training.task import Moment
+from nodejepa.training.task import StepContext
 from reference.encoders import encode
 from reference.gradients import assert_same_gradients
 from reference.matrices import features, propagation_tensor
 from reference.predictors import message_passing
 
 SMALL = {"encoder.hidden": 8, "predictor.hidden": 8}
-MOMENT = Moment(seed=0, epoch=60, step=0, progress=0.2)
+CONTEXT = StepContext(seed=0, epoch=60, step=0, progress=0.2)
 
 
 def on_graph(graph, seed, kind, config):
@@ -45,12 +45,12 @@ def patch_task(graph, seed=0, **changes):
     return on_graph(graph, seed, PatchJEPATask, config)
 
 
-def predictions(task, monkeypatch, moment=MOMENT):
+def predictions(task, monkeypatch, context=CONTEXT):
     """What the predictor says in one step."""
     seen = []
     original = type(task.predictor).forward
     monkeypatch.setattr(type(task.predictor), "forward", lambda *a: seen.append(original(*a)) or seen[-1])
-    task.losses(task.inputs, moment)
+    task.losses(task.inputs, context)
     monkeypatch.undo()
     return seen[0].detach()
 
@@ -58,7 +58,7 @@ def predictions(task, monkeypatch, moment=MOMENT):
 @pytest.mark.parametrize("kind", ["message-passing", "attention"])
 @pytest.mark.parametrize("isolation", [True, False])
 def test_perturbing_targets_changes_no_prediction(toy_graph, monkeypatch, kind, isolation):
-    targets = khop_mask(toy_graph, 0.5, 2, MOMENT.numpy("mask"))
+    targets = khop_mask(toy_graph, 0.5, 2, CONTEXT.numpy("mask"))
     perturbed = toy_graph.features.copy()
     perturbed[targets] += 10
     changes = {"predictor.kind": kind, "masking.isolation": isolation}
@@ -68,23 +68,23 @@ def test_perturbing_targets_changes_no_prediction(toy_graph, monkeypatch, kind, 
     assert torch.equal(one, two) == isolation  # without isolation (ablation E) the encoder does see them
 
 
-def naive_losses(task, moment):
+def naive_losses(task, context):
     """Algorithm 1 with dense matrices and loops over all nodes."""
     graph, config = task.inputs.graph, task.config
     s = propagation_tensor(graph.adjacency)
-    ratio, hops = task.curriculum.at(moment.epoch)
-    masked = torch.from_numpy(khop_mask(graph, ratio, hops, moment.numpy("mask")))
+    ratio, hops = task.curriculum.at(context.epoch)
+    masked = torch.from_numpy(khop_mask(graph, ratio, hops, context.numpy("mask")))
     x = features(graph)
 
-    context = encode(task.encoder, torch.where(masked[:, None], task.token, x), graph.adjacency)
+    encoded = encode(task.encoder, torch.where(masked[:, None], task.token, x), graph.adjacency)
     wanted = encode(task.target_encoder, x, graph.adjacency).detach()[masked]
-    guess = message_passing(task.predictor, context[~masked], s, masked, task.descriptors)
-    variance, covariance = reference.vicreg(context)
+    guess = message_passing(task.predictor, encoded[~masked], s, masked, task.descriptors)
+    variance, covariance = reference.vicreg(encoded)
     terms = {
         "prediction": reference.cosine_distance(guess, wanted),
         "variance": variance,
         "covariance": covariance,
-        "sigreg": reference.sigreg(context, moment.torch("noise"), times_n=False),
+        "sigreg": reference.sigreg(encoded, context.torch("noise"), times_n=False),
     }
     weights = {"prediction": 1, "variance": 0.2, "covariance": 0.2, "sigreg": 0.02}
     assert config.masking.isolation
@@ -96,7 +96,7 @@ def test_a_step_of_nodejepa_equals_the_dense_algorithm_with_gradients(toy_graph)
     assert not task.token.any()  # the learned token starts at zero
     with torch.no_grad():
         task.token += 0.5
-    mine, naive = task.losses(task.inputs, MOMENT), naive_losses(task, MOMENT)
+    mine, naive = task.losses(task.inputs, CONTEXT), naive_losses(task, CONTEXT)
     assert mine.keys() == naive.keys()
     for name in mine:
         torch.testing.assert_close(mine[name], naive[name], atol=1e-5, rtol=1e-4)
@@ -109,7 +109,7 @@ def test_targets_are_drawn_anew_at_every_step(toy_graph, monkeypatch):
     original = task.encoder.forward
     monkeypatch.setattr(task.encoder, "forward", lambda *a: hidden.append(a[1].tolist()) or original(*a))
     for epoch, step in ((60, 0), (60, 1), (61, 0)):
-        task.losses(task.inputs, dataclasses.replace(MOMENT, epoch=epoch, step=step))
+        task.losses(task.inputs, dataclasses.replace(CONTEXT, epoch=epoch, step=step))
     first, second, third = hidden
     assert sum(first) == sum(second) == sum(third)
     assert first != second != third != first
@@ -118,7 +118,7 @@ def test_targets_are_drawn_anew_at_every_step(toy_graph, monkeypatch):
 def test_a_step_of_patchjepa_equals_the_dense_algorithm_with_gradients(toy_graph):
     task = patch_task(toy_graph)
     s, x = propagation_tensor(toy_graph.adjacency), features(toy_graph)
-    (context,), targets = task.patches.sample(MOMENT.numpy("mask"), 1, 4)
+    (context,), targets = task.patches.sample(CONTEXT.numpy("mask"), 1, 4)
 
     def encode(encoder, patch):
         nodes = task.patches.expanded(patch)
@@ -136,10 +136,10 @@ def test_a_step_of_patchjepa_equals_the_dense_algorithm_with_gradients(toy_graph
     naive = {
         "prediction": reference.cosine_distance(guess, wanted),
         "hyperbola": torch.nn.functional.smooth_l1_loss(*points),
-        "sigreg": reference.sigreg(nodes, MOMENT.torch("noise"), times_n=False),
+        "sigreg": reference.sigreg(nodes, CONTEXT.torch("noise"), times_n=False),
     }
     naive["loss"] = naive["prediction"] + naive["hyperbola"] + 0.02 * naive["sigreg"]
-    mine = task.losses(task.inputs, MOMENT)
+    mine = task.losses(task.inputs, CONTEXT)
     assert mine.keys() == naive.keys()
     for name in mine:
         torch.testing.assert_close(mine[name], naive[name], atol=1e-5, rtol=1e-4)
@@ -150,7 +150,7 @@ def test_a_step_of_patchjepa_equals_the_dense_algorithm_with_gradients(toy_graph
 @pytest.mark.parametrize("make", [node_task, patch_task])
 def test_the_target_never_receives_gradient_and_follows_the_context(toy_graph, make):
     task = make(toy_graph)
-    task.losses(task.inputs, MOMENT)["loss"].backward()
+    task.losses(task.inputs, CONTEXT)["loss"].backward()
     assert all(p.grad is None for p in task.target_encoder.parameters())
     assert all(p.grad is not None for p in task.encoder.parameters())
     with torch.no_grad():
@@ -166,13 +166,13 @@ def test_the_target_never_receives_gradient_and_follows_the_context(toy_graph, m
 @pytest.mark.parametrize("make", [node_task, patch_task])
 def test_a_gradient_step_lowers_the_loss(toy_graph, make):
     task = make(toy_graph)
-    before = task.losses(task.inputs, MOMENT)["loss"]
+    before = task.losses(task.inputs, CONTEXT)["loss"]
     before.backward()
     with torch.no_grad():
         for p in task.parameters():
             if p.grad is not None:
                 p -= 0.02 * p.grad
-    assert task.losses(task.inputs, MOMENT)["loss"].item() < before.item()
+    assert task.losses(task.inputs, CONTEXT)["loss"].item() < before.item()
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_steps_that_make_an_epoch_of_patchjepa_can_be_chosen(toy_graph):
 )
 def test_the_share_of_prediction_is_that_of_two_gradients_taken_apart(toy_graph, make, changes):
     task = make(toy_graph, **changes)
-    terms = task.losses(task.inputs, MOMENT)
+    terms = task.losses(task.inputs, CONTEXT)
     share = PredictionShare(task, terms)
     terms["loss"].backward()
     found = share.found()["prediction_share"]
@@ -301,7 +301,7 @@ def test_the_share_of_prediction_is_that_of_two_gradients_taken_apart(toy_graph,
         )
         return torch.cat([part.flatten() for part in parts if part is not None]).norm().item()
 
-    again = task.losses(task.inputs, MOMENT)
+    again = task.losses(task.inputs, CONTEXT)
     hyperbola = task.config.loss.hyperbola * again["hyperbola"] if "hyperbola" in again else 0.0
     mine = gradient(again["prediction"] + hyperbola)
     rest = gradient(again["loss"] - again["prediction"] - hyperbola)
@@ -320,7 +320,7 @@ def test_the_share_is_in_every_epoch_and_changes_no_bit(toy_graph):
 
 def test_without_prediction_the_encoder_gets_no_gradient_from_it(toy_graph):
     task = node_task(toy_graph, **{"loss.prediction_weight": 0.0})
-    terms = task.losses(task.inputs, MOMENT)
+    terms = task.losses(task.inputs, CONTEXT)
     share = PredictionShare(task, terms)
     terms["loss"].backward()
     assert share.found() == {"prediction_share": 0.0}
@@ -332,7 +332,7 @@ def test_the_target_encoder_normalises_with_the_statistics_of_the_context_encode
     task = node_task(toy_graph, **{"encoder.norm": "batch"})
     task.train()
     for step in range(3):
-        task.losses(task.inputs, Moment(0, 60, step, 0.2))
+        task.losses(task.inputs, StepContext(0, 60, step, 0.2))
         task.after_step(0.2)
     assert next(iter(task.encoder.buffers())).any()
     for mine, theirs in zip(task.target_encoder.buffers(), task.encoder.buffers(), strict=True):

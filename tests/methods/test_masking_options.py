@@ -11,32 +11,32 @@ from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.nodejepa import MaskingConfig, NodeJEPA, NodeJEPAConfig, NodeJEPATask
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.seeding import numpy_generator
-from nodejepa.training.task import Moment
+from nodejepa.training.task import StepContext
 
 TINY = {"encoder.hidden": 8, "encoder.layers": 1, "predictor.hidden": 8, "predictor.layers": 1}
-MOMENT = Moment(seed=3, epoch=7, step=0, progress=0.5)
+CONTEXT = StepContext(seed=3, epoch=7, step=0, progress=0.5)
 
 
 def targets(graph, masking: MaskingConfig, ratio: float, hops: int) -> np.ndarray:
     inputs = WholeGraph(graph)
-    return NodeJEPATask(inputs, NodeJEPAConfig(masking=masking))._targets(inputs, ratio, hops, MOMENT)
+    return NodeJEPATask(inputs, NodeJEPAConfig(masking=masking))._targets(inputs, ratio, hops, CONTEXT)
 
 
 def test_by_default_every_edge_is_followed_anew(toy_graph):
-    plain = khop_mask(toy_graph, 0.4, 2, MOMENT.numpy("mask"))
+    plain = khop_mask(toy_graph, 0.4, 2, CONTEXT.numpy("mask"))
     np.testing.assert_array_equal(targets(toy_graph, MaskingConfig(), 0.4, 2), plain)
 
 
 def test_the_cap_is_that_of_the_settings(toy_graph):
-    capped = khop_mask(toy_graph, 0.4, 2, MOMENT.numpy("mask"), max_neighbours=2)
+    capped = khop_mask(toy_graph, 0.4, 2, CONTEXT.numpy("mask"), max_neighbours=2)
     np.testing.assert_array_equal(targets(toy_graph, MaskingConfig(max_neighbours=2), 0.4, 2), capped)
-    assert np.any(capped != khop_mask(toy_graph, 0.4, 2, MOMENT.numpy("mask")))
+    assert np.any(capped != khop_mask(toy_graph, 0.4, 2, CONTEXT.numpy("mask")))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hops", [1, 2])
 def test_the_pool_is_found_once_for_a_run_and_its_hops(toy_graph, hops):
-    once, generator = numpy_generator(MOMENT.seed, "init", hops, 1), MOMENT.numpy("mask")
+    once, generator = numpy_generator(CONTEXT.seed, "init", hops, 1), CONTEXT.numpy("mask")
     (twin,) = reference.pool_masks(toy_graph, [0.4], hops, 5, once, generator, None)
     np.testing.assert_array_equal(targets(toy_graph, MaskingConfig(pool=5), 0.4, hops), twin)
 
@@ -45,10 +45,10 @@ def test_a_new_task_finds_the_same_pool(toy_graph):
     """A resumed run makes its task anew, perhaps behind the epoch at which the hops change."""
     inputs = WholeGraph(toy_graph)
     tasks = [NodeJEPATask(inputs, NodeJEPAConfig(masking=MaskingConfig(pool=4))) for _ in range(2)]
-    tasks[0]._targets(inputs, 0.2, 1, MOMENT)
-    late = [task._targets(inputs, 0.5, 2, MOMENT) for task in tasks]
+    tasks[0]._targets(inputs, 0.2, 1, CONTEXT)
+    late = [task._targets(inputs, 0.5, 2, CONTEXT) for task in tasks]
     np.testing.assert_array_equal(*late)
-    assert np.any(late[0] != tasks[0]._targets(inputs, 0.5, 1, MOMENT))
+    assert np.any(late[0] != tasks[0]._targets(inputs, 0.5, 1, CONTEXT))
 
 
 @pytest.mark.parametrize("settings", [{"masking.pool": 4}, {"masking.max_neighbours": 2}])

@@ -19,9 +19,9 @@ from nodejepa.methods.patchjepa import PatchJEPAConfig, PatchJEPATask
 from nodejepa.methods.supervision import supervise
 from nodejepa.nn.gcn import GCN
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.task import Moment
+from nodejepa.training.task import StepContext
 
-MOMENT = Moment(seed=0, epoch=60, step=0, progress=0.2)
+CONTEXT = StepContext(seed=0, epoch=60, step=0, progress=0.2)
 TASKS = {
     "nodejepa": NodeJEPATask,
     "dgi": DGITask,
@@ -53,7 +53,7 @@ def assert_same_step(task, twin, part, alone):
     for name in ("descriptors", "feature_squares", "train_codes"):
         if hasattr(task, name):
             setattr(twin, name, part.take(getattr(task, name)))
-    mine, wanted = task.losses(part, MOMENT), twin.losses(alone, MOMENT)
+    mine, wanted = task.losses(part, CONTEXT), twin.losses(alone, CONTEXT)
     assert mine.keys() == wanted.keys()
     for name, term in mine.items():
         assert term.isfinite()
@@ -89,7 +89,7 @@ def test_a_classifier_reads_the_labels_of_the_part():
     )
     assert_same_step(task, twin, whole.induced([NODES]), alone)
     part = whole.induced([np.array([0, 1, 2, 3], dtype=np.int32)])
-    assert task.losses(part, MOMENT)["loss"].isfinite()
+    assert task.losses(part, CONTEXT)["loss"].isfinite()
     assert task.validate(part)["val_accuracy"] in (0, 50, 100)
 
 
@@ -99,14 +99,14 @@ def test_patches_on_a_part_are_cut_to_it(monkeypatch):
     torch.manual_seed(0)
     task = PatchJEPATask(whole, override(PatchJEPAConfig(), {"encoder.hidden": 16, "patches.count": 8}))
     everything = whole.induced([np.arange(70, dtype=np.int32)])
-    for name, term in task.losses(everything, MOMENT).items():
-        assert term.equal(task.losses(whole, MOMENT)[name])
+    for name, term in task.losses(everything, CONTEXT).items():
+        assert term.equal(task.losses(whole, CONTEXT)[name])
     part, seen = whole.induced([NODES]), []
     original = type(part).induced
     monkeypatch.setattr(
         type(part), "induced", lambda self, lists: seen.append(lists) or original(self, lists)
     )
-    assert all(term.isfinite() for term in task.losses(part, MOMENT).values())
+    assert all(term.isfinite() for term in task.losses(part, CONTEXT).values())
     allowed = [set(task.patches.expanded(p)) & set(NODES) for p in task.patches.with_core_in(NODES)]
     drawn = [set(part.nodes[rows]) for lists in seen for rows in lists]
     assert drawn

@@ -21,7 +21,7 @@ from nodejepa.training.batches import Whole
 from nodejepa.training.journal import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.run import Run
-from nodejepa.training.task import Moment, TrainingConfig
+from nodejepa.training.task import StepContext, TrainingConfig
 from reference.encoders import encode_graph
 from reference.gradients import assert_same_gradients
 from reference.matrices import propagation_tensor
@@ -71,7 +71,7 @@ def naive_loss(task, graph, *, propagate, l2):
 @pytest.mark.parametrize("l2", [0.0, 0.1])
 def test_loss_and_gradients_equal_the_dense_twin(toy_graph, propagate, l2):
     task = task_of(toy_graph, head={"propagate": propagate}, l2=l2)
-    loss = task.losses(task.inputs, Moment(0, 0, 0, 0.0))["loss"]
+    loss = task.losses(task.inputs, StepContext(0, 0, 0, 0.0))["loss"]
     twin = naive_loss(task, toy_graph, propagate=propagate, l2=l2)
     torch.testing.assert_close(loss, twin)
     parameters = list(task.classifier.parameters())
@@ -138,13 +138,13 @@ def test_rows_change_nothing_but_the_work(toy_graph, norm):
 
 def test_one_step_lowers_the_loss(toy_graph):
     task = task_of(toy_graph)
-    moment = Moment(0, 0, 0, 0.0)
-    before = task.losses(task.inputs, moment)["loss"]
+    context = StepContext(0, 0, 0, 0.0)
+    before = task.losses(task.inputs, context)["loss"]
     before.backward()
     with torch.no_grad():
         for p in task.classifier.parameters():
             p -= 0.01 * p.grad
-    assert task.losses(task.inputs, moment)["loss"] < before
+    assert task.losses(task.inputs, context)["loss"] < before
 
 
 @pytest.mark.slow

@@ -37,11 +37,11 @@ class Quadratic(Task):
         self.z = torch.nn.Parameter(torch.randn(20, 6, generator=torch.Generator().manual_seed(0)))
         self.fail_at, self.constant, self.seen = fail_at, constant, []
 
-    def losses(self, inputs, moment):
+    def losses(self, inputs, context):
         assert inputs is POINTS.whole
-        self.seen.append(moment)
+        self.seen.append(context)
         loss = (self.z - 1).square().mean()
-        return {"loss": loss * (math.nan if moment.epoch == self.fail_at else 1)}
+        return {"loss": loss * (math.nan if context.epoch == self.fail_at else 1)}
 
     def embed(self, inputs, rows=None):  # noqa: ARG002
         return torch.ones(20, 6) if self.constant else self.z
@@ -99,9 +99,9 @@ class Listed(Quadratic):
         super().__init__()
         self.values = values
 
-    def losses(self, inputs, moment):
-        loss = super().losses(inputs, moment)["loss"]
-        return {"loss": loss - loss.detach() + self.values[moment.epoch]}
+    def losses(self, inputs, context):
+        loss = super().losses(inputs, context)["loss"]
+        return {"loss": loss - loss.detach() + self.values[context.epoch]}
 
 
 @pytest.mark.parametrize("stop", [1, 3, 4, 5])
@@ -299,11 +299,11 @@ def test_other_threads_are_told_on_resume(tmp_path, toy_graph):
 class Exploding(Quadratic):
     """Its weights are finite after every step, but from epoch 3 on its loss is not."""
 
-    def losses(self, inputs, moment):
-        if moment.epoch == 2:
+    def losses(self, inputs, context):
+        if context.epoch == 2:
             with torch.no_grad():
                 self.z *= 1e25  # finite; its square is not
-        return super().losses(inputs, moment)
+        return super().losses(inputs, context)
 
 
 def test_weights_that_cannot_go_on_never_replace_a_good_checkpoint(tmp_path):

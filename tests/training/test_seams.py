@@ -14,7 +14,7 @@ from nodejepa.objectives.vicreg import covariance_matrix
 from nodejepa.training.batches import Source, Whole
 from nodejepa.training.group import Group
 from nodejepa.training.loop import train
-from nodejepa.training.task import Moment, Task, TrainingConfig
+from nodejepa.training.task import StepContext, Task, TrainingConfig
 
 
 class Twins(Group):
@@ -36,9 +36,9 @@ class Twins(Group):
 class Halves(Source):
     """The first half of the nodes in even steps, the second in odd ones."""
 
-    def batch(self, moment):
+    def batch(self, context):
         size = self.whole.num_nodes
-        nodes = np.arange(size, dtype=np.int32).reshape(2, -1)[moment.step % 2]
+        nodes = np.arange(size, dtype=np.int32).reshape(2, -1)[context.step % 2]
         return self.whole.induced([nodes])
 
 
@@ -48,8 +48,8 @@ class Recording(Task):
         self.encoder = GCN(columns, hidden=16, layers=2)
         self.handed, self.asked = [], []
 
-    def losses(self, inputs, moment):
-        self.handed.append((moment, inputs))
+    def losses(self, inputs, context):
+        self.handed.append((context, inputs))
         return {"loss": self.encoder(inputs).square().mean() * inputs.num_nodes}
 
     def embed(self, inputs, rows=None):
@@ -70,8 +70,8 @@ def test_a_step_trains_on_what_the_source_hands_it():
     assert [(m.seed, m.epoch, m.step) for m, _ in task.handed] == [
         (5, e, s) for e in range(3) for s in (0, 1)
     ]
-    for moment, inputs in task.handed:
-        np.testing.assert_array_equal(inputs.nodes, np.arange(40) + 40 * moment.step)
+    for context, inputs in task.handed:
+        np.testing.assert_array_equal(inputs.nodes, np.arange(40) + 40 * context.step)
 
 
 def test_the_watch_asks_for_the_rows_it_looks_at():
@@ -91,7 +91,9 @@ def test_the_watch_asks_for_the_rows_it_looks_at():
 
 def gaussian(z, group=None):
     arguments = {} if group is None else {"group": group}
-    return sigreg(z, Moment(0, 0, 0, 0.0).torch("noise"), slices=8, max_nodes=None, times_n=True, **arguments)
+    return sigreg(
+        z, StepContext(0, 0, 0, 0.0).torch("noise"), slices=8, max_nodes=None, times_n=True, **arguments
+    )
 
 
 @pytest.mark.parametrize("statistic", [covariance_matrix, gaussian], ids=["covariance", "sigreg"])

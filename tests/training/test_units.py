@@ -18,7 +18,7 @@ from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, varia
 from nodejepa.training.batches import Parts
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import Run
-from nodejepa.training.task import Moment, TrainingConfig
+from nodejepa.training.task import StepContext, TrainingConfig
 from nodejepa.training.team import SOLO, Team, in_order
 from nodejepa.training.turns import in_turns
 
@@ -85,7 +85,9 @@ def test_an_epoch_sees_every_node_once_and_another_epoch_in_another_order():
 
     def seen(epoch, steps):
         return [
-            source.batch(Moment(0, epoch, step, 0.0, unit=unit)).nodes for step in steps for unit in (0, 1)
+            source.batch(StepContext(0, epoch, step, 0.0, unit=unit)).nodes
+            for step in steps
+            for unit in (0, 1)
         ]
 
     for steps in (range(3), range(3, 6)):
@@ -338,7 +340,7 @@ def test_processes_share_units_evenly_and_no_process_is_idle():
 
 
 def test_a_unit_has_randomness_of_its_own():
-    moment = Moment(1, 2, 3, 0.0)
-    drawn = {unit: replace(moment, unit=unit).numpy("mask").integers(2**60) for unit in (None, 0, 1, 2)}
+    context = StepContext(1, 2, 3, 0.0)
+    drawn = {unit: replace(context, unit=unit).numpy("mask").integers(2**60) for unit in (None, 0, 1, 2)}
     assert len(set(drawn.values())) == 4
-    assert replace(moment, unit=1).of_all_units.numpy("mask").integers(2**60) == drawn[None]
+    assert replace(context, unit=1).of_all_units.numpy("mask").integers(2**60) == drawn[None]

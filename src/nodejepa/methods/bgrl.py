@@ -22,7 +22,7 @@ from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.stack import make_activation
 from nodejepa.objectives.bootstrap import bootstrap_loss
 from nodejepa.training.schedules import cosine_rate
-from nodejepa.training.task import Moment, Task, TrainingConfig
+from nodejepa.training.task import StepContext, Task, TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,15 @@ class BGRLTask(Task):
             nn.Linear(width, hidden), make_activation(config.encoder.activation), nn.Linear(hidden, width)
         )
 
-    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, context: StepContext) -> dict[str, Tensor]:
         """Each view's prediction against the target's embedding of the other."""
-        inputs, generator = encoder_inputs(inputs, self.config.encoder), moment.numpy("mask")
+        inputs, generator = encoder_inputs(inputs, self.config.encoder), context.numpy("mask")
         one = draw_view(inputs, self.config.view_1, generator)
         two = draw_view(inputs, self.config.view_2, generator)
         guesses = self.predictor(self.encoder(one)), self.predictor(self.encoder(two))
         with torch.no_grad():
             targets = self.target_encoder(one), self.target_encoder(two)
-        return {"loss": moment.group.average(bootstrap_loss(guesses, targets), inputs.num_nodes)}
+        return {"loss": context.group.average(bootstrap_loss(guesses, targets), inputs.num_nodes)}
 
     def after_step(self, progress: float) -> None:
         """Move the target network."""

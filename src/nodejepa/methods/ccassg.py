@@ -19,7 +19,7 @@ from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.restrict import Rows
 from nodejepa.objectives.cca import cca_terms
-from nodejepa.training.task import Moment, Task, TrainingConfig
+from nodejepa.training.task import StepContext, Task, TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class CCASSGTask(Task):
         self.config = config
         self.encoder = build_encoder(config.encoder, inputs.num_features)
 
-    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, context: StepContext) -> dict[str, Tensor]:
         """Draw two views, standardise their embeddings, compare."""
-        inputs, generator = encoder_inputs(inputs, self.config.encoder), moment.numpy("mask")
+        inputs, generator = encoder_inputs(inputs, self.config.encoder), context.numpy("mask")
         views = [draw_view(inputs, self.config.view, generator) for _ in range(2)]
         rows = self._sample(inputs.num_nodes, generator)
         one, two = (self.encoder(view, rows=rows) for view in views)
-        invariance, decorrelation = cca_terms(one, two, moment.group)
+        invariance, decorrelation = cca_terms(one, two, context.group)
         loss = invariance + self.config.loss.decorrelation * decorrelation
         return {"loss": loss, "invariance": invariance, "decorrelation": decorrelation}
 

@@ -13,7 +13,7 @@ from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.restrict import Rows
 from nodejepa.nn.stack import operator_to, pick_rows
-from nodejepa.training.task import Moment, Task
+from nodejepa.training.task import StepContext, Task
 
 
 class Classifier(nn.Module):
@@ -94,7 +94,7 @@ class ClassifierTask(Task):
     def losses(
         self,
         inputs: GraphInputs,
-        moment: Moment,  # noqa: ARG002 - dropout is seeded by the loop
+        context: StepContext,  # noqa: ARG002 - dropout is seeded by the loop
     ) -> dict[str, Tensor]:
         """Drop out, classify the training nodes, compare."""
         inputs = inputs.row_normalised if self.row_normalise else inputs

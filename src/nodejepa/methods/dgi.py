@@ -16,7 +16,7 @@ from nodejepa.methods.blocks import (
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.objectives.infomax import infomax_loss
-from nodejepa.training.task import Moment, Task, TrainingConfig
+from nodejepa.training.task import StepContext, Task, TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class DGITask(Task):
         width = config.encoder.width
         self.discriminator = nn.Parameter(nn.init.xavier_uniform_(torch.empty(width, width)))
 
-    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, context: StepContext) -> dict[str, Tensor]:
         """Shuffle the features, embed both, tell them apart."""
-        order = torch.from_numpy(shuffle_rows(inputs.num_nodes, moment.numpy("mask")))
+        order = torch.from_numpy(shuffle_rows(inputs.num_nodes, context.numpy("mask")))
         both = encoder_inputs(inputs, self.config.encoder).shuffled(order)
         real, corrupted = (self.encoder(shown) for shown in both)
-        return {"loss": infomax_loss(real, corrupted, self.discriminator, moment.group)}
+        return {"loss": infomax_loss(real, corrupted, self.discriminator, context.group)}
 
 
 class DGI(TrainedEstimator):

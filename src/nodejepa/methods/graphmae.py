@@ -24,7 +24,7 @@ from nodejepa.nn.decoders import FeatureDecoder
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.sparse import SparseOperator
 from nodejepa.objectives.scaled_cosine import linear_scaled_cosine_error, scaled_cosine_error
-from nodejepa.training.task import Moment, Task, TrainingConfig
+from nodejepa.training.task import StepContext, Task, TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class GraphMAETask(Task):
         read = encoder_inputs(inputs, config.encoder).feature_blocks()
         self.feature_squares = torch.cat([_row_squares(block) for block in read])
 
-    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, context: StepContext) -> dict[str, Tensor]:
         """Mask, encode, mask again, decode, compare."""
-        inputs, generator = encoder_inputs(inputs, self.config.encoder), moment.numpy("mask")
+        inputs, generator = encoder_inputs(inputs, self.config.encoder), context.numpy("mask")
         masked = self._mask(inputs.num_nodes, generator)
         hidden = torch.from_numpy(masked).to(inputs.device)
         seen = draw_view(inputs, ViewConfig(self.config.masking.edges, 0.0), generator)
@@ -75,7 +75,7 @@ class GraphMAETask(Task):
         visible = self.encoder(seen, hidden, self.token, rows=~masked)
         codes = self.decoder(visible, inputs.propagation, masked)
         error = self._error(inputs, codes, masked, hidden)
-        return {"loss": moment.group.average(error, int(masked.sum()))}
+        return {"loss": context.group.average(error, int(masked.sum()))}
 
     def _mask(self, size: int, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
         count = min(max(round(self.config.masking.ratio * size), 1), size - 1)

@@ -28,7 +28,7 @@ from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, varia
 from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.training.seeding import numpy_generator
-from nodejepa.training.task import Moment, TrainingConfig
+from nodejepa.training.task import StepContext, TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -150,36 +150,38 @@ class NodeJEPATask(TeacherTask):
             return AttentionPredictor(self.encoder.out_dim, descriptor_dim, heads=predictor.heads, **made)
         return MessagePassingPredictor(self.encoder.out_dim, descriptor_dim, layers=predictor.layers, **made)
 
-    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, context: StepContext) -> dict[str, Tensor]:
         """One step of Algorithm 1 (the paper, appendix)."""
-        ratio, hops = self.curriculum.at(moment.epoch)
+        ratio, hops = self.curriculum.at(context.epoch)
         least = 1 / inputs.num_nodes  # one node to predict, one to predict it from
         ratio = min(max(ratio, least), 1 - least)
-        targets = self._targets(inputs, ratio, hops, moment)  # line 1
+        targets = self._targets(inputs, ratio, hops, context)  # line 1
         hidden = torch.from_numpy(targets).to(inputs.device) if self.config.masking.isolation else None
         h = self.encoder(inputs, hidden, self.token)  # lines 2-3
         with torch.no_grad():  # line 3
             teacher, latents = self.target_encoder, self.latents
             wanted = latents.predicted(teacher, inputs, targets) if latents else teacher(inputs, rows=targets)
-        context = pick_rows(h, ~targets)
+        visible = pick_rows(h, ~targets)
         structure = inputs.take(self.descriptors)
-        guess = self.predictor(context, inputs.propagation, targets, structure)  # line 4
+        guess = self.predictor(visible, inputs.propagation, targets, structure)  # line 4
         distance = cosine_distance if self.config.loss.prediction == "cosine" else l2_distance
-        prediction = moment.group.average(distance(guess, wanted), len(guess))
+        prediction = context.group.average(distance(guess, wanted), len(guess))
         guarded = latents.guarded(self.encoder, inputs, ~targets) if latents else h
-        terms = {"prediction": prediction} | self._regularise(inputs, h, guarded, moment)  # lines 5-6
+        terms = {"prediction": prediction} | self._regularise(inputs, h, guarded, context)  # lines 5-6
         weights = {"prediction": self.config.loss.prediction_weight} | {
             name: getattr(self.config.loss, name) for name in terms if name != "prediction"
         }
         return {"loss": sum((weights[name] * term for name, term in terms.items()), torch.zeros(()))} | terms
 
-    def _targets(self, inputs: GraphInputs, ratio: float, hops: int, moment: Moment) -> npt.NDArray[np.bool_]:
-        masking, generator = self.config.masking, moment.numpy("mask")
+    def _targets(
+        self, inputs: GraphInputs, ratio: float, hops: int, context: StepContext
+    ) -> npt.NDArray[np.bool_]:
+        masking, generator = self.config.masking, context.numpy("mask")
         if masking.pool is None:
             return khop_mask(inputs, ratio, hops, generator, max_neighbours=masking.max_neighbours)
         if self._pool is None or not self._pool.is_of(inputs, hops):
             # of the run, not of the step: a resumed run must find the same
-            once = numpy_generator(moment.seed, "init", hops, 1)
+            once = numpy_generator(context.seed, "init", hops, 1)
             self._pool = BallPool.find(
                 inputs, hops, masking.pool, once, max_neighbours=masking.max_neighbours
             )
@@ -190,18 +192,18 @@ class NodeJEPATask(TeacherTask):
         return self.config.loss.prediction_weight * terms["prediction"]
 
     def _regularise(
-        self, inputs: GraphInputs, h: Tensor, guarded: Tensor, moment: Moment
+        self, inputs: GraphInputs, h: Tensor, guarded: Tensor, context: StepContext
     ) -> dict[str, Tensor]:
         """The guards against collapse, on H^ctx of all nodes, hidden ones included, or on visible latents."""
         loss, terms = self.config.loss, {}
         if loss.variance or loss.covariance:
-            covariance = covariance_matrix(guarded, moment.group)
+            covariance = covariance_matrix(guarded, context.group)
             terms["variance"] = variance_loss(covariance)
             terms["covariance"] = covariance_loss(covariance)
         if loss.sigreg:
-            terms["sigreg"] = loss.sigreg_term(guarded, moment)
+            terms["sigreg"] = loss.sigreg_term(guarded, context)
         if loss.laplacian:
-            terms["laplacian"] = moment.group.average(laplacian_energy(h, inputs.propagation), len(h))
+            terms["laplacian"] = context.group.average(laplacian_energy(h, inputs.propagation), len(h))
         return terms
 
 

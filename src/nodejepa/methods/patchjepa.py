@@ -22,7 +22,7 @@ from nodejepa.objectives.prediction import cosine_distance
 from nodejepa.progress import progress_bar
 from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.partition import partition, recommended_parts
-from nodejepa.training.task import Moment, TrainingConfig
+from nodejepa.training.task import StepContext, TrainingConfig
 
 _PAPER_PATCHES = {
     "computers": 64,
@@ -108,29 +108,29 @@ class PatchJEPATask(TeacherTask):
             activation=config.encoder.activation,
         )
 
-    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, context: StepContext) -> dict[str, Tensor]:
         """One step of Algorithm 2 (the paper, appendix)."""
         loss, asked = self.config.loss, self.config.patches
         here = self.patches.with_core_in(inputs.nodes)
         contexts, targets = self.patches.sample(
-            moment.numpy("mask"), asked.contexts, asked.targets, among=here
+            context.numpy("mask"), asked.contexts, asked.targets, among=here
         )  # line 1
-        nodes, context = self._encode(self.encoder, inputs, contexts)  # line 2
+        nodes, pooled = self._encode(self.encoder, inputs, contexts)  # line 2
         with torch.no_grad():
             _, wanted = self._encode(self.target_encoder, inputs, targets)  # line 2
         # line 3: every context predicts every target
         guess = self.predictor(
-            context.repeat_interleave(len(targets), dim=0),
-            self.descriptors[targets].to(context.device).repeat(len(contexts), 1),
+            pooled.repeat_interleave(len(targets), dim=0),
+            self.descriptors[targets].to(pooled.device).repeat(len(contexts), 1),
         )
         wanted = wanted.repeat(len(contexts), 1)
-        group, count = moment.group, len(guess)
+        group, count = context.group, len(guess)
         terms = {"prediction": group.average(cosine_distance(guess, wanted), count)}
         if loss.hyperbola:
             terms["hyperbola"] = group.average(hyperbola_distance(guess, wanted), count)
         total = self.predicting(terms)
         if loss.sigreg:
-            terms["sigreg"] = loss.sigreg_term(nodes, moment)
+            terms["sigreg"] = loss.sigreg_term(nodes, context)
             total = total + loss.sigreg * terms["sigreg"]
         return {"loss": total} | terms
 

@@ -13,7 +13,7 @@ from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.training.schedules import linear
-from nodejepa.training.task import Moment, Task, TrainingConfig
+from nodejepa.training.task import StepContext, Task, TrainingConfig
 
 # Whose embeddings are kept. The paper says only "the encoder"; I-JEPA keeps its target encoder, and so does
 # this: on the development graphs the two cannot be told apart (docs/log.md).
@@ -31,16 +31,16 @@ class SIGRegConfig(Settings):
     # LeJEPA's factor, times the size of that subset; with it prediction is inert (docs/log.md)
     sigreg_times_n: bool = False
 
-    def sigreg_term(self, h: Tensor, moment: Moment) -> Tensor:
+    def sigreg_term(self, h: Tensor, context: StepContext) -> Tensor:
         """The penalty on embeddings ``h``, not yet weighted."""
         return sigreg(
             h,
-            moment.torch("noise"),
+            context.torch("noise"),
             slices=self.sigreg_slices,
             max_nodes=self.sigreg_nodes,
             times_n=self.sigreg_times_n,
-            group=moment.group,
-            shared=None if moment.unit is None else moment.of_all_units.torch("noise"),
+            group=context.group,
+            shared=None if context.unit is None else context.of_all_units.torch("noise"),
         )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from nodejepa.nn.inputs import GraphInputs, RowsPart, Stretches
 from nodejepa.training.seeding import numpy_generator
-from nodejepa.training.task import Moment, TrainingConfig
+from nodejepa.training.task import StepContext, TrainingConfig
 
 
 class Source(ABC):
@@ -17,15 +17,15 @@ class Source(ABC):
         self.whole, self.steps_per_epoch, self.units = whole, steps_per_epoch, units
 
     @abstractmethod
-    def batch(self, moment: Moment) -> GraphInputs:
-        """What the step, or the unit of it, at ``moment`` trains on: a function of the moment alone."""
+    def batch(self, context: StepContext) -> GraphInputs:
+        """What the step, or the unit of it, of ``context`` trains on: a function of it alone."""
 
 
 @final
 class Whole(Source):
     """Every step sees everything."""
 
-    def batch(self, moment: Moment) -> GraphInputs:  # noqa: ARG002 - the same at every moment
+    def batch(self, context: StepContext) -> GraphInputs:  # noqa: ARG002 - the same in every step
         """All of it."""
         return self.whole
 
@@ -41,12 +41,12 @@ class Parts(Source):
         super().__init__(whole, rounds * self._steps, config.units)
         self._stretches, self._of_unit = stretches, config.parts_per_step // config.units
 
-    def batch(self, moment: Moment) -> GraphInputs:
+    def batch(self, context: StepContext) -> GraphInputs:
         """The parts of the step, or of the unit of it."""
-        round_, step = divmod(moment.step, self._steps)
-        order = numpy_generator(moment.seed, "parts", moment.epoch, round_).permutation(
+        round_, step = divmod(context.step, self._steps)
+        order = numpy_generator(context.seed, "parts", context.epoch, round_).permutation(
             self._steps * self.units * self._of_unit
         )
-        first = (step * self.units + (moment.unit or 0)) * self._of_unit
+        first = (step * self.units + (context.unit or 0)) * self._of_unit
         chosen = np.sort(order[first : first + self._of_unit])
         return RowsPart(self._stretches, chosen.tolist(), self.whole.device)

@@ -13,7 +13,7 @@ from nodejepa.training.run import History, Run
 from nodejepa.training.schedules import cosine_rate
 from nodejepa.training.seeding import seeded
 from nodejepa.training.share import PredictionShare
-from nodejepa.training.task import Moment, Task, TrainingConfig
+from nodejepa.training.task import StepContext, Task, TrainingConfig
 from nodejepa.training.team import SOLO, Team
 from nodejepa.training.units import unit_gradients
 from nodejepa.training.watch import Watch
@@ -51,11 +51,11 @@ def train(
             begun, sums = journal.within_epoch()
             for step in range(begun, steps):
                 done, total = epoch * steps + step, config.epochs * steps
-                moment = Moment(seed, epoch, step, done / total)
-                rate = cosine_rate(moment.progress, config.lr, config.lr_end, config.warmup)
+                context = StepContext(seed, epoch, step, done / total)
+                rate = cosine_rate(context.progress, config.lr, config.lr_end, config.warmup)
                 journal.before_step()
                 look = (epoch + 1) % logging.share_epochs == 0 or epoch in (0, config.epochs - 1)
-                values = _gradients(task, source, moment, parameters, config.clip, team, look)
+                values = _gradients(task, source, context, parameters, config.clip, team, look)
                 watch.refuse_infinite(values, epoch + 1)
                 journal.gradients_are_finite(step, sums)
                 for name, value in values.items():
@@ -77,7 +77,7 @@ def train(
 def _gradients(
     task: Task,
     source: Source,
-    moment: Moment,
+    context: StepContext,
     parameters: Sequence[nn.Parameter],
     clip: float | None,
     team: Team,
@@ -86,10 +86,10 @@ def _gradients(
     """Gradients of a step, and the terms of its loss; with a ``look`` at prediction's share."""
     share: dict[str, float] = {}
     if source.units > 1:
-        terms = unit_gradients(task, source, moment, parameters, team)
+        terms = unit_gradients(task, source, context, parameters, team)
     else:
-        with seeded(moment.seed, "dropout", moment.epoch, moment.step):
-            terms = task.losses(source.batch(moment), moment)
+        with seeded(context.seed, "dropout", context.epoch, context.step):
+            terms = task.losses(source.batch(context), context)
         looked = PredictionShare(task, terms) if look else None
         task.zero_grad(set_to_none=True)
         terms["loss"].backward()  # type: ignore[no-untyped-call]

@@ -51,7 +51,7 @@ class TrainingConfig(Settings):
 
 
 @dataclass(frozen=True)
-class Moment:
+class StepContext:
     """Where in a run a step stands, which all of its randomness follows from, and who takes it together."""
 
     seed: int
@@ -70,8 +70,8 @@ class Moment:
         return torch_generator(self.seed, purpose, *self._position)
 
     @property
-    def of_all_units(self) -> Moment:
-        """The moment whose randomness is the same in every unit."""
+    def of_all_units(self) -> StepContext:
+        """The context whose randomness is the same in every unit."""
         return replace(self, unit=None)
 
     @property
@@ -96,7 +96,7 @@ class Task(nn.Module, ABC):
     watched: str = "loss"  # the figure of an epoch's record that early stopping wants to fall
 
     @abstractmethod
-    def losses(self, inputs: GraphInputs, moment: Moment) -> dict[str, Tensor]:
+    def losses(self, inputs: GraphInputs, context: StepContext) -> dict[str, Tensor]:
         """One step's loss terms on ``inputs``; ``"loss"`` is the one to minimise."""
 
     def predicting(self, terms: Mapping[str, Tensor]) -> Tensor | None:  # noqa: ARG002 - most predict nothing

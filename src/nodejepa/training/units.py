@@ -9,13 +9,13 @@ from torch import Tensor, nn
 from nodejepa.training.batches import Source
 from nodejepa.training.group import Group
 from nodejepa.training.seeding import seeded
-from nodejepa.training.task import Moment, Task
+from nodejepa.training.task import StepContext, Task
 from nodejepa.training.team import Team
 from nodejepa.training.turns import in_turns
 
 
 def unit_gradients(
-    task: Task, source: Source, moment: Moment, parameters: Sequence[nn.Parameter], team: Team
+    task: Task, source: Source, context: StepContext, parameters: Sequence[nn.Parameter], team: Team
 ) -> dict[str, Tensor]:
     """Give ``parameters`` the gradients of the whole step, and return the terms of its loss.
 
@@ -26,13 +26,13 @@ def unit_gradients(
 
     def losses_of(unit: int) -> Callable[[Group], dict[str, Tensor]]:
         def losses(group: Group) -> dict[str, Tensor]:
-            here = replace(moment, unit=unit, group=group)
+            here = replace(context, unit=unit, group=group)
             torch.manual_seed(here.torch("dropout").initial_seed())  # networks come before the first sum
             return task.losses(source.batch(here), here)
 
         return losses
 
-    with seeded(moment.seed, "dropout", moment.epoch, moment.step):  # and what was before is restored
+    with seeded(context.seed, "dropout", context.epoch, context.step):  # and what was before is restored
         found = in_turns(
             [losses_of(unit) for unit in team.mine(units)], units, lambda mine: team.sum(mine, units)
         )
