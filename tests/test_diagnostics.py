@@ -17,6 +17,7 @@ from nodejepa.errors import EvaluationError
 def measured(result):
     return (
         result.effective_rank,
+        result.effective_rank_uncentred,
         result.mean_std,
         result.participation_ratio_centred,
         result.participation_ratio_uncentred,
@@ -40,7 +41,7 @@ def test_sparse_equals_dense():
 @pytest.mark.parametrize("value", [0.0, 1.0, -1e20, 1e-30, 0.1])
 def test_constant_embeddings_are_a_full_collapse_without_nan(value):
     result = diagnose(np.full((50, 8), value, dtype=np.float32))
-    assert measured(result) == (1.0, 0.0, 1.0, 1.0)
+    assert measured(result) == (1.0, 1.0, 0.0, 1.0, 1.0)
     assert result.verdict.startswith("full collapse")
 
 

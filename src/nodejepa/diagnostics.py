@@ -2,7 +2,8 @@
 
 With Z the embeddings ``[N, D]``, sigma_j the singular values of the centred Z and lambda_j = sigma_j^2:
 
-* effective rank: exp of the entropy of sigma / sum(sigma) (Roy & Vetterli 2007);
+* effective rank: exp of the entropy of sigma / sum(sigma) (Roy & Vetterli 2007), of the centred and of the
+  uncentred Z;
 * participation ratio: (sum lambda)^2 / sum lambda^2, of the centred and of the uncentred Z;
 * mean std: the standard deviation of each dimension, averaged.
 
@@ -53,7 +54,8 @@ class Diagnostics:
     nodes: int
     dimensions: int
     mean_std: float
-    effective_rank: float | None
+    effective_rank: float | None  # of the centred embeddings
+    effective_rank_uncentred: float | None
     participation_ratio_centred: float | None
     participation_ratio_uncentred: float | None
     collapsed: bool  # fully, or onto few directions; false where it was not judged
@@ -83,21 +85,22 @@ def diagnose(embeddings: Embeddings) -> Diagnostics:
     mean, std = column_statistics(matrix)
     spread, size = float(np.sqrt(np.sum(std**2))), float(np.sqrt(np.sum(mean**2) + np.sum(std**2)))
     constant = spread <= _CONSTANT * size
-    ranks: tuple[float, float, float] | None = None
+    ranks: tuple[float, float, float, float] | None = None
     if constant:
-        ranks = (1.0, 1.0, 1.0)
+        ranks = (1.0, 1.0, 1.0, 1.0)
     elif dimensions <= MAX_DIMENSIONS:
         covariance = centred_second_moment(matrix, mean) / nodes
-        centred = np.linalg.eigvalsh(covariance)
-        uncentred = np.linalg.eigvalsh(covariance + np.outer(mean, mean))
-        ranks = (_effective_rank(centred), _participation(centred), _participation(uncentred))
+        spectra = [np.linalg.eigvalsh(m) for m in (covariance, covariance + np.outer(mean, mean))]
+        centred, uncentred = ((_effective_rank(s), _participation(s)) for s in spectra)
+        ranks = (*centred, *uncentred)
     return Diagnostics(
         nodes=nodes,
         dimensions=dimensions,
         mean_std=float(std.mean()),
         effective_rank=ranks and ranks[0],
+        effective_rank_uncentred=ranks and ranks[2],
         participation_ratio_centred=ranks and ranks[1],
-        participation_ratio_uncentred=ranks and ranks[2],
+        participation_ratio_uncentred=ranks and ranks[3],
         collapsed=constant or (ranks is not None and _few_directions(ranks[0], nodes, dimensions)),
         verdict=_verdict(nodes, dimensions, constant, float(std.mean()), ranks and ranks[0])
         + ("" if constant else _about_the_mean(1 - (spread / size) ** 2)),

@@ -32,14 +32,13 @@ def fair_probe(embeddings, labels, split, strength_grid):
 
 
 def diagnostics(z):
-    """Effective rank, mean standard deviation, participation ratios centred and as it is."""
+    """Effective ranks, mean standard deviation, participation ratios; centred before uncentred."""
     z = np.asarray(z, dtype=np.float64)
-    centred = z - z.mean(axis=0)
-    sigma = np.linalg.svd(centred, compute_uv=False)
-    share = sigma[sigma > 0] / sigma.sum()
-    spectra = sigma**2, np.linalg.svd(z, compute_uv=False) ** 2
-    ratios = [s.sum() ** 2 / (s**2).sum() for s in spectra]
-    return np.exp(-(share * np.log(share)).sum()), z.std(axis=0).mean(), *ratios
+    spectra = [np.linalg.svd(matrix, compute_uv=False) for matrix in (z - z.mean(axis=0), z)]
+    shares = [sigma[sigma > 0] / sigma.sum() for sigma in spectra]
+    ranks = [np.exp(-(share * np.log(share)).sum()) for share in shares]
+    ratios = [(s**2).sum() ** 2 / (s**4).sum() for s in spectra]
+    return *ranks, z.std(axis=0).mean(), *ratios
 
 
 def unit(row):

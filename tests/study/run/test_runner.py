@@ -71,7 +71,8 @@ def test_a_record_has_the_scores_of_a_direct_call(folders: Folders) -> None:
     for probe, field in (("fair", "test_accuracy"), ("paper", "test_accuracy_paper_probe")):
         direct = score_method(digits, "patchjepa", [1], preset="paper", settings=SMALL, probe=probe)
         assert record[field] == direct.result.scores[0].test_accuracy
-    assert record["effective_rank"] == direct.diagnostics.effective_rank
+    for field in ("effective_rank", "effective_rank_uncentred"):
+        assert record[field] == getattr(direct.diagnostics, field)
     assert record["split_sizes"] == [200, 300, 1297]
     assert record["split_hash"] == digits.split("20-30", seed=1).hash
     named = {"method", "preset", "dataset", "split", "seed", "status", "val_accuracy", "train_seconds"}

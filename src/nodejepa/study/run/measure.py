@@ -76,6 +76,7 @@ def _probe(embeddings: Features, dataset: Dataset, split: Split) -> Record:
         "val_accuracy_paper_probe": paper.val_accuracy,
         "probe": {"scaling": fair.scaling, "C": fair.C, "converged": fair.converged},
         "effective_rank": geometry.effective_rank,
+        "effective_rank_uncentred": geometry.effective_rank_uncentred,
         "mean_std": geometry.mean_std,
         "participation_ratio": geometry.participation_ratio_centred,
         "participation_ratio_uncentred": geometry.participation_ratio_uncentred,
