@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodejepa import DataError, FeatureSchema, GraphError, descriptors, load_graph, read_graph
+from nodejepa import ConfigError, DataError, FeatureSchema, GraphError, descriptors, load_graph, read_graph
 from nodejepa.io import reading_options
 
 IDS = list("abcdef")
@@ -137,6 +137,38 @@ def test_text_is_refused_hashed_or_ignored():
     block = hashed.graph.features.toarray()[:, :-1]
     np.testing.assert_allclose(np.linalg.norm(block, axis=1), 1, rtol=1e-5)
     assert block[0] @ block[1] > 0.4  # most words are shared
+
+
+def texts(count: int = 400) -> tuple[pa.Table, pa.Table]:
+    ids = [f"n{i}" for i in range(count)]
+    words = [f"w{7 * i} v{i % 50} u{i * i}" for i in range(count)]
+    return pa.table({"u": ids, "v": ids[1:] + ids[:1]}), pa.table({"id": ids, "bio": words})
+
+
+def test_hashed_text_uses_every_column_and_its_width_is_an_option():
+    edges, nodes = texts()
+    for width, options in ((512, {}), (48, {"text_columns": 48}), (7, {"text_columns": 7})):
+        loaded = read_graph(edges, nodes, text="hash", **options)
+        used = np.diff(sp.csc_array(loaded.graph.features).indptr) > 0
+        assert used.shape == (width,)
+        assert used.mean() > 0.75  # by chance one of many columns may stay empty
+        again = FeatureSchema.from_dict(loaded.schema.to_dict())
+        np.testing.assert_array_equal(
+            sp.csr_array(read_graph(edges, nodes, schema=again).graph.features).toarray(),
+            sp.csr_array(loaded.graph.features).toarray(),
+        )
+    for wrong in (0, -1, 2.5, 1 << 21, "wide"):
+        with pytest.raises(ConfigError, match="text_columns"):
+            read_graph(edges, nodes, text="hash", text_columns=wrong)
+
+
+def test_text_hashed_by_the_old_rule_is_refused_and_other_old_schemas_are_read():
+    edges, nodes = texts()
+    hashed = read_graph(edges, nodes, text="hash").schema.to_dict()
+    with pytest.raises(DataError, match="'bio' was hashed by an older rule"):
+        FeatureSchema.from_dict({**hashed, "version": 1})
+    plain = read_graph(EDGES, pa.table({"id": ["a", "b", "c"], "x": [1.0, 2.0, 4.0]})).schema
+    assert FeatureSchema.from_dict({**plain.to_dict(), "version": 1}) == plain
 
 
 @pytest.mark.slow

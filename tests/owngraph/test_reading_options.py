@@ -6,6 +6,7 @@ import ast
 import copy
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -56,6 +57,14 @@ def test_weights_can_be_left_out(check):
     assert check(text)["graph"]["weighted"]
     assert not check(text, "--no-weight")["graph"]["weighted"]
     assert "not both" in check(text, "--no-weight", "--weight", "weight")
+
+
+def test_the_width_of_hashed_text_is_an_option(check):
+    ids = [f"n{i}" for i in range(200)]
+    edges = "source,target\n" + "".join(f"{a},{b}\n" for a, b in pairwise(ids))
+    nodes = pa.table({"id": ids, "bio": [f"word{i} and word{i * i}" for i in range(200)]})
+    for options, width in (((), 512), (("--text-columns", 33), 33)):
+        assert check(edges, "--text", "hash", *options, nodes=nodes)["graph"]["feature_columns"] == width
 
 
 @pytest.mark.slow

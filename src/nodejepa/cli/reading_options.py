@@ -54,6 +54,12 @@ def _options(
     text: Annotated[
         Literal["refuse", "hash", "ignore"], typer.Option(help="Free text: refuse, hash or ignore.")
     ] = "refuse",
+    text_columns: Annotated[
+        int | None,
+        typer.Option(
+            help="With --text hash: features from a column of free text (default: 512).", metavar="N", min=1
+        ),
+    ] = None,
     missing: Annotated[
         Literal["fill", "refuse"],
         typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
@@ -116,6 +122,8 @@ def _reading(given: dict[str, Any]) -> ReadingOptions:
         if given["weight"] is not None:
             raise typer.BadParameter("Give --weight or --no-weight, not both.")
         given["weight"] = False
+    if given.get("text_columns") is None:
+        given.pop("text_columns", None)
     given["drop"] = tuple(given.get("drop") or ())
     named = given.get("structural")
     if named is not None:

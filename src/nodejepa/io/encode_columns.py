@@ -88,9 +88,7 @@ def _hashed(column: FeatureColumn, words: pa.ChunkedArray) -> sp.csr_array:
 
 def _token_hash(token: str) -> int:
     """63 stable bits and a sign; 0 for the empty token, which is no word."""
-    if not token:
-        return 0
-    return int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little") | 2
+    return int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little") if token else 0
 
 
 def count_filled(blocks: list[Any]) -> int:

@@ -8,12 +8,10 @@ import numpy as np
 from nodejepa.errors import Advice, DataError, GraphError, Setting
 from nodejepa.io.column_content import ColumnContent, Kind
 from nodejepa.io.column_names import words_of
-from nodejepa.io.reading_options import ReadReport, first_names
+from nodejepa.io.reading_options import MOST_TEXT_COLUMNS, ReadReport, first_names
 
 ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "text"]
 MAX_CATEGORIES = 100
-TEXT_BUCKETS = 128
-_MOST_BUCKETS = 1 << 20
 _LARGEST = float(np.finfo(np.float32).max)
 _NAMES = "label labels class classes target targets category categories topic outcome"
 _WHOLE_NAMES = {"y", "groundtruth"}
@@ -111,7 +109,7 @@ class FeatureColumn:
         if self.kind == "category":
             return parts == (0, len(set(self.categories)), 0) and self.width > 0
         if self.kind == "text":
-            return parts[:2] == (0, 0) and 0 < self.buckets <= _MOST_BUCKETS
+            return parts[:2] == (0, 0) and 0 < self.buckets <= MOST_TEXT_COLUMNS
         if self.kind == "vector":
             return scaled and parts == (max(1, len(self.mean)), 0, 0)
         return scaled and self.kind in get_args(ColumnKind) and parts == (1, 0, 0)

@@ -33,7 +33,7 @@ from nodejepa.io.reading_options import (
 from nodejepa.progress import progress_bar
 
 _FORMAT = "nodejepa feature schema"
-_VERSION = 1
+_VERSION = 2  # in version 1 text was hashed into every second column only
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class FeatureSchema:
                 if content.guess:
                     report.note_column(name, f": {content.guess}")
                 content = refuse_infinite(content, place, as_missing=reading.infinite == "missing")
-                seen = ColumnFit(name, text=reading.text, scale=reading.scale, where=place)
+                seen = ColumnFit(name, reading, place)
                 seen.look(content, table.num_rows)
                 fitted = seen.fitted()
                 if isinstance(fitted, Useless):
@@ -186,11 +186,9 @@ class FeatureSchema:
         where = "feature schema"
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
             raise DataError("this is no feature schema", where=where)
-        if content.get("version") != _VERSION:
-            raise DataError(
-                f"the schema has version {content.get('version')!r}, this program reads {_VERSION}",
-                where=where,
-            )
+        version = content.get("version")
+        if version not in (1, _VERSION):
+            raise DataError(f"the schema has version {version!r}, this program reads {_VERSION}", where=where)
         columns, width, structural = (content.get(k) for k in ("columns", "matrix_width", "structural"))
         missing, infinite = content.get("missing"), content.get("infinite")
         described_by = content.get("described_by", list(COMPARABLE))  # older schemas always have all
@@ -209,6 +207,13 @@ class FeatureSchema:
         if not sound:
             raise DataError("the feature schema is damaged", where=where, fix="Fit it again.")
         fitted = tuple(FeatureColumn.from_dict(column) for column in columns or ())
+        hashed = [column.name for column in fitted if column.kind == "text"]
+        if version == 1 and hashed:
+            raise DataError(
+                f"the text of {_listed(hashed)} was hashed by an older rule, which used half of its columns",
+                where=where,
+                fix="Fit it again, or use the version of nodejepa that wrote it.",
+            )
         made = (missing, infinite, tuple(described_by), only_for)
         return cls(fitted, width, structural or 0, *made)  # type: ignore[arg-type]
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.io.column_content import ColumnContent, Kind
-from nodejepa.io.feature_columns import MAX_CATEGORIES, TEXT_BUCKETS, ColumnKind, FeatureColumn
-from nodejepa.io.reading_options import Scale, TextPolicy
+from nodejepa.io.feature_columns import MAX_CATEGORIES, ColumnKind, FeatureColumn
+from nodejepa.io.reading_options import ReadingOptions
 
 _MOST_WORDS = 1 << 20  # distinct ones that are counted; a column with more is free text whatever the number
 
@@ -24,8 +24,8 @@ class Useless(NamedTuple):
 class ColumnFit:
     """What was seen of a column so far; :meth:`fitted` says how to encode it."""
 
-    def __init__(self, name: str, *, text: TextPolicy, scale: Scale, where: str) -> None:
-        self.name, self.text, self.scale, self.where = name, text, scale, where
+    def __init__(self, name: str, reading: ReadingOptions, where: str) -> None:
+        self.name, self.reading, self.where = name, reading, where
         self._kind: Kind = "empty"
         self._guess = ""
         self._rows = 0
@@ -111,13 +111,14 @@ class ColumnFit:
         if not varies.any() and not (self._missing and counts.any()):
             constant = f"it is {self._first:g} everywhere" if len(mean) == 1 else "it never varies"
             return Useless(constant, "they never vary")
-        if kind == "numeric" and self.scale == "auto" and self._binary:
+        if kind == "numeric" and self.reading.scale == "auto" and self._binary:
             kind = "binary"
         if kind == "boolean" or kind == "binary":
             return FeatureColumn(self.name, kind, (0.0,), (1.0,), indicator=self._missing)
         mean = np.where(varies | (counts > 0), mean, 0.0)
         fill = tuple(mean.tolist())
-        if self.scale == "none" or (self.scale == "auto" and kind == "vector"):
+        scale = self.reading.scale
+        if scale == "none" or (scale == "auto" and kind == "vector"):
             ones = (1.0,) * len(mean)
             return FeatureColumn(self.name, kind, (0.0,) * len(mean), ones, (), 0, self._missing, fill)
         spread = np.where(varies, deviation, 1.0)
@@ -129,9 +130,10 @@ class ColumnFit:
         if len(distinct) <= min(MAX_CATEGORIES, max(10, self._present // 2)):
             known = tuple(sorted(distinct.to_pylist()))
             return FeatureColumn(self.name, "category", categories=known, indicator=self._missing)
-        if self.text == "hash":
-            return FeatureColumn(self.name, "text", buckets=TEXT_BUCKETS, indicator=self._missing)
-        if self.text == "ignore":
+        if self.reading.text == "hash":
+            width = self.reading.text_columns
+            return FeatureColumn(self.name, "text", buckets=width, indicator=self._missing)
+        if self.reading.text == "ignore":
             return Useless(f"it is text with {len(distinct)} different values", "they are text")
         raise GraphError(
             f"the column is text with {len(distinct)} different values, such as {distinct[0].as_py()[:40]!r}",

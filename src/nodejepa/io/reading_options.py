@@ -17,6 +17,8 @@ UnknownIds: TypeAlias = Literal["add", "drop", "refuse"]
 # brings a compiler with it
 STRUCTURAL = {"pagerank": 1, "degree": 1, "clustering": 1, "spectral": 8, "adjacency": 128}
 COMPARABLE = tuple(STRUCTURAL)[:-1]  # the adjacency's columns mean something else on every graph
+TEXT_COLUMNS = 512  # chosen in studies/log/text-width
+MOST_TEXT_COLUMNS = 1 << 20
 ADJACENCY_UP_TO = 50_000  # nodes; beyond, its eigenvectors take many minutes and must be asked for
 REMEMBERED = ("source", "target", "weight", "bipartite", "id_column")  # beside a model or a store
 _CHOICES = {
@@ -41,6 +43,7 @@ class ReadingOptions:
         drop: columns of the node table to leave out; ``ignore`` is another name for it.
         labels: column of the node table with the classes: no feature, returned beside the graph.
         text: free text is an error (``"refuse"``), hashed (``"hash"``) or left out (``"ignore"``).
+        text_columns: columns of the feature matrix that the words of a column of free text are hashed into.
         missing: missing numbers become the mean and a column marks them (``"fill"``), or are an error.
         scale: numbers get mean 0 and standard deviation 1 (``"standardise"``), stay as they are
             (``"none"``), or get it but for columns of 0 and 1 and lists, which stay (``"auto"``).
@@ -67,6 +70,7 @@ class ReadingOptions:
     drop: tuple[str, ...] = ()
     labels: str | None = None
     text: TextPolicy = "refuse"
+    text_columns: int = TEXT_COLUMNS
     missing: MissingPolicy = "fill"
     infinite: InfinitePolicy = "refuse"
     scale: Scale = "auto"
@@ -86,6 +90,12 @@ class ReadingOptions:
                     where=name,
                     fix=f"Use one of {', '.join(map(repr, get_args(choices)))}.",
                 )
+        if type(self.text_columns) is not int or not 0 < self.text_columns <= MOST_TEXT_COLUMNS:
+            raise ConfigError(
+                f"text_columns is {self.text_columns!r}",
+                where="text_columns",
+                fix=f"Use a whole number from 1 to {MOST_TEXT_COLUMNS:,}.",
+            )
         for name in ("columns", "drop"):
             object.__setattr__(self, name, _names(getattr(self, name), name))
         object.__setattr__(self, "structural", _descriptors(self.structural))

@@ -123,10 +123,7 @@ def write_features(
 def _fit(
     table: InputTable, names: tuple[str, ...], added: int, reading: ReadingOptions, report: ReadReport
 ) -> FeatureSchema:
-    def fresh(name: str) -> ColumnFit:
-        return ColumnFit(name, text=reading.text, scale=reading.scale, where=_place(table, name))
-
-    seen = {name: fresh(name) for name in names}
+    seen = {name: ColumnFit(name, reading, _place(table, name)) for name in names}
     first: dict[str, ColumnContent] = {}
     missing = dict.fromkeys(seen, 0)
     for batch in _batches(table, names, added, "Looking at columns"):
