@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.timing import Row, best_of
 from nodejepa.data import load_dataset
-from nodejepa.nn.gcn import GCN
+from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.objectives.sigreg import sigreg
 

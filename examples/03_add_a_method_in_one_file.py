@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from nodejepa import load_dataset
 from nodejepa.methods import METHODS, MethodEntry, TrainedEstimator, load_method
-from nodejepa.nn.gcn import GCN
+from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.study.run.scoring import score_method
 from nodejepa.training.task import StepContext, Task, TrainingConfig

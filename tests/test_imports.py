@@ -21,7 +21,7 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 ORDER = [
     {"errors", "compiled", "files", "progress", "config", "memory", "provenance"},
     {"diagnostics", "neighbours", "neighbour_index", "principal"},
-    {"graph_checks", "graph_features", "graph_rows", "graph"},
+    {"graph_checks", "graph"},
     {"structure"},
     {"data", "io"},
     {"store"},

@@ -7,9 +7,12 @@ it (degrees, normalised adjacency, hashes) is computed once and kept.
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,24 +23,74 @@ from nodejepa.graph_checks import (
     Features,
     FloatArray,
     SparseMatrix,
+    check_ids,
     check_positions,
     check_range,
     check_weights,
     compact_csr,
     count_nodes,
+    fit_features,
     merged_weights,
+    read_features,
+    read_ids,
     read_sparse,
     refuse_one_way_edges,
 )
-from nodejepa.graph_features import check_ids, fit_features, read_features, read_ids
-from nodejepa.graph_rows import Doors, Rows, buffers, digest, looped_rows
+
+
+class RowGraph(Protocol):
+    """A graph by rows: :class:`nodejepa.graph.Graph` and :class:`nodejepa.store.StoredGraph` are such."""
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are."""
+
+    @property
+    def num_edges(self) -> int:
+        """Stored edges: an undirected edge counts twice."""
+
+    @property
+    def num_features(self) -> int:
+        """Columns of the feature matrix."""
+
+    @property
+    def directed(self) -> bool:
+        """Whether the adjacency may differ from its transpose."""
+
+    @property
+    def degrees(self) -> FloatArray:
+        """Weighted out-degree of every node."""
+
+    @property
+    def structure_hash(self) -> str:
+        """Identifies nodes and edges; the same in memory and on disk."""
+
+    @property
+    def content_hash(self) -> str:
+        """Identifies nodes, edges and features; the same in memory and on disk."""
+
+    def rows(self, low: int, high: int) -> SparseMatrix:
+        """Rows ``low`` to ``high - 1`` of the adjacency, ``[high - low, nodes]``."""
+
+    def in_rows(self, low: int, high: int) -> SparseMatrix:
+        """The same rows of its transpose: who points at these nodes."""
+
+    def feature_rows(self, low: int, high: int) -> Features:
+        """The same rows of the features."""
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """``(low, high)`` of blocks that cover all rows, each of which may be in memory."""
+
+    def scratch(self, size: int, kind: Any) -> npt.NDArray[Any]:
+        """An array to fill that is as long as the graph has nodes or edges: where there is room for it."""
+
 
 Direction: TypeAlias = Literal["check", "symmetrize", "keep"]
 _DIRECTIONS = ("check", "symmetrize", "keep")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graph(Doors, Rows):
+class Graph:
     """An immutable graph. Build it with :meth:`from_edges`, :meth:`from_scipy`, :meth:`from_networkx`,
     :meth:`from_pyg` or :meth:`from_pandas`; the constructor itself takes a matrix that is already clean.
 
@@ -132,6 +185,32 @@ class Graph(Doors, Rows):
     def __repr__(self) -> str:
         kind = ", directed" if self.directed else ""
         return f"Graph(nodes={self.num_nodes}, edges={self.num_edges}, features={self.num_features}{kind})"
+
+    # ---------------------------------------------------------------- by rows: all of them are one block
+
+    def rows(self, low: int, high: int) -> SparseMatrix:
+        """Rows ``low`` to ``high - 1`` of the adjacency."""
+        return self.adjacency[low:high]
+
+    def in_rows(self, low: int, high: int) -> SparseMatrix:
+        """The same rows of its transpose."""
+        return self._incoming[low:high]
+
+    @cached_property
+    def _incoming(self) -> SparseMatrix:
+        return sp.csr_array(self.adjacency.T) if self.directed else self.adjacency
+
+    def feature_rows(self, low: int, high: int) -> Features:
+        """The same rows of the features."""
+        return self.features[low:high]
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """All rows are one block."""
+        return iter([(0, self.adjacency.shape[0])])
+
+    def scratch(self, size: int, kind: Any) -> npt.NDArray[Any]:
+        """In memory."""
+        return np.empty(size, dtype=kind)
 
     # ---------------------------------------------------------------- in
 
@@ -229,6 +308,26 @@ class Graph(Doors, Rows):
             direction=direction,
         )
 
+    @classmethod
+    def from_networkx(cls, nx_graph: Any, features: Any = None, **options: Any) -> Self:
+        """A graph from NetworkX; see :func:`nodejepa.from_networkx`."""
+        return cls._through("from_networkx", nx_graph, features, **options)
+
+    @classmethod
+    def from_pyg(cls, data: Any, **options: Any) -> Self:
+        """A graph from a PyG ``Data``; see :func:`nodejepa.from_pyg`."""
+        return cls._through("from_pyg", data, **options)
+
+    @classmethod
+    def from_pandas(cls, edges: Any, nodes: Any = None, **options: Any) -> Self:
+        """A graph from data frames of edges and nodes; see :func:`nodejepa.load_graph`."""
+        return cls._through("load_graph", edges, nodes, **options)
+
+    @classmethod
+    def _through(cls, name: str, *given: Any, **options: Any) -> Self:
+        graph: Self = getattr(importlib.import_module("nodejepa.io"), name)(*given, **options)
+        return graph
+
     # ---------------------------------------------------------------- out
 
     def to_scipy(self) -> SparseMatrix:
@@ -239,3 +338,31 @@ class Graph(Doors, Rows):
         """Source, target and weight of every stored edge, ordered by source."""
         coo = self.adjacency.tocoo()
         return coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data.copy()
+
+
+def buffers(matrix: Features) -> tuple[npt.NDArray[Any], ...]:
+    """The arrays that a matrix consists of."""
+    return (matrix,) if isinstance(matrix, np.ndarray) else (matrix.data, matrix.indices, matrix.indptr)
+
+
+def digest(*parts: bytes | npt.NDArray[Any] | Iterable[npt.NDArray[Any]]) -> str:
+    """SHA-256 of the parts, each closed by a bar; a part may come in pieces."""
+    sha = hashlib.sha256()
+    for part in parts:
+        for piece in [part] if isinstance(part, bytes | np.ndarray) else part:
+            sha.update(piece if isinstance(piece, bytes) else np.ascontiguousarray(piece).data)
+        sha.update(b"|")
+    return sha.hexdigest()
+
+
+def looped_rows(rows: SparseMatrix, low: int) -> SparseMatrix:
+    """Rows of an adjacency, the first of which is node ``low``'s, with a self-loop of weight 1 for each."""
+    loops = sp.eye_array(*rows.shape, k=low, dtype=np.float32, format="csr")
+    looped = (rows + loops).tocsr()
+    looped.sort_indices()
+    return looped
+
+
+def loop_scale(rows: SparseMatrix, low: int) -> npt.NDArray[np.float64]:
+    """``1 / sqrt(1 + weighted degree)`` of the nodes whose in-edges the rows are."""
+    return np.asarray(1.0 / np.sqrt(np.asarray(looped_rows(rows, low).sum(axis=1, dtype=np.float64)).ravel()))

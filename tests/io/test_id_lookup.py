@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodejepa.errors import DataError
-from nodejepa.graph_features import id_array
+from nodejepa.graph_checks import id_array
 from nodejepa.io import find_row, find_rows
 
 SOMEBODY = uuid.UUID(int=7)

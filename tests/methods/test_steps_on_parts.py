@@ -17,7 +17,7 @@ from nodejepa.methods.graphmae import GraphMAETask
 from nodejepa.methods.nodejepa import NodeJEPATask
 from nodejepa.methods.patchjepa import PatchJEPAConfig, PatchJEPATask
 from nodejepa.methods.supervision import supervise
-from nodejepa.nn.gcn import GCN
+from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.task import StepContext
 

@@ -15,7 +15,7 @@ from nodejepa.methods import SupervisedGCN, load_method
 from nodejepa.methods.bgrl import BGRL
 from nodejepa.methods.classifier import Classifier, ClassifierTask
 from nodejepa.methods.supervision import supervise
-from nodejepa.nn.gcn import GCN
+from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.batches import Whole
 from nodejepa.training.journal import Logging

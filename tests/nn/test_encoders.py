@@ -1,15 +1,14 @@
-"""Every encoder equals a dense twin and PyG's layer, whatever the features, the rows and the graph."""
+"""Encoders against naive dense twins, and the blocks they are made of."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
 
-from nodejepa.errors import ConfigError
+from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.nn.attention import AttentionEdges, attend, attention_edges, edge_attention
-from nodejepa.nn.encoders import make_encoder
-from nodejepa.nn.gat import GAT
+from nodejepa.nn.encoders import GAT, GCN, make_encoder
 from nodejepa.nn.inputs import WholeGraph
 from reference.encoders import encode_graph
 from reference.gradients import assert_same_gradients
@@ -223,3 +222,96 @@ def test_mistakes_are_explained():
             make_encoder(kind, 3, activation="tan")
         with pytest.raises(ConfigError, match="norm 'instance' is unknown"):
             make_encoder(kind, 3, norm="instance")
+
+
+def test_gcn_layer_equals_pyg():
+    nn = pytest.importorskip("torch_geometric.nn")
+    graph = graph_with("wide")
+    model = GCN(graph.num_features, hidden=16, layers=1, norm="none")
+    conv = nn.GCNConv(graph.num_features, 16)
+    conv.lin.weight.data = model.first.weight.data.T.clone()
+    conv.bias.data = model.biases[0].data.clone()
+    source, target, weight = (torch.from_numpy(a) for a in graph.edge_arrays())
+    theirs = conv(torch.from_numpy(graph.features.copy()), torch.stack([source, target]), weight)
+    torch.testing.assert_close(model(WholeGraph(graph)), theirs, atol=1e-5, rtol=1e-4)
+
+
+def test_a_graph_without_features_and_an_unknown_activation_are_explained():
+    with pytest.raises(GraphError, match="no node features"):
+        WholeGraph(Graph.from_edges([0], [1]))
+    with pytest.raises(ConfigError, match="activation 'tan' is unknown"):
+        GCN(3, activation="tan")
+
+
+COLUMNS = {"narrow": 6, "wide": 80, "sparse": 200}
+
+
+def inputs_of(layout, directed=False):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(501, COLUMNS[layout])).astype(np.float32)
+    return WholeGraph(
+        Graph.from_edges(
+            *rng.integers(0, 490, (2, 3000)),
+            features=sp.csr_array(x * (rng.random(x.shape) < 0.05)) if layout == "sparse" else x,
+            num_nodes=501,
+            direction="keep" if directed else "symmetrize",
+        )
+    )
+
+
+def network(kind, inputs, **settings):
+    torch.manual_seed(0)
+    model = make_encoder(kind, inputs.num_features, **({"hidden": 32} | settings))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+        model(inputs)  # moves the statistics of batch normalisation
+    return model.eval()
+
+
+@pytest.mark.parametrize("layout", COLUMNS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"layers": 1},
+        {"norm": "batch", "activation": "elu", "row_normalise": True, "out_dim": 16},
+        {"norm": "none", "activation": "gelu", "activate_last": True, "dropout": 0.5},
+        {"hidden": 36, "activation": "prelu"},  # a width that is not cut
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["gcn", "sage", "gin", "gat", "mlp"])
+def test_blocks_change_no_bit(kind, settings, layout):
+    inputs = inputs_of(layout)
+    model = network(kind, inputs, **settings)
+    whole = model(inputs)
+    for block_rows in (1, 130, 167, 180, 250, 500, 501, 1000):
+        assert model.embed(inputs, block_rows=block_rows).equal(whole)
+    for rows in (np.arange(501) % 3 == 1, np.arange(501) < 7, np.zeros(501, dtype=bool)):
+        for block_rows in (70, 1000):
+            found = model.embed(inputs, rows, block_rows=block_rows)
+            assert found.equal(whole[torch.from_numpy(rows)])
+
+
+@pytest.mark.parametrize("kind", ["gcn", "gat"])
+def test_no_layer_but_the_first_is_computed_at_once(kind, monkeypatch):
+    inputs = inputs_of("wide", directed=True)
+    model, seen = network(kind, inputs), []
+    original = type(model).later_layer
+
+    def later_layer(self, layer, inputs, h, rows):
+        seen.append((layer, rows.sum()))
+        return original(self, layer, inputs, h, rows)
+
+    monkeypatch.setattr(type(model), "later_layer", later_layer)
+    model.embed(inputs, block_rows=200)
+    assert seen == [(1, 167)] * 3 + [(2, 167)] * 3
+
+
+def test_a_network_in_training_embeds_with_its_batch_statistics():
+    inputs = inputs_of("wide")
+    model = network("gcn", inputs, norm="batch").train()
+    one = model.embed(inputs, block_rows=100)
+    assert one.equal(model(inputs))
+    assert not one.equal(model.eval()(inputs))

@@ -5,8 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from nodejepa.nn.restrict import restrict
-from nodejepa.nn.sparse import SparseOperator, csr_product
+from nodejepa.nn.sparse import SparseOperator, csr_product, restrict
 
 
 def random_matrix(rows, columns, seed, symmetric=False):

@@ -6,11 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from nodejepa.nn.gat import GAT
-from nodejepa.nn.gcn import GCN
-from nodejepa.nn.gin import GIN
-from nodejepa.nn.mlp import MLP
-from nodejepa.nn.sage import GraphSAGE
+from nodejepa.nn.encoders import GAT, GCN, GIN, MLP, GraphSAGE
 from reference.matrices import features, propagation_tensor
 
 

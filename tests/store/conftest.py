@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nodejepa.io import read_graph
-from nodejepa.nn.inputs import stored as stored_inputs
+from nodejepa.nn import stored_inputs
 from nodejepa.store import graph as store_graph
 from nodejepa.store.prepare import prepare_store
 

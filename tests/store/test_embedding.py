@@ -10,8 +10,9 @@ from nodejepa.methods import FLOORS, LinearJEPA, make_method
 from nodejepa.methods.closed_form import SumsInMemory, moments_of
 from nodejepa.methods.sums_by_rows import SumsByRows
 from nodejepa.nn.encoders import make_encoder
-from nodejepa.nn.inputs import StoredInputs, WholeGraph
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.stored import embed_stored
+from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.store import StoredGraph
 from nodejepa.store.prepare import prepare_store
 

@@ -10,15 +10,17 @@ import scipy.sparse as sp
 import torch
 
 from nodejepa.errors import DataError, GraphError
-from nodejepa.graph_features import read_features
+from nodejepa.graph_checks import read_features
 from nodejepa.io import read_graph
 from nodejepa.io import tables as io_tables
 from nodejepa.methods import FLOORS, LinearJEPA, NodeJEPA, make_method
 from nodejepa.methods.closed_form import SumsInMemory
 from nodejepa.methods.sums_by_rows import SumsByRows
 from nodejepa.nn.encoders import make_encoder
-from nodejepa.nn.inputs import Renumbered, StoredInputs, WholeGraph
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.parts import Renumbered
 from nodejepa.nn.stored import embed_stored
+from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.store import StoredGraph
 from nodejepa.store.layout import DENSE, SPARSE
 from nodejepa.store.ordered import ordered_by_part

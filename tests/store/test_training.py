@@ -12,7 +12,8 @@ import torch
 from nodejepa.errors import ConfigError
 from nodejepa.masking.patches import Patches
 from nodejepa.methods import NodeJEPA, make_method
-from nodejepa.nn.inputs import Renumbered, RowsPart, StoredInputs
+from nodejepa.nn.parts import Renumbered, RowsPart
+from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.store import StoredGraph, ordered
 from nodejepa.store.ordered import ordered_by_part
 from nodejepa.structure import descriptors, partition

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from nodejepa.graph import Graph
-from nodejepa.nn.gcn import GCN
+from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.objectives.cca import cca_terms
 from nodejepa.objectives.infomax import infomax_loss

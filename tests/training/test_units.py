@@ -12,7 +12,8 @@ import torch
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.methods import METHODS, make_estimator
-from nodejepa.nn.inputs import Renumbered, RowsPart, WholeGraph
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.parts import Renumbered, RowsPart
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
 from nodejepa.training.batches import Parts

@@ -7,9 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodejepa.errors import Advice, GraphError, Setting
-from nodejepa.graph import Graph
+from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features, FloatArray
-from nodejepa.graph_rows import RowGraph
 from nodejepa.io.convert import as_graph
 from nodejepa.io.feature_schema import FeatureSchema
 from nodejepa.io.join import Joined

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from nodejepa.diagnostics import check_embeddings
 from nodejepa.errors import DataError, GraphError
 from nodejepa.graph import Direction, Graph
-from nodejepa.graph_features import id_array
+from nodejepa.graph_checks import id_array
 
 _DIRECTED = 'Pass direction="symmetrize" to forget directions or direction="keep" to keep them.'
 

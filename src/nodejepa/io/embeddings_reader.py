@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from nodejepa.diagnostics import check_embeddings
 from nodejepa.errors import DataError, NodeJEPAError
-from nodejepa.graph_features import id_array
+from nodejepa.graph_checks import id_array
 from nodejepa.io.files_in import near_path
 from nodejepa.progress import progress_bar
 

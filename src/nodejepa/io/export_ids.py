@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nodejepa.errors import DataError
-from nodejepa.graph_features import read_ids
+from nodejepa.graph_checks import read_ids
 
 _BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

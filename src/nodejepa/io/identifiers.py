@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nodejepa.errors import GraphError
-from nodejepa.graph_features import id_array
+from nodejepa.graph_checks import id_array
 from nodejepa.io.column_content import undecorated
 from nodejepa.io.reading_options import ReadReport
 

@@ -10,8 +10,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from nodejepa.errors import DataError, GraphError
-from nodejepa.graph_checks import Features, check_positions, read_sparse
-from nodejepa.graph_features import read_features
+from nodejepa.graph_checks import Features, check_positions, read_features, read_sparse
 from nodejepa.io.files_in import reading
 from nodejepa.io.matrix_market import read_matrix_market
 

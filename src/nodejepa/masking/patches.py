@@ -11,8 +11,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nodejepa.errors import ConfigError, GraphError
+from nodejepa.graph import RowGraph
 from nodejepa.graph_checks import FloatArray, SparseMatrix
-from nodejepa.graph_rows import RowGraph
 from nodejepa.structure.descriptors import node_clustering, node_pagerank, standardize
 from nodejepa.structure.undirected import Neighbours, neighbours
 

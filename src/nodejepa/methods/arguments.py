@@ -9,7 +9,7 @@ import torch
 
 from nodejepa.config import flatten, require
 from nodejepa.errors import ConfigError, GraphError
-from nodejepa.graph_rows import RowGraph
+from nodejepa.graph import RowGraph
 
 C = TypeVar("C")
 _LARGEST = {"hidden": 1 << 16, "out_dim": 1 << 16, "dim": 1 << 16, "layers": 1000, "heads": 1000}

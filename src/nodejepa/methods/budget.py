@@ -143,7 +143,7 @@ class FloorCost:
 class StoredCost:
     """Of LinearJEPA on a graph on disk, by blocks of rows; checked against ``benchmarks/scale.jsonl``."""
 
-    memory: int = 4_000_000_000  # what tall arrays are kept within, as nn/inputs/stored.py does
+    memory: int = 4_000_000_000  # what tall arrays are kept within, as nn/stored_inputs.py does
     bytes_a_second: float = 100e6  # of tables read, encoded and written
 
     def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:

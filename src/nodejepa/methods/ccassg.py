@@ -17,7 +17,7 @@ from nodejepa.methods.blocks import (
 )
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
-from nodejepa.nn.restrict import Rows
+from nodejepa.nn.sparse import Rows
 from nodejepa.objectives.cca import cca_terms
 from nodejepa.training.task import StepContext, Task, TrainingConfig
 

@@ -9,10 +9,9 @@ from torch import Tensor, nn
 
 from nodejepa.methods.supervision import Supervision
 from nodejepa.nn.ema import frozen_copy
-from nodejepa.nn.hidden import HiddenFeatures
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
-from nodejepa.nn.restrict import Rows
-from nodejepa.nn.stack import operator_to, pick_rows
+from nodejepa.nn.sparse import Rows
+from nodejepa.nn.stack import HiddenFeatures, operator_to, pick_rows
 from nodejepa.training.task import StepContext, Task
 
 

@@ -23,8 +23,9 @@ from torch import Tensor
 
 from nodejepa.errors import GraphError
 from nodejepa.methods.sums_by_rows import SumsByRows, back, onto
-from nodejepa.nn.inputs import GraphInputs, StoredInputs
+from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.sparse import multiply
+from nodejepa.nn.stored_inputs import StoredInputs
 
 WHOLE_UP_TO = 2048  # columns; of wider features only the leading principal directions are computed
 _NOTHING = 1e-7  # of the largest eigenvalue: what is below is rounding noise of single precision

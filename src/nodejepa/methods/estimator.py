@@ -11,9 +11,8 @@ import torch
 from nodejepa.config import override, to_dict
 from nodejepa.diagnostics import TallRows
 from nodejepa.errors import ConfigError
-from nodejepa.graph import Graph
+from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features
-from nodejepa.graph_rows import RowGraph
 from nodejepa.io import as_graph, graph_with_features, refuse_another
 from nodejepa.memory import Room
 from nodejepa.methods.arguments import (
@@ -28,9 +27,9 @@ from nodejepa.methods.arguments import (
 from nodejepa.methods.habits import Habits
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.methods.saved import restore_model, save_model
-from nodejepa.nn.inputs import StoredInputs, WholeGraph
-from nodejepa.nn.inputs.stored import array_bytes
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.stored import embed_stored
+from nodejepa.nn.stored_inputs import StoredInputs, array_bytes
 from nodejepa.principal import PrincipalAxes, ProjectedRows
 from nodejepa.provenance import source_hash, versions
 from nodejepa.store.graph import StoredGraph

@@ -11,13 +11,13 @@ from torch import nn
 from nodejepa.config import Settings, setting
 from nodejepa.diagnostics import TallRows
 from nodejepa.errors import ConfigError
-from nodejepa.graph import Graph
+from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features
-from nodejepa.graph_rows import RowGraph
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.gcn import GCN
-from nodejepa.nn.inputs import StoredInputs, WholeGraph
+from nodejepa.nn.encoders import GCN
+from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.stored import StoredFeatures
+from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.store.graph import StoredGraph
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run

@@ -17,9 +17,9 @@ from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods.floors import FeatureMap, Floor
 from nodejepa.nn.hop_encoder import walk_weights
-from nodejepa.nn.inputs import StoredInputs
 from nodejepa.nn.sparse import density, to_dense
 from nodejepa.nn.stored import Tall
+from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.store.graph import StoredGraph
 
 

@@ -17,11 +17,12 @@ from torch import Tensor
 
 from nodejepa.config import Settings, setting
 from nodejepa.errors import ConfigError
-from nodejepa.graph_rows import RowGraph
+from nodejepa.graph import RowGraph
 from nodejepa.methods.closed_form import Moments, Spectrum, moments_of
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.hop_encoder import HopEncoder, walk_weights
-from nodejepa.nn.inputs import StoredInputs, WholeGraph
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.progress import progress_bar
 from nodejepa.training.journal import Logging, peak_memory_mb
 from nodejepa.training.run import History, Run

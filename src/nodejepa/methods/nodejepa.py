@@ -19,9 +19,10 @@ from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.start import Latents, Start, StartedEstimator, check_start
 from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask, paper_training
 from nodejepa.nn.hop_encoder import HopEncoder
-from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
 from nodejepa.nn.stack import pick_rows
+from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.objectives.laplacian import laplacian_energy
 from nodejepa.objectives.prediction import cosine_distance, l2_distance
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss

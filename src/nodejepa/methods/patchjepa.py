@@ -14,9 +14,10 @@ from nodejepa.masking.patches import Patches, patch_descriptors
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask, paper_training
 from nodejepa.methods.trained import TrainedEstimator
-from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.predictors import PatchPredictor
 from nodejepa.nn.stack import Encoder
+from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.objectives.hyperbola import hyperbola_distance
 from nodejepa.objectives.prediction import cosine_distance
 from nodejepa.progress import progress_bar

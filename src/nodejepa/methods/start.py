@@ -13,13 +13,14 @@ from torch import Tensor, nn
 
 from nodejepa.config import require
 from nodejepa.errors import ConfigError
-from nodejepa.graph_rows import RowGraph
+from nodejepa.graph import RowGraph
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.budget import Budget, ClosedFormCost, GradientCost, Workload
 from nodejepa.methods.linear_jepa import LinearJEPA, LinearJEPAConfig, hartley
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
-from nodejepa.nn.inputs import GraphInputs, StoredInputs, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run
 

@@ -4,9 +4,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nodejepa.nn.inputs import StoredInputs
-from nodejepa.nn.inputs.features import FeatureMatrix
+from nodejepa.nn.operators import FeatureMatrix
 from nodejepa.nn.sparse import SparseOperator, multiply
+from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.progress import progress_bar
 
 

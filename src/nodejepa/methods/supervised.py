@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from nodejepa.config import Settings, setting
-from nodejepa.graph_rows import RowGraph
+from nodejepa.graph import RowGraph
 from nodejepa.io import as_graph
 from nodejepa.methods.blocks import BaselineEncoderConfig, build_encoder, check_preset, matched_training
 from nodejepa.methods.classifier import Classifier, ClassifierTask

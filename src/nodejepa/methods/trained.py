@@ -7,12 +7,13 @@ from typing import Any
 from torch import nn
 
 from nodejepa.errors import ConfigError
-from nodejepa.graph import Graph
-from nodejepa.graph_rows import RowGraph
+from nodejepa.graph import Graph, RowGraph
 from nodejepa.methods.arguments import pick_device
 from nodejepa.methods.blocks import build_encoder
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.inputs import GraphInputs, Renumbered, RowsPart, StoredInputs, Stretches, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.parts import Renumbered, RowsPart, Stretches
+from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.store.graph import StoredGraph
 from nodejepa.store.ordered import ordered_by_part
 from nodejepa.structure.partition import METIS_ENTRIES, partition, random_parts

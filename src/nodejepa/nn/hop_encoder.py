@@ -8,9 +8,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from nodejepa.nn.hidden import transformed
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.restrict import Rows
+from nodejepa.nn.sparse import Rows
+from nodejepa.nn.stack import transformed
 
 _ROWS = 1 << 16  # that are added to a block at a time
 

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from nodejepa.graph_checks import Features
 from nodejepa.nn.hop_encoder import HopEncoder
-from nodejepa.nn.inputs import StoredInputs
 from nodejepa.nn.sparse import to_dense
 from nodejepa.nn.stack import Encoder
+from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.progress import progress_bar
 from nodejepa.store.graph import StoredGraph
 

@@ -10,7 +10,7 @@ from nodejepa.memory import Room
 from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.budget import StoredCost, StoredPartsCost, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.inputs.stored import array_bytes
+from nodejepa.nn.stored_inputs import array_bytes
 from nodejepa.owngraph.plan import BY_ROWS, Plan, Proposal, stored_roads
 from nodejepa.store import StoredGraph
 from nodejepa.structure.partition import partition_is_kept

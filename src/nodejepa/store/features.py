@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from nodejepa.errors import Advice, ConfigError, GraphError, Setting
-from nodejepa.graph_features import read_features
+from nodejepa.graph_checks import read_features
 from nodejepa.io.assemble import add_structure, side_by_side, structural_names, with_structure
 from nodejepa.io.column_content import ColumnContent, expect, interpret
 from nodejepa.io.encode_columns import count_filled, encode_column, join_blocks, worth_sparse

@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from nodejepa.errors import DataError
 from nodejepa.files import refusals
-from nodejepa.graph_checks import Features, FloatArray, SparseMatrix, compact_csr
-from nodejepa.graph_features import multiplied_sparse
+from nodejepa.graph_checks import Features, FloatArray, SparseMatrix, compact_csr, multiplied_sparse
 from nodejepa.store.layout import DENSE, MANIFEST, Manifest, damaged
 
 BLOCK_ENTRIES = (
@@ -30,7 +29,7 @@ _LEAST_ROWS = 128  # a dense product of fewer rows may have other bits
 
 @final
 class StoredGraph:
-    """The graph in a folder that ``nodejepa prepare`` wrote: a :class:`nodejepa.graph_rows.RowGraph`.
+    """The graph in a folder that ``nodejepa prepare`` wrote: a :class:`nodejepa.graph.RowGraph`.
 
     Sizes and pointers are checked when it is opened and positions whenever rows are read; :meth:`verify`
     reads all of it and compares checksums, which whoever learns from it or embeds it does first.

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from nodejepa.errors import NodeJEPAError
 from nodejepa.files import lock_file, refusals
+from nodejepa.graph import digest
 from nodejepa.graph_checks import Features, SparseMatrix
-from nodejepa.graph_rows import digest
 from nodejepa.progress import progress_bar
 from nodejepa.store.graph import StoredGraph
 from nodejepa.store.layout import DENSE, SPARSE, Manifest, damaged, file_digest, put, write_array
@@ -28,7 +28,7 @@ _OWN = ("order.i32", "in_weights.f64")  # that other stores do not have
 
 @final
 class OrderedStore:
-    """Rows of the copy: :class:`nodejepa.nn.inputs.Stretches` that are read from disk.
+    """Rows of the copy: :class:`nodejepa.nn.parts.Stretches` that are read from disk.
 
     Args:
         folder: of the copy.

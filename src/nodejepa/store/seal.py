@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.graph_rows import digest
+from nodejepa.graph import digest
 from nodejepa.progress import progress_bar
 from nodejepa.store.graph import StoredGraph
 from nodejepa.store.layout import DENSE, PIECE, SPARSE, Manifest, file_digest, pieces

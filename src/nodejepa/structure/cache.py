@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from nodejepa.errors import NodeJEPAError
 from nodejepa.files import atomic_path, cache_root
-from nodejepa.graph_rows import RowGraph
+from nodejepa.graph import RowGraph
 
 ALGORITHM_VERSION = 1  # raise it whenever an algorithm of this package changes its output
 

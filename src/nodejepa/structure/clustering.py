@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.compiled import compiled
-from nodejepa.graph_rows import RowGraph
+from nodejepa.graph import RowGraph
 from nodejepa.progress import progress_bar
 from nodejepa.structure.undirected import neighbours
 

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.errors import Advice, ConfigError, Setting, did_you_mean
-from nodejepa.graph import Graph
+from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import FloatArray
-from nodejepa.graph_rows import RowGraph
 from nodejepa.memory import Room
 from nodejepa.structure.cache import cached
 from nodejepa.structure.clustering import local_clustering

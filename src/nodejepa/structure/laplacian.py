@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nodejepa.errors import ConfigError
-from nodejepa.graph import Graph
-from nodejepa.graph_rows import RowGraph
+from nodejepa.graph import Graph, RowGraph
 from nodejepa.structure.eigensolver import SAME_EIGENVALUE, leading_eigenpairs
 from nodejepa.structure.undirected import ComponentRows, Float64Array, largest_component, neighbours
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.errors import ConfigError
+from nodejepa.graph import RowGraph
 from nodejepa.graph_checks import SparseMatrix
-from nodejepa.graph_rows import RowGraph
 from nodejepa.progress import progress_bar
 
 

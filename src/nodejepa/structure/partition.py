@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from nodejepa.errors import ConfigError
+from nodejepa.graph import RowGraph
 from nodejepa.graph_checks import SparseMatrix
-from nodejepa.graph_rows import RowGraph
 from nodejepa.structure.cache import cache_file, cached
 from nodejepa.structure.coarse import coarse_partition
 from nodejepa.structure.undirected import Neighbours, neighbours

@@ -10,9 +10,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nodejepa.compiled import compiled
-from nodejepa.graph import Graph
+from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import SparseMatrix
-from nodejepa.graph_rows import RowGraph
 
 Float64Array = npt.NDArray[np.float64]
 

@@ -5,7 +5,8 @@ from typing import final
 
 import numpy as np
 
-from nodejepa.nn.inputs import GraphInputs, RowsPart, Stretches
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.parts import RowsPart, Stretches
 from nodejepa.training.seeding import numpy_generator
 from nodejepa.training.task import StepContext, TrainingConfig
 

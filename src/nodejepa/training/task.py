@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from nodejepa.config import Settings, require, setting
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.restrict import Rows
+from nodejepa.nn.sparse import Rows
 from nodejepa.training.group import ALONE, Group
 from nodejepa.training.seeding import numpy_generator, torch_generator
 

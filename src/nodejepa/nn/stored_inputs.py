@@ -1,10 +1,16 @@
 """A graph on disk as a network reads it: operators by blocks of rows, tall arrays where there is room."""
 
-from collections.abc import Callable, Iterator
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import final
+from typing import IO, Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,18 +18,86 @@ import torch
 from torch import Tensor
 
 from nodejepa.errors import GraphError
+from nodejepa.graph import loop_scale
 from nodejepa.graph_checks import SparseMatrix, compact_csr
-from nodejepa.graph_rows import loop_scale
 from nodejepa.memory import Room
-from nodejepa.nn.inputs.base import GraphInputs
-from nodejepa.nn.inputs.features import FeatureMatrix, row_normalise, transform
-from nodejepa.nn.inputs.mapped import mapped, put_on_disk
-from nodejepa.nn.inputs.operators import OperatorKind, scaled_rows
-from nodejepa.nn.inputs.stored_operator import StoredOperator
-from nodejepa.nn.restrict import Rows
-from nodejepa.nn.sparse import SparseOperator, to_dense
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.operators import FeatureMatrix, OperatorKind, row_normalise, scaled_rows, transform
+from nodejepa.nn.sparse import Rows, SparseOperator, csr_tensor, multiply, to_dense
 from nodejepa.store.graph import StoredGraph
 from nodejepa.store.layout import DENSE
+
+# A private map that may be written to counts as memory in full, and one larger than the machine is refused,
+# although nobody writes; unless the system is told not to set memory aside (Python names it from 3.13 on).
+_NOT_SET_ASIDE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+
+
+def mapped(file: IO[bytes], dtype: torch.dtype) -> Tensor:
+    """All of a file that is not empty. Torch wants memory it could write to; the file stays as it is."""
+    held = mmap.mmap(
+        file.fileno(), 0, flags=mmap.MAP_PRIVATE | _NOT_SET_ASIDE, prot=mmap.PROT_READ | mmap.PROT_WRITE
+    )
+    return torch.frombuffer(held, dtype=dtype)
+
+
+def put_on_disk(arrays: Iterable[npt.NDArray[Any]], dtype: torch.dtype, folder: Path | None) -> Tensor:
+    """Arrays one after the other, in a file without a name that is gone with the tensor or the process."""
+    # written, not mapped: a full disk is an error then, and not the end of the process
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for array in arrays:
+            file.write(array.data)
+        file.flush()
+        size = os.fstat(file.fileno()).st_size
+        return mapped(file, dtype) if size else torch.empty(0, dtype=dtype)
+
+
+Span = tuple[int, int]
+
+
+class StoredOperator(SparseOperator):
+    """An operator whose rows are made when they are needed; only what an encoder asks of one.
+
+    Every hop of a walk, and of every group of columns, is a product with all of it. To make the rows again
+    each time takes as long as the product; so they lie in a file that is mapped and gone with this object.
+    """
+
+    def __init__(self, inputs: StoredInputs, kind: OperatorKind) -> None:
+        self.inputs, self.kind, self.device = inputs, kind, inputs.device
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``M @ x``, in memory or on disk."""
+        blocks = self._blocks
+        return self.inputs.tall(x.shape[1], lambda low, high: multiply(blocks[low, high], x))
+
+    def cut(self, rows: npt.NDArray[np.bool_]) -> SparseOperator:
+        """The operator that computes only these rows, which follow one another."""
+        low = int(np.argmax(rows))
+        return self.inputs.operator_rows(self.kind, low, low + int(np.count_nonzero(rows)))
+
+    @cached_property
+    def _blocks(self) -> dict[Span, Tensor]:
+        """CSR tensors of the graph's spans; their columns and values are mapped from a file."""
+        inputs = self.inputs
+        pointers: dict[Span, Tensor] = {}
+
+        def arrays() -> Iterator[npt.NDArray[Any]]:
+            for low, high in inputs.graph.spans():
+                rows = inputs.operator_rows(self.kind, low, high).tensor
+                pointers[low, high] = rows.crow_indices()
+                yield rows.col_indices().numpy()
+                yield rows.values().numpy()
+
+        words = put_on_disk(arrays(), torch.int32, inputs.scratch)
+        blocks: dict[Span, Tensor] = {}
+        at = 0
+        for (low, high), ends in pointers.items():
+            entries = int(ends[-1])
+            columns, values = words[at : at + entries], words[at + entries : at + 2 * entries]
+            at += 2 * entries
+            shape = (high - low, inputs.num_nodes)
+            blocks[low, high] = csr_tensor(ends, columns, values.view(torch.float32), shape)
+        return blocks
+
 
 _MEMORY = 4_000_000_000  # bytes of arrays, unless told otherwise or less is free
 _ARRAYS = 5  # that are as long as the graph and in memory at a time, unless told otherwise

@@ -12,9 +12,8 @@ from torch import Tensor
 from nodejepa.compiled import compiled
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features, SparseMatrix, compact_csr
-from nodejepa.nn.inputs.base import GraphInputs, NodeList
-from nodejepa.nn.inputs.features import FeatureMatrix, keeps_sparse
-from nodejepa.nn.inputs.operators import OperatorKind, make_operator
+from nodejepa.nn.inputs import GraphInputs, NodeList
+from nodejepa.nn.operators import FeatureMatrix, OperatorKind, keeps_sparse, make_operator
 from nodejepa.nn.sparse import SparseOperator, to_dense
 
 
