@@ -6,13 +6,8 @@ nearest known one suggested; text is parsed by the type of the field, so ``2e-4`
 """
 
 import dataclasses
-import functools
 import json
-import math
-import operator
 import re
-import types
-import typing
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
@@ -129,96 +124,15 @@ def refuse_unknown(given: Mapping[str, Any], known: Iterable[str], what: str) ->
         )
 
 
-_type_hints: Any = functools.cache(typing.get_type_hints)  # asked for every record of a study
-
-
 def _replace(config: Any, changes: Mapping[str, Any], prefix: str = "") -> Any:
     changed: dict[str, Any] = {}
-    hints = _type_hints(type(config))
     for field in dataclasses.fields(config):
         name, old = prefix + field.name, getattr(config, field.name)
         if name in changes:
-            changed[field.name] = _convert(changes[name], hints[field.name], name)
+            changed[field.name] = changes[name]
         elif dataclasses.is_dataclass(old) and any(key.startswith(name + ".") for key in changes):
             changed[field.name] = _replace(old, changes, name + ".")
     return dataclasses.replace(config, **changed)
-
-
-def _convert(value: Any, kind: Any, name: str) -> Any:
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is typing.Literal:
-        if value in arguments:
-            return value
-        raise ConfigError(f"{name} is {value!r}", fix=f"Use one of {', '.join(map(str, arguments))}.")
-    if origin in (typing.Union, types.UnionType):  # only "X | None" is used
-        if value is None or value == "none":
-            return None
-        return _convert(value, next(a for a in arguments if a is not types.NoneType), name)
-    if origin is tuple:
-        parts = [p.strip() for p in value.split(",") if p.strip()] if isinstance(value, str) else value
-        if not isinstance(parts, list | tuple):
-            raise ConfigError(f"{name} is {value!r}", fix="Give names, separated by commas.")
-        return tuple(_convert(part, arguments[0], name) for part in parts if part != "none")
-    wanted = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}[kind]
-    try:
-        if kind is bool:
-            return {"true": True, "false": False}[str(value).lower()]
-        if kind is int and (isinstance(value, bool) or int(value) != float(value)):
-            raise ValueError
-        if kind is float and isinstance(value, bool):
-            raise ValueError
-        converted = kind(value)
-        if kind is float and not math.isfinite(converted):
-            raise ValueError
-        return converted
-    except (KeyError, ValueError, TypeError, OverflowError):
-        raise ConfigError(f"{name} is {value!r}", fix=f"It must be {wanted}.") from None
-
-
-def setting(default: Any, rule: str) -> Any:
-    """A field of :class:`Settings` whose values keep a rule, in the words that a mistake is told in.
-
-    The words are bounds (``at least 1``, ``above 0 and below 1``), ``between 0 and 1``, or ``a multiple of
-    4``; ``or none`` behind them allows ``None``.
-    """
-    return dataclasses.field(default=default, metadata={"rule": rule})
-
-
-class Settings:
-    """Base of a config class: every field keeps the rule that :func:`setting` gave it."""
-
-    section: typing.ClassVar[str] = ""  # of all settings of a method, with its dot: messages name it
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            value, rule = getattr(self, field.name), field.metadata.get("rule", "")
-            optional = value is None and rule.endswith("or none")
-            require(optional or _keeps(value, rule), self.section + field.name, value, rule)
-
-
-def require(condition: bool, name: str, value: Any, rule: str) -> None:
-    """Used in ``__post_init__`` of configs: refuse ``value`` unless ``condition`` holds."""
-    if not condition:
-        raise ConfigError(f"{name} is {value!r}", fix=f"It must be {rule}.")
-
-
-_BOUNDS = {"at least": operator.ge, "above": operator.gt, "at most": operator.le, "below": operator.lt}
-
-
-def _keeps(value: Any, rule: str) -> bool:
-    if "multiple of" in rule:
-        return bool(value > 0 and value % int(rule.rpartition(" ")[2]) == 0)
-    return all(_BOUNDS[words](value, bound) for words, bound in _bounds_of(rule))
-
-
-@functools.cache
-def _bounds_of(rule: str) -> tuple[tuple[str, float], ...]:
-    rule = re.sub(r"between (\S+) and ", r"at least \1 and at most ", rule.replace(",", ""))
-    rule = re.sub(r"(\d+) or more", r"at least \1", rule).replace("positive", "above 0")
-    found = re.findall(r"(at least|above|at most|below) ([\d.]+)", rule)
-    if rule and not found:
-        raise ValueError(f"nothing can be checked by the rule {rule!r}")
-    return tuple((words, float(bound)) for words, bound in found)
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -9,7 +9,6 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from nodejepa.config import require
 from nodejepa.data.splits import Split
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.io import as_graph
@@ -25,21 +24,22 @@ from nodejepa.training.journal import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.seeding import seeded
 from nodejepa.training.task import TrainingConfig
+from nodejepa.validation import Settings, ShareBelowOne, require
 
 
 @dataclass(frozen=True)
-class FinetuneConfig:
+class FinetuneConfig(Settings):
     """How an encoder is trained on; the same for every method and for the network from random weights.
 
     The rate and its schedule are the paper's shared ones, dropout that of its supervised GCN. Encoder and
     head share the rate: a slower encoder would handicap the network that has yet to learn everything.
     """
 
-    dropout: float = 0.5  # on the input of every layer but the first, and of the head
+    dropout: ShareBelowOne = 0.5  # on the input of every layer but the first, and of the head
     training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=200, patience=50))
 
     def __post_init__(self) -> None:
-        require(0 <= self.dropout < 1, "dropout", self.dropout, "at least 0 and below 1")
+        super().__post_init__()
         parts = self.training.parts
         require(parts == 1, "training.parts", parts, "1: fine-tuning sees the whole graph in every step")
 

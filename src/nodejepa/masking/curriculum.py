@@ -5,15 +5,6 @@ from dataclasses import dataclass
 
 from nodejepa.errors import ConfigError
 
-# Errors name the setting that the user typed: a curriculum is only ever made of the settings masking.*
-_SETTINGS = {
-    "ratio_start": "masking.ratio_start",
-    "ratio_end": "masking.ratio",
-    "hops_start": "masking.hops_start",
-    "hops_end": "masking.hops",
-    "epochs": "masking.curriculum_epochs",
-}
-
 
 @dataclass(frozen=True)
 class Curriculum:
@@ -34,25 +25,11 @@ class Curriculum:
     epochs: int = 50
     enabled: bool = True  # otherwise the end values hold from the start
 
-    def __post_init__(self) -> None:
-        for name in ("ratio_start", "ratio_end"):
-            ratio = getattr(self, name)
-            if not 0 < ratio < 1:
-                raise _refuse(_SETTINGS[name], ratio, "Use a number between 0 and 1, both left out.")
-        for name in ("hops_start", "hops_end", "epochs"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise _refuse(_SETTINGS[name], value, "Use a whole number, 0 or more.")
-
     def at(self, epoch: int) -> tuple[float, int]:
         """Mask ratio and hops of an epoch, counted from 0."""
         if epoch < 0:
-            raise _refuse("epoch", epoch, "Epochs are counted from 0.")
+            raise ConfigError(f"epoch is {epoch!r}", fix="Epochs are counted from 0.")
         done = 1.0 if not self.enabled or epoch >= self.epochs else epoch / self.epochs
         ratio = (1 - done) * self.ratio_start + done * self.ratio_end
         hops = (1 - done) * self.hops_start + done * self.hops_end
         return ratio, math.floor(hops + 0.5)
-
-
-def _refuse(name: str, value: object, fix: str) -> ConfigError:
-    return ConfigError(f"{name} is {value!r}", fix=fix)

@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 import torch
 
-from nodejepa.config import flatten, require
+from nodejepa.config import flatten
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import RowGraph
+from nodejepa.validation import require
 
 C = TypeVar("C")
 _LARGEST = {"hidden": 1 << 16, "out_dim": 1 << 16, "dim": 1 << 16, "layers": 1000, "heads": 1000}

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from nodejepa.config import Settings, setting
 from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
     EMAConfig,
@@ -23,6 +22,7 @@ from nodejepa.nn.stack import make_activation
 from nodejepa.objectives.bootstrap import bootstrap_loss
 from nodejepa.training.schedules import cosine_rate
 from nodejepa.training.task import StepContext, Task, TrainingConfig
+from nodejepa.validation import PositiveInt, Settings
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class BGRLPredictorConfig(Settings):
     """The perceptron from online embeddings to the target's."""
 
     section = "predictor."
-    hidden: int = setting(512, "at least 1")  # the authors'; the paper does not say
+    hidden: PositiveInt = 512  # the authors'; the paper does not say
 
 
 @dataclass(frozen=True)
-class BGRLConfig:
+class BGRLConfig(Settings):
     """All settings of BGRL; defaults are those of the paper's matched comparison (its method table)."""
 
     encoder: BaselineEncoderConfig = field(default_factory=BaselineEncoderConfig)

@@ -5,13 +5,13 @@ from typing import Literal
 
 import numpy as np
 
-from nodejepa.config import Settings, require, setting
 from nodejepa.errors import ConfigError
 from nodejepa.masking.augment import drop_edges, drop_feature_columns
 from nodejepa.nn.encoders import EncoderKind, make_encoder
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import ACTIVATIONS, Encoder
+from nodejepa.nn.stack import Activation, Encoder
 from nodejepa.training.task import TrainingConfig
+from nodejepa.validation import PositiveInt, Settings, Share, ShareBelowOne
 
 PRESETS = ("default", "paper", "official")  # of the baselines
 
@@ -22,17 +22,11 @@ class EncoderConfig(Settings):
 
     section = "encoder."
     kind: EncoderKind = "gcn"
-    hidden: int = setting(256, "at least 1")
-    layers: int = setting(3, "at least 1")
-    activation: str = "relu"  # the paper does not say
+    hidden: PositiveInt = 256
+    layers: PositiveInt = 3
+    activation: Activation = "relu"  # the paper does not say
     norm: Literal["layer", "batch", "none"] = "layer"
-    heads: int = setting(4, "at least 1")  # gat only, which checks that it divides hidden
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(
-            self.activation in ACTIVATIONS, "encoder.activation", self.activation, f"one of {[*ACTIVATIONS]}"
-        )
+    heads: PositiveInt = 4  # gat only, which checks that it divides hidden
 
 
 def build_encoder(config: EncoderConfig, in_dim: int) -> Encoder:
@@ -45,8 +39,8 @@ class EMAConfig(Settings):
     """Momentum of the target network, linear from start to end over training."""
 
     section = "ema."
-    start: float = setting(0.996, "between 0 and 1")
-    end: float = setting(0.999, "between 0 and 1")
+    start: Share = 0.996
+    end: Share = 0.999
 
 
 def matched_training(dataset: str | None) -> TrainingConfig:
@@ -58,11 +52,11 @@ def matched_training(dataset: str | None) -> TrainingConfig:
 class BaselineEncoderConfig(EncoderConfig):
     """The paper's encoder unless changed, and what the authors of the baselines set besides."""
 
-    out_dim: int | None = setting(None, "at least 1 or none")  # width of the last layer; none: hidden
+    out_dim: PositiveInt | None = None  # width of the last layer; none: hidden
     norm_last: bool = True
     activate_last: bool = False
-    dropout: float = setting(0.0, "at least 0 and below 1")  # on the input of every layer but the first
-    attention_dropout: float = setting(0.0, "at least 0 and below 1")  # gat only
+    dropout: ShareBelowOne = 0.0  # on the input of every layer but the first
+    attention_dropout: ShareBelowOne = 0.0  # gat only
     row_normalise: bool = False  # features divided by the sum of their row
 
     @property
@@ -76,8 +70,8 @@ class ViewConfig(Settings):
     """How a view is drawn: shares of edges and of feature columns that are dropped."""
 
     section = "view "  # of one or two of them
-    edges: float = setting(0.2, "between 0 and 1")
-    features: float = setting(0.2, "between 0 and 1")
+    edges: Share = 0.2
+    features: Share = 0.2
 
 
 def encoder_inputs(inputs: GraphInputs, config: BaselineEncoderConfig) -> GraphInputs:

@@ -1,11 +1,12 @@
 """CCA-SSG: two views agree in every dimension, and no two dimensions say the same (Zhang et al. 2021)."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 from torch import Tensor
 
-from nodejepa.config import Settings, setting
 from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
     ViewConfig,
@@ -20,6 +21,7 @@ from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.sparse import Rows
 from nodejepa.objectives.cca import cca_terms
 from nodejepa.training.task import StepContext, Task, TrainingConfig
+from nodejepa.validation import NonNegative, Settings
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,12 @@ class CCALossConfig(Settings):
     """The weight of decorrelation, and how many random nodes the loss is computed on."""
 
     section = "loss."
-    decorrelation: float = setting(1e-3, "0 or more")
-    subsample: int | None = setting(8192, "at least 2 or none")  # none: all nodes
+    decorrelation: NonNegative = 1e-3
+    subsample: Annotated[int, Ge(2)] | None = 8192  # none: all nodes
 
 
 @dataclass(frozen=True)
-class CCASSGConfig:
+class CCASSGConfig(Settings):
     """All settings of CCA-SSG; defaults are those of the paper's matched comparison (its method table)."""
 
     encoder: BaselineEncoderConfig = field(default_factory=BaselineEncoderConfig)

@@ -17,10 +17,11 @@ from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.objectives.infomax import infomax_loss
 from nodejepa.training.task import StepContext, Task, TrainingConfig
+from nodejepa.validation import Settings
 
 
 @dataclass(frozen=True)
-class DGIConfig:
+class DGIConfig(Settings):
     """All settings of DGI; defaults are those of the paper's matched comparison."""
 
     encoder: BaselineEncoderConfig = field(default_factory=BaselineEncoderConfig)

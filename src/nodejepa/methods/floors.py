@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from nodejepa.config import Settings, setting
 from nodejepa.diagnostics import TallRows
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph, RowGraph
@@ -16,12 +15,14 @@ from nodejepa.graph_checks import Features
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.stack import Activation
 from nodejepa.nn.stored import StoredFeatures
 from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.store.graph import StoredGraph
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run
 from nodejepa.training.seeding import seeded
+from nodejepa.validation import PositiveInt, Settings
 
 
 class Floor(Estimator, ABC):
@@ -64,7 +65,7 @@ class FeatureMap(nn.Module):
 
 
 @dataclass(frozen=True)
-class RawConfig:
+class RawConfig(Settings):
     """Raw features have nothing to set."""
 
 
@@ -88,9 +89,9 @@ class RawFeatures(Floor):
 class RandomGCNConfig(Settings):
     """Settings of :class:`RandomGCN`: the paper's encoder."""
 
-    hidden: int = setting(256, "at least 1")
-    layers: int = setting(3, "at least 1")
-    activation: str = "relu"
+    hidden: PositiveInt = 256
+    layers: PositiveInt = 3
+    activation: Activation = "relu"
 
 
 class RandomGCN(Floor):

@@ -1,14 +1,14 @@
 """GraphMAE: reconstruct the features of masked nodes (Hou et al. 2022)."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from annotated_types import Ge
 from torch import Tensor, nn
 
-from nodejepa.config import Settings, setting
 from nodejepa.errors import GraphError
 from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
@@ -25,6 +25,7 @@ from nodejepa.nn.predictors import FeatureDecoder
 from nodejepa.nn.sparse import SparseOperator
 from nodejepa.objectives.scaled_cosine import linear_scaled_cosine_error, scaled_cosine_error
 from nodejepa.training.task import StepContext, Task, TrainingConfig
+from nodejepa.validation import OpenShare, Settings, Share
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class GraphMAEMaskConfig(Settings):
     """What the encoder does not see: features of a share of the nodes, a share of the edges."""
 
     section = "masking."
-    ratio: float = setting(0.5, "above 0 and below 1")
-    edges: float = setting(0.0, "between 0 and 1")
+    ratio: OpenShare = 0.5
+    edges: Share = 0.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class GraphMAEConfig(Settings):
     encoder: BaselineEncoderConfig = field(default_factory=BaselineEncoderConfig)
     masking: GraphMAEMaskConfig = field(default_factory=GraphMAEMaskConfig)
     decoder: Literal["gcn", "gat"] = "gcn"  # one layer, of the same kind as the encoder
-    alpha: float = setting(2.0, "at least 1")  # exponent of the scaled cosine error
+    alpha: Annotated[float, Ge(1)] = 2.0  # exponent of the scaled cosine error
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
 

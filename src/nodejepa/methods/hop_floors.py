@@ -11,7 +11,6 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from nodejepa.config import Settings, setting
 from nodejepa.diagnostics import TallRows
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
@@ -21,13 +20,14 @@ from nodejepa.nn.sparse import density, to_dense
 from nodejepa.nn.stored import Tall
 from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.store.graph import StoredGraph
+from nodejepa.validation import NonNegativeInt, PositiveInt, Settings, ShareBelowOne
 
 
 @dataclass(frozen=True)
 class SGCConfig(Settings):
     """Settings of :class:`SGC` and :class:`EqualHops`."""
 
-    hops: int = setting(2, "0 or more")  # S^2 X (docs/decisions.md)
+    hops: NonNegativeInt = 2  # S^2 X (docs/decisions.md)
 
 
 class SGC(Floor):
@@ -99,8 +99,8 @@ class EqualHops(Floor):
 class WalkConfig(Settings):
     """Settings of :class:`Walk`: those of LinearJEPA's walk."""
 
-    hops: int = setting(10, "1 or more")
-    restart: float = setting(0.15, "at least 0 and below 1")
+    hops: PositiveInt = 10
+    restart: ShareBelowOne = 0.15
 
 
 class Walk(Floor):

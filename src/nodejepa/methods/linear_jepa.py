@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from annotated_types import Ge, Gt, Le, MultipleOf
 from torch import Tensor
 
-from nodejepa.config import Settings, setting
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
 from nodejepa.methods.closed_form import Moments, Spectrum, moments_of
@@ -26,6 +26,7 @@ from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.progress import progress_bar
 from nodejepa.training.journal import Logging, peak_memory_mb
 from nodejepa.training.run import History, Run
+from nodejepa.validation import NonNegativeInt, Positive, Settings, Share, ShareBelowOne
 
 _RECIPE = 4  # what a saved encoder means: settings of methods that start at this one do not say it
 
@@ -34,35 +35,23 @@ _RECIPE = 4  # what a saved encoder means: settings of methods that start at thi
 class LinearJEPAConfig(Settings):
     """All settings of LinearJEPA; defaults were chosen on other graphs than the paper's (docs/recipe.md)."""
 
-    dim: int = setting(
-        256, "a multiple of 4"
-    )  # columns of the embeddings; fewer where the features have few directions
+    # columns of the embeddings; fewer where the features have few directions
+    dim: Annotated[int, Gt(0), MultipleOf(4)] = 256
     # how many directions' worth of prediction are let in: eps is such that dim / 2 of |rho| sum to this ...
-    predictability: float = setting(8.0, "above 0")
-    predictability_share: float = setting(
-        0.125, "above 0 and at most 1"
-    )  # ... and to no more than this share of the directions there are
-    shrinkage: float | None = setting(
-        None, "above 0 or none"
-    )  # eps as a share of the trace of C; none: by predictability
-    power: float = setting(0.5, "between 0 and 4")  # latent j is as loud as |rho_j| to this power
-    hops: int = setting(10, "between 1 and 64")  # how far the walk goes
-    restart: float = setting(0.15, "at least 0 and below 1")  # how often it returns to the node itself
-    own_below: float = setting(
-        0.5, "between 0 and 1"
-    )  # the latents themselves stand beside it where neighbours agree less than this
-    agreement: float | None = setting(
-        None, "between 0 and 1, or none"
-    )  # of neighbours, 0 to 1; none: read off the signs of rho
-    mean_kept: float | None = setting(
-        None, "between 0 and 1, or none"
-    )  # share of the latents' mean; none: the agreement
-    basis: int = setting(
-        768, "between 1 and 8,192"
-    )  # principal directions of the features that are looked at, at most
-    side_by_side: int = setting(
-        32, "0 or more"
-    )  # features of no more directions keep hops 0 to 3 apart: dimensions are free there
+    predictability: Positive = 8.0
+    # ... and to no more than this share of the directions there are
+    predictability_share: Annotated[float, Gt(0), Le(1)] = 0.125
+    shrinkage: Positive | None = None  # eps as a share of the trace of C; none: by predictability
+    power: Annotated[float, Ge(0), Le(4)] = 0.5  # latent j is as loud as |rho_j| to this power
+    hops: Annotated[int, Ge(1), Le(64)] = 10  # how far the walk goes
+    restart: ShareBelowOne = 0.15  # how often it returns to the node itself
+    own_below: Share = 0.5  # the latents themselves stand beside it where neighbours agree less than this
+    agreement: Share | None = None  # of neighbours, 0 to 1; none: read off the signs of rho
+    mean_kept: Share | None = None  # share of the latents' mean; none: the agreement
+    # principal directions of the features that are looked at, at most
+    basis: Annotated[int, Ge(1), Le(8192)] = 768
+    # features of no more directions keep hops 0 to 3 apart: dimensions are free there
+    side_by_side: NonNegativeInt = 32
     turned: bool = True  # latents are turned until columns are about equally loud: scaling them does no harm
     equal_rows: bool = True  # rows are of the same length
 

@@ -9,7 +9,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from nodejepa.config import Settings, require, setting
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.masking.curriculum import Curriculum
@@ -30,6 +29,7 @@ from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.training.seeding import numpy_generator
 from nodejepa.training.task import StepContext, TrainingConfig
+from nodejepa.validation import NonNegative, NonNegativeInt, OpenShare, PositiveInt, Settings, require
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,17 @@ class MaskingConfig(Settings):
     """Which nodes are hidden; values grow from ``*_start`` over the first ``curriculum_epochs``."""
 
     section = "masking."
-    ratio: float = 0.5
-    hops: int = 2
-    ratio_start: float = 0.2
-    hops_start: int = 1
+    ratio: OpenShare = 0.5
+    hops: NonNegativeInt = 2
+    ratio_start: OpenShare = 0.2
+    hops_start: NonNegativeInt = 1
     curriculum: bool = True
-    curriculum_epochs: int = 50
+    curriculum_epochs: NonNegativeInt = 50
     isolation: bool = True  # hide targets' features from the context encoder; off: ablation E
     # The paper's "caching or degree-capping neighborhood search" (Section 6), both off as in its experiments
-    max_neighbours: int | None = setting(None, "at least 1 or none")  # that the search follows; none: all
+    max_neighbours: PositiveInt | None = None  # that the search follows; none: all
     # neighbourhoods searched once, of which all masks are made; none: anew each step
-    pool: int | None = setting(None, "at least 1 or none")
-
-    def __post_init__(self) -> None:
-        self.schedule()
-        super().__post_init__()
+    pool: PositiveInt | None = None
 
     def schedule(self) -> Curriculum:
         """The curriculum these settings describe."""
@@ -71,11 +67,11 @@ class PredictorConfig(Settings):
 
     section = "predictor."
     kind: Literal["message-passing", "attention"] = "message-passing"
-    hidden: int = setting(256, "at least 1")
-    layers: int = setting(3, "at least 1")  # of message passing; attention has one
+    hidden: PositiveInt = 256
+    layers: PositiveInt = 3  # of message passing; attention has one
     heads: int = 4  # of attention only; the paper does not say
     descriptors: tuple[str, ...] = DESCRIPTORS  # none: ablation B
-    spectral_dim: int = setting(8, "at least 1")  # "low-dimensional"; the paper does not say
+    spectral_dim: PositiveInt = 8  # "low-dimensional"; the paper does not say
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,14 +93,14 @@ class LossConfig(SIGRegConfig):
     """Weights of the loss terms (the paper, Eq. 2)."""
 
     prediction: Literal["cosine", "l2"] = "cosine"  # l2: ablation F
-    prediction_weight: float = setting(1.0, "0 or more")  # 0: ablation G
-    variance: float = setting(0.2, "0 or more")  # 0 with covariance 0: ablation D
-    covariance: float = setting(0.2, "0 or more")
-    laplacian: float = setting(0.0, "0 or more")  # promised in the abstract, absent from the loss
+    prediction_weight: NonNegative = 1.0  # 0: ablation G
+    variance: NonNegative = 0.2  # 0 with covariance 0: ablation D
+    covariance: NonNegative = 0.2
+    laplacian: NonNegative = 0.0  # promised in the abstract, absent from the loss
 
 
 @dataclass(frozen=True)
-class NodeJEPAConfig:
+class NodeJEPAConfig(Settings):
     """All settings of NodeJEPA; defaults are the paper's."""
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
@@ -117,6 +113,7 @@ class NodeJEPAConfig:
     start: Start = "random"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_start(self.start, self.encoder)
 
 

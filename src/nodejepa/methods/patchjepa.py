@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from annotated_types import Ge
 from torch import Tensor
 
-from nodejepa.config import Settings, require, setting
 from nodejepa.graph import Graph
 from nodejepa.masking.patches import Patches, patch_descriptors
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
@@ -24,6 +25,7 @@ from nodejepa.progress import progress_bar
 from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.partition import partition, recommended_parts
 from nodejepa.training.task import StepContext, TrainingConfig
+from nodejepa.validation import NonNegative, NonNegativeInt, PositiveInt, Settings
 
 _PAPER_PATCHES = {
     "computers": 64,
@@ -40,18 +42,14 @@ class PatchesConfig(Settings):
     """The masking unit: METIS parts, each expanded by one hop."""
 
     section = "patches."
-    count: int | None = None  # none: by the size of the graph; the paper: 64/64/64/128/256
-    contexts: int = setting(1, "at least 1")
-    targets: int = setting(4, "at least 1")
-    hops: int = setting(1, "0 or more")  # how far a patch is expanded; 0 keeps it as METIS made it
+    count: Annotated[int, Ge(2)] | None = None  # none: by the size of the graph; the paper: 64/64/64/128/256
+    contexts: PositiveInt = 1
+    targets: PositiveInt = 4
+    hops: NonNegativeInt = 1  # how far a patch is expanded; 0 keeps it as METIS made it
     # The paper does not say. One step an epoch gives every method as many updates and comes closest to its
     # Table 1; ceil(count / (contexts + targets)) would draw every patch once an epoch, and scores less
     # (docs/log.md).
-    steps_per_epoch: int = setting(1, "at least 1")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.count is None or self.count >= 2, "patches.count", self.count, "at least 2")
+    steps_per_epoch: PositiveInt = 1
 
 
 @dataclass(frozen=True)
@@ -59,19 +57,19 @@ class PatchPredictorConfig(Settings):
     """The MLP from a context patch and a target's descriptor to the target's embedding."""
 
     section = "predictor."
-    hidden: int = setting(256, "at least 1")
-    layers: int = setting(3, "at least 1")
+    hidden: PositiveInt = 256
+    layers: PositiveInt = 3
 
 
 @dataclass(frozen=True)
 class PatchLossConfig(SIGRegConfig):
     """Weights of the loss terms; SIGReg, on the nodes of the context patch, is the only collapse guard."""
 
-    hyperbola: float = setting(1.0, "0 or more")  # the paper gives no weight
+    hyperbola: NonNegative = 1.0  # the paper gives no weight
 
 
 @dataclass(frozen=True)
-class PatchJEPAConfig:
+class PatchJEPAConfig(Settings):
     """All settings of PatchJEPA; defaults are the paper's."""
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from nodejepa.config import require
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
 from nodejepa.methods.blocks import EncoderConfig
@@ -23,6 +22,7 @@ from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run
+from nodejepa.validation import require
 
 # What the encoder is before the first step. ``random``: the network that ``encoder.*`` describes, with random
 # weights. ``closed-form``: LinearJEPA's solution, ``encoder.hidden`` columns wide. ``random-hops``: the same

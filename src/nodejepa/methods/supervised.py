@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from nodejepa.config import Settings, setting
 from nodejepa.graph import RowGraph
 from nodejepa.io import as_graph
 from nodejepa.methods.blocks import BaselineEncoderConfig, build_encoder, check_preset, matched_training
@@ -19,6 +18,7 @@ from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.journal import Logging
 from nodejepa.training.task import TrainingConfig
+from nodejepa.validation import NonNegative, Settings, ShareBelowOne
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class HeadConfig(Settings):
     """The classifier on top of the encoder, and how features and first weight are regularised."""
 
     section = "head."
-    dropout: float = setting(0.5, "at least 0 and below 1")  # on the head's input
+    dropout: ShareBelowOne = 0.5  # on the head's input
     propagate: bool = False  # the head is a GCN layer, not a linear map
-    feature_dropout: float = setting(0.0, "at least 0 and below 1")
-    l2: float = setting(0.0, "0 or more")  # on the first weight
+    feature_dropout: ShareBelowOne = 0.0
+    l2: NonNegative = 0.0  # on the first weight
 
 
 @dataclass(frozen=True)
-class SupervisedGCNConfig:
+class SupervisedGCNConfig(Settings):
     """All settings of the supervised GCN; defaults are those of the paper's matched comparison.
 
     The paper gives the encoder, dropout 0.5 and cross-entropy; that training may stop early comes with a

@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 
 from torch import Tensor, nn
 
-from nodejepa.config import Settings, setting
 from nodejepa.errors import ConfigError
 from nodejepa.methods.blocks import build_encoder, matched_training
 from nodejepa.nn.ema import ema_update, frozen_copy
@@ -14,6 +13,7 @@ from nodejepa.nn.inputs import GraphInputs
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.training.schedules import linear
 from nodejepa.training.task import StepContext, Task, TrainingConfig
+from nodejepa.validation import NonNegative, PositiveInt, Settings
 
 # Whose embeddings are kept. The paper says only "the encoder"; I-JEPA keeps its target encoder, and so does
 # this: on the development graphs the two cannot be told apart (docs/log.md).
@@ -25,9 +25,9 @@ class SIGRegConfig(Settings):
     """Weight and formula of the sketched isotropic-Gaussian penalty that both methods have."""
 
     section = "loss."
-    sigreg: float = setting(0.02, "0 or more")
-    sigreg_slices: int = setting(256, "at least 1")
-    sigreg_nodes: int | None = setting(4096, "at least 1 or none")  # random subset at each step; none: all
+    sigreg: NonNegative = 0.02
+    sigreg_slices: PositiveInt = 256
+    sigreg_nodes: PositiveInt | None = 4096  # random subset at each step; none: all
     # LeJEPA's factor, times the size of that subset; with it prediction is inert (docs/log.md)
     sigreg_times_n: bool = False
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from itertools import pairwise
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ BLOCK_ROWS = 2**16  # of :meth:`Encoder.embed`: 64 MiB at width 256
 # fills its registers. PyTorch's activations take 32 numbers at a time (AVX-512), and the rest in another way.
 _EXACT_WIDTHS, _EXACT_ROWS = 32, 64
 
+Activation = Literal["relu", "prelu", "elu", "gelu"]
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "prelu": nn.PReLU, "elu": nn.ELU, "gelu": nn.GELU}
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nodejepa.config import Settings, setting
 from nodejepa.errors import TrainingError
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.training.checkpoint import Checkpoint, History, damaged, load_into
@@ -21,6 +20,7 @@ from nodejepa.training.run import Run
 from nodejepa.training.share import SHARE
 from nodejepa.training.task import Task, TrainingConfig
 from nodejepa.training.team import Team
+from nodejepa.validation import NonNegative, PositiveInt, Settings
 
 _FIGURES = ("mean_std", "effective_rank", "gradient_norm", SHARE)
 NOT_A_LOSS = ("epoch", "lr", "seconds", "peak_memory_mb", *_FIGURES)
@@ -30,14 +30,14 @@ NOT_A_LOSS = ("epoch", "lr", "seconds", "peak_memory_mb", *_FIGURES)
 class Logging(Settings):
     """What a run leaves behind besides its result; nothing here changes a bit of it."""
 
-    checkpoint_epochs: int = setting(50, "at least 1")
-    checkpoint_minutes: float = setting(2.0, "0 or more")
+    checkpoint_epochs: PositiveInt = 50
+    checkpoint_minutes: NonNegative = 2.0
     tensorboard: bool = False
     description: str = "Pretraining"
     # epochs between looks at prediction's share of the gradient; each costs part of an epoch
-    share_epochs: int = setting(1, "at least 1")
+    share_epochs: PositiveInt = 1
     # also in the middle of an epoch; the minutes count there, too
-    checkpoint_steps: int | None = setting(None, "at least 1 or none")
+    checkpoint_steps: PositiveInt | None = None
     shown: bool = True  # on the screen
 
 

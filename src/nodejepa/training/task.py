@@ -5,17 +5,26 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+from annotated_types import Gt, Le
 from torch import Tensor, nn
 
-from nodejepa.config import Settings, require, setting
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.sparse import Rows
 from nodejepa.training.group import ALONE, Group
 from nodejepa.training.seeding import numpy_generator, torch_generator
+from nodejepa.validation import (
+    NonNegative,
+    NonNegativeInt,
+    Positive,
+    PositiveInt,
+    Settings,
+    ShareBelowOne,
+    require,
+)
 
 
 @dataclass(frozen=True)
@@ -23,18 +32,18 @@ class TrainingConfig(Settings):
     """How a method is optimised; the defaults are the paper's shared settings (appendix, Table "shared")."""
 
     section = "training."
-    epochs: int = setting(300, "0 or more")
-    lr: float = setting(1e-3, "above 0 and at most 100")
+    epochs: NonNegativeInt = 300
+    lr: Annotated[float, Gt(0), Le(100)] = 1e-3
     lr_end: float = 1e-6
-    weight_decay: float = setting(1e-4, "0 or more")
-    clip: float | None = setting(1.0, "positive or none")  # none: gradients of any length
-    warmup: float = setting(0.0, "at least 0 and below 1")
+    weight_decay: NonNegative = 1e-4
+    clip: Positive | None = 1.0  # none: gradients of any length
+    warmup: ShareBelowOne = 0.0
     # stop after so many epochs in which what the task watches (the loss, a classifier: the validation loss)
     # did not fall; none: never
-    patience: int | None = setting(None, "at least 1 or none")
+    patience: PositiveInt | None = None
     # Training in parts: the nodes fall into ``parts``; a step sees ``parts_per_step`` of them, drawn at
     # random and joined, and an epoch sees each once. One part is the whole graph.
-    parts: int = setting(1, "at least 1")
+    parts: PositiveInt = 1
     parts_per_step: int = 1
     # Into how many shares a step is cut, each with masks of its own and no edges to the others; their losses
     # are of all of them. What is trained depends on this number, never on how many processes do the work.
