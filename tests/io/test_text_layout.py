@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from nodejepa import DataError, GraphError, read_graph
-from nodejepa.io.column_names import frame_index, speaks_of_a_graph
+from nodejepa.io.column_names import frame_indexes, speaks_of_a_graph
 
 EDGES = "from,to\na,b\nb,c\nc,a\n"
 IDS = ["a", "b", "c"]
@@ -103,8 +103,8 @@ def test_the_index_of_a_frame_names_the_nodes_where_nothing_else_does(read):
 def test_the_index_of_a_frame_is_no_end_of_an_edge(read):
     loaded = read(",person,friend\n0,a,b\n1,b,c\n")
     assert loaded.graph.node_ids.tolist() == IDS
-    assert frame_index(["column 1", "column 2"]) is None
-    assert frame_index(["id", "x"]) is None
+    assert frame_indexes(["column 1", "column 2"]) == ()
+    assert frame_indexes(["id", "x"]) == ()
 
 
 @pytest.mark.parametrize(

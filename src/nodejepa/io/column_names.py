@@ -16,7 +16,7 @@ WEIGHTS = ("weight", "weights", "edgeweight")
 # "label" names nodes in some formats and classes in others: never guessed
 IDS = ("id", "nodeid", "node", "nodes", "uuid", "key", "vertex", "vertexid", "name")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_INDEXES = ("__index_level_0__", "Unnamed: 0")  # what pandas calls an index without a name
+_INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0(\.\d+)?")  # what pandas calls an index without a name
 
 
 def plain(name: str) -> str:
@@ -40,13 +40,11 @@ def speaks_of_a_graph(names: Sequence[str]) -> bool:
     return bool(known & set(IDS)) or any(name in known and PARTNER[name] in known for name in PARTNER)
 
 
-def frame_index(names: Sequence[str]) -> str | None:
-    """The column that is the unnamed index of a data frame, which spreadsheets and pandas write along.
+def frame_indexes(names: Sequence[str]) -> tuple[str, ...]:
+    """The columns that are the unnamed index of a data frame, which spreadsheets and pandas write along.
 
     In a text file that is a first column without a name where all others have one.
     """
-    for name in _INDEXES:
-        if name in names:
-            return name
     named = [name for i, name in enumerate(names, start=1) if name != unnamed(i)]
-    return names[0] if len(names) > 1 and list(names[1:]) == named else None
+    first = names[:1] if len(names) > 1 and list(names[1:]) == named else ()
+    return (*first, *(name for name in names if _INDEX.fullmatch(name)))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from nodejepa.errors import Advice, GraphError, Setting
-from nodejepa.io.column_names import ENDINGS, IDS, PAIRS, PARTNER, WEIGHTS, frame_index, plain
+from nodejepa.io.column_names import ENDINGS, IDS, PAIRS, PARTNER, WEIGHTS, frame_indexes, plain
 from nodejepa.io.reading_options import ReadingOptions, ReadReport
 from nodejepa.io.tables import InputTable
 
@@ -25,8 +25,9 @@ def edge_columns(
             table.find(name, argument)
     free = [name for name in table.names if name not in told]
     if source is None or target is None:
-        index = frame_index(table.names)
-        ends = [name for name in free if name != index] if len(free) > 2 else free
+        index = frame_indexes(table.names)
+        own = [name for name in free if name not in index]
+        ends = own if len(own) >= (source is None) + (target is None) else free
         first, second = _guess_ends(ends, source, target)
         if first is None or second is None or first == second:
             raise GraphError(
@@ -85,20 +86,6 @@ def _telling_ends(names: Sequence[str]) -> tuple[str, str] | None:
         (a + end, b + end) for end in ENDINGS for a, b in PAIRS if len(a) > 1 and a not in ("row", "start")
     )
     return next(((known[a], known[b]) for a, b in pairs if a in known and b in known), None)
-
-
-def guess_id_column(table: InputTable, report: ReadReport, *, positional: bool) -> str | None:
-    """The column that names the nodes.
-
-    Where rows are matched by position (``positional``) ids are decoration: then only a telling name counts.
-    """
-    names = {plain(name): name for name in reversed(table.names)}
-    named = next((names[name] for name in IDS if name in names), None)
-    if named is None and positional:
-        return None
-    column = named or frame_index(table.names) or table.names[0]
-    report.note(f"node ids are column {column!r} of the nodes (guessed).")
-    return column
 
 
 def _guess_ends(free: list[str], source: str | None, target: str | None) -> tuple[str | None, str | None]:

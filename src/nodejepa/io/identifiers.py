@@ -20,8 +20,8 @@ from nodejepa.io.column_content import undecorated
 from nodejepa.io.reading_options import ReadReport
 
 _WHOLE = r"^(0|-?[1-9][0-9]{0,19})$"
-_WHOLE_FLOAT = r"^(0|-?[1-9][0-9]{0,19})(\.0+)?$"
-_ZEROS = r"\.0+$"
+WHOLE_FLOAT = r"^(0|-?[1-9][0-9]{0,19})(\.0+)?$"
+ZEROS = r"\.0+$"
 _EXACT_FLOAT = 2.0**53
 
 
@@ -95,8 +95,8 @@ def prefixed(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
     if not column.prefix:
         return values
     text = as_text(values) if column.typed else pc.utf8_trim(as_text(values), " \t")
-    if pc.all(pc.match_substring_regex(text, _WHOLE_FLOAT)).as_py():
-        text = pc.replace_substring_regex(text, _ZEROS, "")
+    if pc.all(pc.match_substring_regex(text, WHOLE_FLOAT)).as_py():
+        text = pc.replace_substring_regex(text, ZEROS, "")
     return pc.binary_join_element_wise(column.prefix, text, "")
 
 
@@ -179,10 +179,10 @@ def merged_ids(
 ) -> tuple[pa.Array, npt.NDArray[np.int32]]:
     """``5.0`` is ``5`` where both are there: data frames write ids so where one is missing."""
     dotted = pc.sum(pc.match_substring(distinct, ".")).as_py() or 0
-    if dotted in (0, len(distinct)) or not pc.all(pc.match_substring_regex(distinct, _WHOLE_FLOAT)).as_py():
+    if dotted in (0, len(distinct)) or not pc.all(pc.match_substring_regex(distinct, WHOLE_FLOAT)).as_py():
         return distinct, codes
     report.note(f"{dotted} ids are written as 5.0 is: they are taken for whole numbers.")
-    merged = pc.replace_substring_regex(distinct, _ZEROS, "").dictionary_encode()
+    merged = pc.replace_substring_regex(distinct, ZEROS, "").dictionary_encode()
     return merged.dictionary, merged.indices.to_numpy()[codes]
 
 

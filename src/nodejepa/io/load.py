@@ -158,7 +158,7 @@ def _read_rows(
         read = _read_edges(edge_source, reading, report)
         rows: Nodes | None = None
         if isinstance(node_source, InputTable):
-            rows = read_node_table(node_source, reading, report, positional=read.ids is None)
+            rows = read_node_table(node_source, reading, report, read.ids)
         elif node_source is None:
             refuse_without_nodes(reading)
         else:

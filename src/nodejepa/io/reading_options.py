@@ -38,7 +38,7 @@ class ReadingOptions:
         source: column of the edges' start; guessed from the names, else the first.
         target: column of the edges' end; guessed from the names, else the second.
         weight: column of edge weights; a column named ``weight`` if not told, none if False.
-        id_column: column of the node table that the edges refer to; guessed from the names, else the first.
+        id_column: column of the node table that the edges refer to; guessed from the values, else the names.
         columns: columns of the node table to use as features; all others are ignored.
         drop: columns of the node table to leave out; ``ignore`` is another name for it.
         labels: column of the node table with the classes: no feature, returned beside the graph.

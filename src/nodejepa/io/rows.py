@@ -1,6 +1,6 @@
 """The rows of edges and nodes that make a graph, read from a table or a matrix."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.graph_checks import Features
 from nodejepa.io.column_content import interpret, undecorated
-from nodejepa.io.column_names import frame_index
+from nodejepa.io.column_names import frame_indexes
 from nodejepa.io.delimited import TextTable
-from nodejepa.io.edge_columns import edge_columns, guess_id_column
+from nodejepa.io.edge_columns import edge_columns
+from nodejepa.io.id_column import Ends, guess_id_column
 from nodejepa.io.identifiers import IdColumn
 from nodejepa.io.matrices import MatrixFile, Positions
 from nodejepa.io.reading_options import ReadingOptions, ReadReport
@@ -90,10 +91,15 @@ def read_weights(
 
 
 def read_node_table(
-    table: InputTable, reading: ReadingOptions, report: ReadReport, *, positional: bool
+    table: InputTable, reading: ReadingOptions, report: ReadReport, ends: tuple[IdColumn, IdColumn] | None
 ) -> Nodes:
-    """Ids, features and labels of a node table; the label column comes last in it."""
-    id_column, wanted = node_columns(table, reading, report, positional=positional)
+    """Ids, features and labels of a node table; the label column comes last in it.
+
+    ``ends`` are the ids in the edges; none where rows are matched by position.
+    """
+    names = [str(report.edge_columns.get(end)) for end in ("source", "target")]
+    read = None if ends is None else lambda: dict(zip(names, ends, strict=True))
+    id_column, wanted = node_columns(table, reading, report, read)
     labels = reading.labels
     named = [name for name in (id_column, labels) if name is not None]
     rows = table.read(list(dict.fromkeys([*wanted, *named])), "Reading nodes")
@@ -108,24 +114,27 @@ def read_node_table(
 
 
 def node_columns(
-    table: InputTable, reading: ReadingOptions, report: ReadReport, *, positional: bool
+    table: InputTable, reading: ReadingOptions, report: ReadReport, ends: Callable[[], Ends] | None
 ) -> tuple[str | None, list[str]]:
-    """The column of ids of a node table, if there is one, and the columns that become features."""
+    """The column of ids of a node table, if there is one, and the columns that become features.
+
+    ``ends`` reads ids of the edges, as :func:`guess_id_column` has it.
+    """
     id_column, labels = reading.id_column, reading.labels
     for name in reading.drop:
         table.find(name, "drop")
     if id_column is not None:
         table.find(id_column, "id_column")
     else:
-        id_column = guess_id_column(table, report, positional=positional)
+        id_column = guess_id_column(table, reading, report, ends)
     if labels is not None and table.find(labels, "labels") == id_column:
         raise GraphError(f"{labels!r} names the nodes and cannot be their label", where=table.where)
     if reading.columns is not None:
         wanted = [table.find(name, "columns") for name in reading.columns]
     else:
         wanted = [name for name in table.names if name not in (id_column, labels, *reading.drop)]
-        index = frame_index(table.names)
-        if index in wanted:  # row numbers: where rows are sorted by class they would give the class away
+        for index in set(frame_indexes(table.names)) & set(wanted):
+            # row numbers: where rows are sorted by class they would give the class away
             wanted.remove(index)
             report.drop(index, said := "it is the unnamed index of a data frame", said)
     return id_column, [name for name in dict.fromkeys(wanted) if name != labels]

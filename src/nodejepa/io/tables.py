@@ -45,6 +45,9 @@ class InputTable:
         if isinstance(self.source, TextTable):
             yield from (table for table in self.source.batches(columns, label) if table.num_rows)
             return
+        if isinstance(self.source, pa.Table):
+            yield self.source.select(list(columns))
+            return
         with reading(self.where), pq.ParquetFile(self.source) as file:
             nested = any(pa.types.is_nested(file.schema_arrow.field(name).type) for name in columns)
             rows = max(1024, _BATCH_CELLS // ((256 if nested else 1) * max(1, len(columns))))

@@ -17,6 +17,7 @@ from nodejepa.io.assemble import say_edges
 from nodejepa.io.delimited import TextTable
 from nodejepa.io.edge_columns import edge_columns, refuse_swapped
 from nodejepa.io.files_in import existing_file, file_format
+from nodejepa.io.identifiers import IdColumn
 from nodejepa.io.load import LoadedGraph, refuse_without_nodes
 from nodejepa.io.reading_options import REMEMBERED, ReadingOptions, ReadReport
 from nodejepa.io.rows import node_columns
@@ -165,7 +166,17 @@ def _open(files: list[Path], reading: ReadingOptions, report: ReadReport) -> Tab
     if nodes is None:
         refuse_without_nodes(reading)
         return Tables(edges, None, *ends, None, ())
-    ids, features = node_columns(nodes, reading, report, positional=False)
+
+    def first_ends() -> dict[str, IdColumn]:
+        first = next(iter(edges.batches(ends[:2], "Looking for ids")), None)
+        prefixes = [f"{name}:" if reading.bipartite else "" for name in ends[:2]]
+        return {
+            name: IdColumn(first[name], edges.typed, edges.where, prefix)
+            for name, prefix in zip(ends[:2], prefixes, strict=True)
+            if first is not None
+        }
+
+    ids, features = node_columns(nodes, reading, report, first_ends)
     report.id_column = ids
     return Tables(edges, nodes, *ends, ids, tuple(features), reading.labels)
 
