@@ -26,6 +26,7 @@ _ELSEWHERE = {
     "learning_rate": "lr",
     "features": "columns",
     "label": "labels",
+    "units": "micro_batches",  # its name until version 0.2
 }
 _WIDTHS = ("dim", "embedding_dim", "n_components", "out_dim", "output_dim", "dimensions")
 _WIDTH_SETTINGS = ("dim", "encoder.out_dim", "encoder.hidden", "hidden")

@@ -3,7 +3,7 @@
 ``nodejepa pretrain GRAPH --workers 2 ...`` does it on one machine. On several, on each of them:
 
     torchrun --nnodes=2 --nproc-per-node=4 --max-restarts=3 --rdzv-backend=c10d --rdzv-id=mine \
-        --rdzv-endpoint=FIRST:29400 -m nodejepa.worker GRAPH --out runs/mine --set units=8 ...
+        --rdzv-endpoint=FIRST:29400 -m nodejepa.worker GRAPH --out runs/mine --set micro_batches=8 ...
 
 Options are those of ``nodejepa pretrain``. A worker always goes on with the run in the folder: it may have
 been started again. Only the first process reads and writes the folder.

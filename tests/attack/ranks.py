@@ -1,4 +1,4 @@
-"""SIGKILL of any process of a group at a random moment; a group of any number goes on to the same bits."""
+"""SIGKILL of any process of a group at a random moment; as many processes go on to the same bits."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SETTINGS = {
     "training.epochs": 12,
     "parts": 16,
     "parts_per_step": 4,
-    "units": 4,
+    "micro_batches": 4,
 }
 SIZES = (2, 3, 4)
 LONGEST_SECONDS = 120.0  # for survivors to miss the dead one, and for a group to end
 
 
 def order(size: int, out: Path) -> dict:
-    return {"settings": SETTINGS, "size": size, "ordered": True, "wait": 30, "out": str(out)}
+    return {"settings": SETTINGS, "size": size, "joined": True, "wait": 30, "out": str(out)}
 
 
 def group(asked: dict, folder: Path, victim: int | None = None, seconds: float = 0.0) -> list[str]:
@@ -67,16 +67,15 @@ def group(asked: dict, folder: Path, victim: int | None = None, seconds: float =
 def kills_of_ranks(folder: Path, number: int, chance: random.Random) -> collections.Counter[str]:
     """One kill a run, from the first to the last moment of it; what is left behind is gone on with.
 
-    The others of the group must say that one is gone. Who goes on, in any number, must end with the weights
-    of one process that nobody disturbed.
+    The others of the group must say that one is gone. Who goes on must end with the weights of as many
+    processes that nobody disturbed.
     """
     torch.set_num_threads(1)
     fleet.train({"settings": SETTINGS}, None)  # loads what is loaded when first used, once for all
     counts: collections.Counter[str] = collections.Counter()
-    (wanted,) = group(order(1, folder / "whole"), folder)
     began = time.monotonic()
-    assert set(group(order(2, folder / "pair"), folder)) == {wanted}
-    duration = time.monotonic() - began
+    undisturbed = {size: group(order(size, folder / f"whole-{size}"), folder)[0] for size in SIZES}
+    duration = (time.monotonic() - began) / len(SIZES)
     while counts.total() - counts["killed too late"] < number:
         out, size = folder / f"run{counts.total()}", chance.choice(SIZES)
         victim = chance.randrange(size)
@@ -86,7 +85,7 @@ def kills_of_ranks(folder: Path, number: int, chance: random.Random) -> collecti
             continue
         begun = "in training" if (out / "checkpoint.safetensors").exists() else "before a checkpoint"
         others = {end for rank, end in enumerate(ends) if rank != victim}
-        again = set(group(order(chance.choice((1, *SIZES)), out), folder)) - {"nothing to do"}
+        again, wanted = set(group(order(size, out), folder)) - {"nothing to do"}, undisturbed[size]
         if not others <= {"refused", wanted}:  # a follower may die when all is done
             counts[f"others ended with {sorted(others)}"] += 1
         elif again != {wanted}:

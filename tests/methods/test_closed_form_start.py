@@ -186,7 +186,7 @@ def test_the_default_costs_what_linear_jepa_costs():
 
 @pytest.mark.slow
 def test_it_is_trained_in_parts(graph):
-    z = NodeJEPA(**TRAINED, parts=4, parts_per_step=2, units=2).fit_transform(graph)
+    z = NodeJEPA(**TRAINED, parts=4, parts_per_step=2, micro_batches=2).fit_transform(graph)
     assert np.isfinite(z).all()
 
 

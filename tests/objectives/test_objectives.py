@@ -12,7 +12,7 @@ from nodejepa.objectives.laplacian import laplacian_energy
 from nodejepa.objectives.prediction import cosine_distance, l2_distance
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
-from nodejepa.training.group import ALONE
+from nodejepa.training.distributed import ALONE
 from reference.gradients import assert_a_step_lowers
 from reference.matrices import propagation_tensor
 

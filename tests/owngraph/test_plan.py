@@ -280,11 +280,18 @@ def test_parts_of_a_graph_that_is_clustered_first_are_not_too_small_for_clusters
 def test_who_asks_for_a_trained_encoder_is_also_shown_how_to_train_it_on_disk():
     work = Workload(10_000_000, 200_000_000, 128, 1_280_000_000, True)
     room = Room(500_000_000, 7_000_000_000, True)
-    asked = make_estimator("nodejepa", preset="paper", settings={"parts": 8, "parts_per_step": 8, "units": 4})
+    asked = make_estimator(
+        "nodejepa", preset="paper", settings={"parts": 8, "parts_per_step": 8, "micro_batches": 4}
+    )
     _, road = stored_roads(asked, work, room, speed=1e10)
     assert road.peak_bytes <= 7_000_000_000
     assert "train in parts" in road.words
-    for word in ("paper", "training.parts_per_step': 6,", "training.units': 1", "pagerank,degree,clustering"):
+    for word in (
+        "paper",
+        "training.parts_per_step': 6,",
+        "training.micro_batches': 1",
+        "pagerank,degree,clustering",
+    ):
         assert word in road.words
     assert "'training.parts': 6000" in road.words
     whole = find_method("nodejepa").cost.budget(asked.config, work, operations_per_second=1e10)

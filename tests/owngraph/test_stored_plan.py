@@ -73,8 +73,8 @@ def test_a_step_that_does_not_fit_is_refused_with_steps_that_do():
     assert "--method linear-jepa (about" in advice
     require_room(estimator(**IN_PARTS | {"parts_per_step": 10}), stored, 5.0)
     require_room(estimator(**IN_PARTS | {"parts": 400}), stored, 5.0)
-    in_units = refusal(estimator(**IN_PARTS, units=4), stored, 5.0)
-    assert "training.parts_per_step=8" in in_units, "4 units share it, and it divides 200"
+    cut = refusal(estimator(**IN_PARTS, micro_batches=4), stored, 5.0)
+    assert "training.parts_per_step=8" in cut, "4 micro-batches share it, and it divides 200"
 
 
 def test_parts_that_metis_has_no_memory_for_are_drawn(monkeypatch):
@@ -91,7 +91,7 @@ def test_what_fits_in_no_way_is_said_to():
 
 
 def test_processes_share_a_step_and_each_has_its_libraries():
-    asked, stored = estimator(**IN_PARTS | {"partition": "random"}, units=4), graph()
+    asked, stored = estimator(**IN_PARTS | {"partition": "random"}, micro_batches=4), graph()
     refusal(asked, stored, 5.0)
     require_room(asked, stored, 5.0, processes=4)  # one of four, on a machine of its own
     refusal(asked, stored, 5.0, processes=4, started=4)  # all of them here
@@ -142,7 +142,9 @@ def store(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("limit", "more"), [("1.0", ()), ("1.6", ("--set", "units=2", "--workers", "2"))], ids=["one", "two"]
+    ("limit", "more"),
+    [("1.0", ()), ("1.6", ("--set", "micro_batches=2", "--workers", "2"))],
+    ids=["one", "two"],
 )
 def test_the_command_stops_before_the_first_part_is_read(run, store, tmp_path, limit, more):
     settings = [part for name, value in IN_PARTS.items() for part in ("--set", f"{name}={value}")]

@@ -36,9 +36,9 @@ def bits(estimator):
     [
         (False, False, {}),
         (True, True, {"training.partition": "random"}),
-        (False, True, {"training.units": 2}),
+        (False, True, {"training.micro_batches": 2}),
     ],
-    ids=["metis", "directed-random", "weighted-units"],
+    ids=["metis", "directed-random", "weighted-micro-batches"],
 )
 @pytest.mark.usefixtures("small_blocks")
 def test_nodejepa_on_disk_has_the_bits_of_nodejepa_in_memory(make_graph, directed, weighted, more):

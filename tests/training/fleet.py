@@ -16,12 +16,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import nn
 
 from nodejepa.errors import NodeJEPAError
 from nodejepa.graph import Graph
 from nodejepa.methods import make_estimator
+from nodejepa.training.distributed import join
 from nodejepa.training.journal import Logging
-from nodejepa.training.processes import join
 
 
 def graph() -> Graph:
@@ -30,15 +31,33 @@ def graph() -> Graph:
     return Graph.from_edges(source, target, features=rng.random((120, 10)), num_nodes=120)
 
 
+def exchange() -> dict:
+    """What the operations of a group give this process."""
+    group = join(wait_seconds=60, step_seconds=60)
+    x = torch.tensor([0.0, 1.0]) + group.rank
+    weight = nn.Parameter(torch.zeros(1))
+    weight.grad = torch.full((1,), float(group.rank)) / 1.5
+    group.sum_gradients([weight, nn.Parameter(torch.zeros(2))])
+    group.barrier()
+    return {
+        "sum": group.all_reduce(x).tolist(),
+        "gathered": [y.tolist() for y in group.all_gather(x)],
+        "gradient": weight.grad.tolist(),
+        "bytes": group.broadcast(b"first" if group.leads else b"another").decode(),
+        "decided": [group.decide(group.leads), group.decide(not group.leads)],
+    }
+
+
 def train(order: dict, out: str | None) -> dict:
+    if order.get("exchange"):
+        return exchange()
     method = order.get("method", "nodejepa")
     preset = "paper" if method == "nodejepa" else "default"
     estimator = make_estimator(method, preset=preset, settings=order["settings"])
-    if "ordered" in order:
-        wait = order.get("wait", 60)
-        estimator.team = join(ordered=order["ordered"], wait_seconds=wait, step_seconds=60)
+    if order.get("joined"):
+        estimator.process_group = join(wait_seconds=order.get("wait", 60), step_seconds=60)
     stop = order.get("stop_rank")
-    if stop is not None and estimator.team.rank == stop:
+    if stop is not None and estimator.process_group.rank == stop:
         steps, original = [], torch.optim.AdamW.step
 
         def step(self, *more):

@@ -14,7 +14,7 @@ from rich.text import Text
 from nodejepa.cli.catalogue import DataRoot, DatasetName, Device, MethodName, Settings, folder_path
 from nodejepa.cli.reading_options import MemoryLimit, NodeFile, reads_files
 from nodejepa.cli.screen import in_options, say, stderr, stdout
-from nodejepa.cli.workers import AllReduce, AsWorker, Ray, Wait, Workers, joined, start_workers
+from nodejepa.cli.workers import AsWorker, Ray, Wait, Workers, joined, start_workers
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.errors import ConfigError
 
@@ -38,7 +38,7 @@ PRETRAIN_EXAMPLES = (
     "nodejepa pretrain photo --method patchjepa --preset paper --seed 42 --out runs/photo --resume\n\n"
     "nodejepa pretrain digits --method nodejepa --preset paper --set epochs=50 --out runs/short\n\n"
     "nodejepa pretrain physics --method nodejepa --preset paper --set parts=32 --set parts_per_step=8 "
-    "--set units=2 --workers 2 --out runs/p"
+    "--set micro_batches=2 --workers 2 --out runs/p"
 )
 
 
@@ -105,7 +105,6 @@ def pretrain(
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard logs.")] = False,
     data_root: DataRoot = None,
     workers: Workers = 1,
-    all_reduce: AllReduce = False,
     wait: Wait = 300.0,
     ray: Ray = False,
     as_worker: AsWorker = False,
@@ -140,7 +139,7 @@ def pretrain(
         options = {"method": method, "preset": preset, "seed": seed, "set": settings, "device": device}
         options |= {"checkpoint-epochs": checkpoint_epochs, "checkpoint-minutes": checkpoint_minutes}
         options |= {"checkpoint-steps": checkpoint_steps, "memory-limit": memory_limit, "wait": wait}
-        options |= {"tensorboard": tensorboard, "data-root": data_root, "all-reduce": all_reduce}
+        options |= {"tensorboard": tensorboard, "data-root": data_root}
         start_workers(
             estimator, dataset, out, workers, resume=resume, options=options, data_root=data_root, ray=ray
         )
@@ -160,7 +159,7 @@ def pretrain(
         checkpoint_steps=checkpoint_steps,
     )
     if as_worker:
-        with joined(estimator, all_reduce=all_reduce, wait=wait) as leads:
+        with joined(estimator, wait=wait) as leads:
             estimator.fit(graph, out=out, resume=True, logging=logging)
         if not leads:
             return

@@ -107,7 +107,7 @@ class Patches:
             raise GraphError(
                 "the graph has a single patch, so nothing is left to predict",
                 where="patches",
-                fix="Ask for more patches, let a unit see more parts, or use NodeJEPA on graphs this small.",
+                fix="Ask for more patches, let a step see more parts, or use NodeJEPA on graphs this small.",
             )
         contexts = min(contexts, len(among) - 1)
         drawn = generator.permutation(among)[: contexts + targets]

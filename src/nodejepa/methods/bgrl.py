@@ -57,7 +57,7 @@ _OFFICIAL = {
 class BGRLTask(Task):
     """Online network, predictor and target network."""
 
-    sees = "units"
+    sees = "micro-batches"
     collapse_advice = "Raise ema.start, or lower training.lr."
 
     def __init__(self, inputs: WholeGraph, config: BGRLConfig) -> None:
@@ -78,7 +78,7 @@ class BGRLTask(Task):
         guesses = self.predictor(self.encoder(one)), self.predictor(self.encoder(two))
         with torch.no_grad():
             targets = self.target_encoder(one), self.target_encoder(two)
-        return {"loss": context.group.average(bootstrap_loss(guesses, targets), inputs.num_nodes)}
+        return {"loss": context.reduction.average(bootstrap_loss(guesses, targets), inputs.num_nodes)}
 
     def after_step(self, progress: float) -> None:
         """Move the target network."""

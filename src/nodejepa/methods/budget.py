@@ -175,13 +175,15 @@ class StoredPartsCost:
     def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
         """As :meth:`Cost.budget`."""
         asked = config.training
-        units = -(-asked.units // self.processes)
-        held = units * asked.parts_per_step // asked.units  # parts that a process has in memory at a time
+        mine = -(-asked.micro_batches // self.processes)
+        held = (
+            mine * asked.parts_per_step // asked.micro_batches
+        )  # parts that a process has in memory at a time
         nodes, entries, filled = (
             size * held // asked.parts for size in (work.nodes, work.entries, work.feature_entries)
         )
         seen = Workload(nodes, entries, work.columns, filled, work.dense)
-        alone = {"training.parts": 1, "training.parts_per_step": 1, "training.units": 1}
+        alone = {"training.parts": 1, "training.parts_per_step": 1, "training.micro_batches": 1}
         step = self.step.budget(override(config, alone), seen, operations_per_second=operations_per_second)
         of_nodes = 100 * work.nodes
         stepping = max(self.started, 1) * (step.training_bytes + of_nodes) + self.started * _LIBRARY_BYTES

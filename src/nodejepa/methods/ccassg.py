@@ -55,7 +55,7 @@ _OFFICIAL = {
 class CCASSGTask(Task):
     """One encoder on two views."""
 
-    sees = "parts"  # columns are standardised over all nodes: a unit's gradient would need the others'
+    sees = "parts"  # columns are standardised over all nodes: a micro-batch would need the others' gradients
     collapse_advice = "Raise loss.decorrelation, or lower training.lr."
 
     def __init__(self, inputs: WholeGraph, config: CCASSGConfig) -> None:
@@ -69,7 +69,7 @@ class CCASSGTask(Task):
         views = [draw_view(inputs, self.config.view, generator) for _ in range(2)]
         rows = self._sample(inputs.num_nodes, generator)
         one, two = (self.encoder(view, rows=rows) for view in views)
-        invariance, decorrelation = cca_terms(one, two, context.group)
+        invariance, decorrelation = cca_terms(one, two, context.reduction)
         loss = invariance + self.config.loss.decorrelation * decorrelation
         return {"loss": loss, "invariance": invariance, "decorrelation": decorrelation}
 

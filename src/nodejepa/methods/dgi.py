@@ -40,7 +40,7 @@ _OFFICIAL = DGIConfig(
 class DGITask(Task):
     """Encoder and bilinear discriminator."""
 
-    sees = "parts"  # every node's loss depends on the summary: a unit's gradient would need the others'
+    sees = "parts"  # every node's loss depends on the summary: a micro-batch would need the others' gradients
 
     def __init__(self, inputs: WholeGraph, config: DGIConfig) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class DGITask(Task):
         order = torch.from_numpy(shuffle_rows(inputs.num_nodes, context.numpy("mask")))
         both = encoder_inputs(inputs, self.config.encoder).shuffled(order)
         real, corrupted = (self.encoder(shown) for shown in both)
-        return {"loss": infomax_loss(real, corrupted, self.discriminator, context.group)}
+        return {"loss": infomax_loss(real, corrupted, self.discriminator, context.reduction)}
 
 
 class DGI(TrainedEstimator):

@@ -33,9 +33,9 @@ from nodejepa.nn.stored_inputs import StoredInputs, array_bytes
 from nodejepa.principal import PrincipalAxes, ProjectedRows
 from nodejepa.provenance import source_hash, versions
 from nodejepa.store.graph import StoredGraph
+from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.training.journal import Logging
 from nodejepa.training.run import History, Run
-from nodejepa.training.team import SOLO, Team
 
 
 class Estimator(Habits, ABC):
@@ -60,7 +60,8 @@ class Estimator(Habits, ABC):
     reduction_: PrincipalAxes | None = None
     only_for_: str | None = None  # hash of the graph whose adjacency was among the features
     memory_limit: float | None = None  # gigabytes, of work on a graph on disk; none: as much as is free
-    team: Team = SOLO  # who fits together: every process calls ``fit``, with the same graph and settings
+    # who fits together: every process calls ``fit``, with the same graph and settings
+    process_group: ProcessGroup = SINGLE
 
     def __init__(
         self,
@@ -133,8 +134,8 @@ class Estimator(Habits, ABC):
                     raise ConfigError(f"{what} needs a run folder", fix="Name one with out=...")
             self._learn(graph, None, logging)
             return self
-        if not self.team.leads:  # the folder is the leader's
-            if self.team.share(b"") == b"begin":
+        if not self.process_group.leads:  # the folder is the first one's
+            if self.process_group.decide(False):
                 self._learn(graph, None, logging)
             return self
         run = Run(check_folder(out))
@@ -144,7 +145,7 @@ class Estimator(Habits, ABC):
                 resume=resume,
                 config_of_today=lambda was: to_dict(config_of_today(self.name, self.config_class, was)),
             )
-            if self.team.share(b"" if run.model.exists() else b"begin") == b"":
+            if not self.process_group.decide(not run.model.exists()):
                 return restore_model(self, run.folder)
             self._learn(graph, run, logging)
             run.require_there()

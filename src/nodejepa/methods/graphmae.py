@@ -51,7 +51,7 @@ class GraphMAEConfig(Settings):
 class GraphMAETask(Task):
     """Encoder, mask token and decoder."""
 
-    sees = "units"
+    sees = "micro-batches"
 
     def __init__(self, inputs: WholeGraph, config: GraphMAEConfig) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class GraphMAETask(Task):
         visible = self.encoder(seen, hidden, self.token, rows=~masked)
         codes = self.decoder(visible, inputs.propagation, masked)
         error = self._error(inputs, codes, masked, hidden)
-        return {"loss": context.group.average(error, int(masked.sum()))}
+        return {"loss": context.reduction.average(error, int(masked.sum()))}
 
     def _mask(self, size: int, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
         count = min(max(round(self.config.masking.ratio * size), 1), size - 1)

@@ -29,7 +29,8 @@ class Migration:
     absent: Mapping[str, Any] = field(default_factory=dict)
 
 
-_IN_PARTS = {"parts": 1, "parts_per_step": 1, "units": 1, "partition": "metis"}  # all were of the whole graph
+# all were of the whole graph
+_IN_PARTS = {"parts": 1, "parts_per_step": 1, "micro_batches": 1, "partition": "metis"}
 _GRADIENT = ("nodejepa", "patchjepa", "dgi", "graphmae", "bgrl", "cca-ssg", "supervised-gcn")
 _ABSENT: dict[str, dict[str, Any]] = {
     method: {f"training.{name}": value for name, value in _IN_PARTS.items()} for method in _GRADIENT
@@ -40,8 +41,10 @@ _ABSENT["nodejepa"] |= {"start": "random"}
 # setting of today means the same
 _REMOVED: dict[str, dict[str, Any]] = {"linear-jepa": {"equal_hops": None, "high": None, "own": None}}
 
+_RENAMED = {"training.units": "training.micro_batches"}
+
 MIGRATIONS: dict[str, Migration] = {  # by name of the method
-    method: Migration(absent=_ABSENT.get(method, {}), removed=_REMOVED.get(method, {}))
+    method: Migration(_RENAMED, _REMOVED.get(method, {}), _ABSENT.get(method, {}))
     for method in _ABSENT | _REMOVED
 }
 

@@ -120,7 +120,7 @@ class NodeJEPAConfig(Settings):
 class NodeJEPATask(TeacherTask):
     """Algorithm 1; started at the closed form, it predicts and guards latents instead of embeddings."""
 
-    sees = "units"
+    sees = "micro-batches"
     collapse_advice: str | None = "Raise loss.variance or loss.sigreg, or lower training.lr."
 
     def __init__(
@@ -163,7 +163,7 @@ class NodeJEPATask(TeacherTask):
         structure = inputs.take(self.descriptors)
         guess = self.predictor(visible, inputs.propagation, targets, structure)  # line 4
         distance = cosine_distance if self.config.loss.prediction == "cosine" else l2_distance
-        prediction = context.group.average(distance(guess, wanted), len(guess))
+        prediction = context.reduction.average(distance(guess, wanted), len(guess))
         guarded = latents.guarded(self.encoder, inputs, ~targets) if latents else h
         terms = {"prediction": prediction} | self._regularise(inputs, h, guarded, context)  # lines 5-6
         weights = {"prediction": self.config.loss.prediction_weight} | {
@@ -195,13 +195,13 @@ class NodeJEPATask(TeacherTask):
         """The guards against collapse, on H^ctx of all nodes, hidden ones included, or on visible latents."""
         loss, terms = self.config.loss, {}
         if loss.variance or loss.covariance:
-            covariance = covariance_matrix(guarded, context.group)
+            covariance = covariance_matrix(guarded, context.reduction)
             terms["variance"] = variance_loss(covariance)
             terms["covariance"] = covariance_loss(covariance)
         if loss.sigreg:
             terms["sigreg"] = loss.sigreg_term(guarded, context)
         if loss.laplacian:
-            terms["laplacian"] = context.group.average(laplacian_energy(h, inputs.propagation), len(h))
+            terms["laplacian"] = context.reduction.average(laplacian_energy(h, inputs.propagation), len(h))
         return terms
 
 

@@ -87,7 +87,7 @@ class PatchJEPATask(TeacherTask):
     On a part of the graph the step draws among the patches that have nodes of their own there.
     """
 
-    sees = "units"
+    sees = "micro-batches"
     collapse_advice = "Raise loss.sigreg, or lower training.lr."
 
     def __init__(self, inputs: WholeGraph | StoredInputs, config: PatchJEPAConfig) -> None:
@@ -123,10 +123,10 @@ class PatchJEPATask(TeacherTask):
             self.descriptors[targets].to(pooled.device).repeat(len(contexts), 1),
         )
         wanted = wanted.repeat(len(contexts), 1)
-        group, count = context.group, len(guess)
-        terms = {"prediction": group.average(cosine_distance(guess, wanted), count)}
+        reduction, count = context.reduction, len(guess)
+        terms = {"prediction": reduction.average(cosine_distance(guess, wanted), count)}
         if loss.hyperbola:
-            terms["hyperbola"] = group.average(hyperbola_distance(guess, wanted), count)
+            terms["hyperbola"] = reduction.average(hyperbola_distance(guess, wanted), count)
         total = self.predicting(terms)
         if loss.sigreg:
             terms["sigreg"] = loss.sigreg_term(nodes, context)

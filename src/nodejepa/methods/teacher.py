@@ -39,8 +39,8 @@ class SIGRegConfig(Settings):
             slices=self.sigreg_slices,
             max_nodes=self.sigreg_nodes,
             times_n=self.sigreg_times_n,
-            group=context.group,
-            shared=None if context.unit is None else context.of_all_units.torch("noise"),
+            reduction=context.reduction,
+            shared=None if context.micro_batch is None else context.of_step.torch("noise"),
         )
 
 

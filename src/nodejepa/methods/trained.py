@@ -76,7 +76,7 @@ class TrainedEstimator(Estimator, ABC):
         self, inputs: WholeGraph | StoredInputs, run: Run | None, logging: Logging
     ) -> tuple[Any, History]:
         """Train on the whole graph, or on parts of it."""
-        config, team = self.config.training, self.team
+        config, group = self.config.training, self.process_group
         if isinstance(inputs, StoredInputs) and config.parts == 1:
             parts, joined = joined_parts(inputs.num_nodes, entries=inputs.graph.num_edges).values()
             raise ConfigError(
@@ -89,14 +89,14 @@ class TrainedEstimator(Estimator, ABC):
         with seeded(self.seed, "init"):
             task = self.make_task(inputs).to(device)
         source = self._source(inputs, task)
-        if team.size > config.units:
+        if group.size > config.micro_batches:
             raise ConfigError(
-                f"{team.size} processes are to share training.units={config.units}",
+                f"{group.size} processes are to share training.micro_batches={config.micro_batches}",
                 where=self.name,
-                fix=f"Set training.units to {team.size} or more, or start fewer processes.",
+                fix=f"Set training.micro_batches to {group.size} or more, or start fewer processes.",
             )
-        logging = logging if team.leads else replace(logging, shown=False)
-        history = train(task, source, config, seed=self.seed, run=run, logging=logging, team=team)
+        logging = logging if group.leads else replace(logging, shown=False)
+        history = train(task, source, config, seed=self.seed, run=run, logging=logging, group=group)
         return self.trained_encoder(task), history
 
     def _source(self, inputs: WholeGraph | StoredInputs, task: Task) -> Source:
@@ -110,17 +110,17 @@ class TrainedEstimator(Estimator, ABC):
                 fix="Leave training.parts at 1.",
             )
         mixes = any(isinstance(module, nn.BatchNorm1d) for module in task.modules())
-        if config.units > 1 and (mixes or task.sees == "parts"):
+        if config.micro_batches > 1 and (mixes or task.sees == "parts"):
             why = "batch normalisation needs" if mixes else f"the loss of {self.name} needs"
             raise ConfigError(
-                f"{why} all nodes of a step in one unit",
-                where="training.units",
-                fix="Leave training.units at 1.",
+                f"{why} all nodes of a step in one micro-batch",
+                where="training.micro_batches",
+                fix="Leave training.micro_batches at 1.",
             )
         stretches = self._stretches(inputs.graph)
         watched: GraphInputs = inputs
-        if isinstance(inputs, StoredInputs):  # as much of it as a unit of a step sees
-            seen = range(config.parts_per_step // config.units)
+        if isinstance(inputs, StoredInputs):  # as much of it as a micro-batch sees
+            seen = range(config.parts_per_step // config.micro_batches)
             watched = RowsPart(stretches, [*seen], pick_device(self.device))
         return Parts(watched, stretches, config, task.steps_per_epoch)
 

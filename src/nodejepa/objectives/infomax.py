@@ -4,10 +4,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from nodejepa.training.group import ALONE, Group
+from nodejepa.training.distributed import ALONE, Reduction
 
 
-def infomax_loss(real: Tensor, corrupted: Tensor, weight: Tensor, group: Group = ALONE) -> Tensor:
+def infomax_loss(real: Tensor, corrupted: Tensor, weight: Tensor, reduction: Reduction = ALONE) -> Tensor:
     r"""Binary cross-entropy of a bilinear discriminator, embeddings ``[n, D]``, weight ``[D, D]``.
 
     .. math:: s = \sigma\Big(\tfrac1n \textstyle\sum_i h_i\Big), \quad
@@ -16,6 +16,6 @@ def infomax_loss(real: Tensor, corrupted: Tensor, weight: Tensor, group: Group =
 
     Scores are kept as logits, so that a discriminator that is sure of itself gives no infinity.
     """
-    summary = torch.sigmoid(group.mean(real))
+    summary = torch.sigmoid(reduction.mean(real))
     direction = weight @ summary  # one vector: no [n, D] product with W
     return (softplus(-(real @ direction)).mean() + softplus(corrupted @ direction).mean()) / 2

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nodejepa.training.group import ALONE, Group
+from nodejepa.training.distributed import ALONE, Reduction
 
 _LIMIT, _KNOTS = 3.0, 17
 _STEP = _LIMIT / (_KNOTS - 1)  # t_k = 3k/16, k = 0..16
@@ -19,7 +19,7 @@ def sigreg(
     slices: int = 256,
     max_nodes: int | None = 4096,
     times_n: bool = False,
-    group: Group = ALONE,
+    reduction: Reduction = ALONE,
     shared: torch.Generator | None = None,
 ) -> Tensor:
     r"""Sketched Gaussianity of embeddings ``[n, D]``.
@@ -33,19 +33,19 @@ def sigreg(
 
     with trapezoid weights :math:`w_k` of the integral over [-3, 3] (the integrand is even, so the knots
     of one half count twice). M is a uniformly random subset of ``m = min(n, max_nodes)`` nodes, redrawn
-    at every call; ``max_nodes=None`` takes all. ``times_n`` multiplies by m, as LeJEPA does. In a ``group``
-    each unit draws an equal share of M from its own nodes by ``generator``, all take the directions that
-    ``shared`` gives, and sums and m are those of all.
+    at every call; ``max_nodes=None`` takes all. ``times_n`` multiplies by m, as LeJEPA does. Of
+    several micro-batches each draws an equal share of M from its nodes by ``generator``, all take the
+    directions that ``shared`` gives, and sums and m are those of all.
     """
     nodes, width = z.shape
-    most = nodes if max_nodes is None else -(-max_nodes // group.units)
+    most = nodes if max_nodes is None else -(-max_nodes // reduction.count)
     if nodes > most:
         chosen = torch.randperm(nodes, generator=generator)[:most].sort().values
         z = z.index_select(0, chosen.to(z.device))
     directions = torch.randn(width, slices, generator=shared or generator, dtype=z.dtype).to(z.device)
     directions = directions / directions.norm(dim=0, keepdim=True)
-    statistic: Tensor = _GaussianDistance.apply(z @ directions, group)  # type: ignore[no-untyped-call]
-    return statistic * group.rows(z) if times_n else statistic
+    statistic: Tensor = _GaussianDistance.apply(z @ directions, reduction)  # type: ignore[no-untyped-call]
+    return statistic * reduction.rows(z) if times_n else statistic
 
 
 def knots(dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor, Tensor]:
@@ -66,16 +66,16 @@ class _GaussianDistance(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, u: Tensor, group: Group) -> Tensor:
+    def forward(ctx: Any, u: Tensor, reduction: Reduction) -> Tensor:
         t, phi, weight = (k.to(u) for k in knots(u.dtype))
         cos_sum, sin_sum = u.new_zeros(_KNOTS, u.shape[1]), u.new_zeros(_KNOTS, u.shape[1])
         for rows in torch.split(u, _chunk_rows(u)):
             for k, (cosine, sine) in enumerate(_harmonics(rows)):
                 cos_sum[k] += cosine.sum(dim=0)
                 sin_sum[k] += sine.sum(dim=0)
-        size = group.rows(u)
-        real = group.sum(cos_sum) / size - phi[:, None]
-        imaginary = group.sum(sin_sum) / size
+        size = reduction.rows(u)
+        real = reduction.sum(cos_sum) / size - phi[:, None]
+        imaginary = reduction.sum(sin_sum) / size
         scale = (weight * phi)[:, None] / u.shape[1]
         # d T / d u = sum_k  2 scale_k t_k (imaginary_k cos(t_k u) - real_k sin(t_k u)) / m
         ctx.save_for_backward(

@@ -5,15 +5,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nodejepa.training.group import ALONE, Group
+from nodejepa.training.distributed import ALONE, Reduction
 
 
-def covariance_matrix(z: Tensor, group: Group = ALONE) -> Tensor:
-    r"""Sample covariance ``[D, D]`` of embeddings ``[n, D]``, those of all units of the group.
+def covariance_matrix(z: Tensor, reduction: Reduction = ALONE) -> Tensor:
+    r"""Sample covariance ``[D, D]`` of embeddings ``[n, D]``, those of all micro-batches.
 
     .. math:: C = \frac{1}{n-1} \sum_i (z_i - \bar z)(z_i - \bar z)^\top
     """
-    covariance: Tensor = _Covariance.apply(z, group)  # type: ignore[no-untyped-call]
+    covariance: Tensor = _Covariance.apply(z, reduction)  # type: ignore[no-untyped-call]
     return covariance
 
 
@@ -21,11 +21,11 @@ class _Covariance(torch.autograd.Function):
     """C is symmetric in its two factors, so its gradient is one product where autograd would take two."""
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, group: Group) -> Tensor:
-        centred, freedom = z - group.mean(z), max(group.rows(z) - 1, 1)
+    def forward(ctx: Any, z: Tensor, reduction: Reduction) -> Tensor:
+        centred, freedom = z - reduction.mean(z), max(reduction.rows(z) - 1, 1)
         ctx.save_for_backward(centred)
         ctx.freedom = freedom
-        return group.sum(centred.T @ centred) / freedom
+        return reduction.sum(centred.T @ centred) / freedom
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:

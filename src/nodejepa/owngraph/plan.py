@@ -175,8 +175,8 @@ def _in_parts(estimator: Estimator, work: Workload, memory: int) -> list[tuple[A
     if not found.by_gradient or found.supervised or not estimator.config.training.epochs:
         return []
     changes: dict[str, Any] = dict(joined_parts(work.nodes, entries=work.entries))
-    if changes["training.parts_per_step"] % estimator.config.training.units:
-        changes["training.units"] = 1
+    if changes["training.parts_per_step"] % estimator.config.training.micro_batches:
+        changes["training.micro_batches"] = 1
     asked = flatten(estimator.config).get("predictor.descriptors", ())
     if "spectral" in asked:  # which reads the edges hundreds of times, and needs 800 bytes a node
         changes["predictor.descriptors"] = ",".join(name for name in asked if name != "spectral")

@@ -77,7 +77,7 @@ def require_room(
 
 def _smaller(training: TrainingConfig, nodes: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """More and smaller parts, and fewer of them in a step, each from the mildest change on."""
-    parts, of_step, units = training.parts, training.parts_per_step, training.units
-    fewer = [k for k in range(of_step - 1, 0, -1) if parts % k == 0 and k % units == 0]
+    parts, of_step, cut = training.parts, training.parts_per_step, training.micro_batches
+    fewer = [k for k in range(of_step - 1, 0, -1) if parts % k == 0 and k % cut == 0]
     more = [parts * 2**k for k in range(1, 40) if parts * 2**k * _LEAST_NODES <= nodes]
     return [{"training.parts": k} for k in more], [{"training.parts_per_step": k} for k in fewer]

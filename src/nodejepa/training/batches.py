@@ -12,14 +12,14 @@ from nodejepa.training.task import StepContext, TrainingConfig
 
 
 class Source(ABC):
-    """Hands out what each step, cut into ``units``, trains on; ``whole`` is what is validated and watched."""
+    """Hands out what each step or micro-batch trains on; ``whole`` is what is validated and watched."""
 
-    def __init__(self, whole: GraphInputs, steps_per_epoch: int = 1, units: int = 1) -> None:
-        self.whole, self.steps_per_epoch, self.units = whole, steps_per_epoch, units
+    def __init__(self, whole: GraphInputs, steps_per_epoch: int = 1, micro_batches: int = 1) -> None:
+        self.whole, self.steps_per_epoch, self.micro_batches = whole, steps_per_epoch, micro_batches
 
     @abstractmethod
     def batch(self, context: StepContext) -> GraphInputs:
-        """What the step, or the unit of it, of ``context`` trains on: a function of it alone."""
+        """What the step, or the micro-batch of it, of ``context`` trains on: a function of it alone."""
 
 
 @final
@@ -39,15 +39,15 @@ class Parts(Source):
         self, whole: GraphInputs, stretches: Stretches, config: TrainingConfig, rounds: int = 1
     ) -> None:
         self._steps = config.parts // config.parts_per_step  # of a round
-        super().__init__(whole, rounds * self._steps, config.units)
-        self._stretches, self._of_unit = stretches, config.parts_per_step // config.units
+        super().__init__(whole, rounds * self._steps, config.micro_batches)
+        self._stretches, self._joined = stretches, config.parts_per_step // config.micro_batches
 
     def batch(self, context: StepContext) -> GraphInputs:
-        """The parts of the step, or of the unit of it."""
+        """The parts of the step, or of the micro-batch of it."""
         round_, step = divmod(context.step, self._steps)
         order = numpy_generator(context.seed, "parts", context.epoch, round_).permutation(
-            self._steps * self.units * self._of_unit
+            self._steps * self.micro_batches * self._joined
         )
-        first = (step * self.units + (context.unit or 0)) * self._of_unit
-        chosen = np.sort(order[first : first + self._of_unit])
+        first = (step * self.micro_batches + (context.micro_batch or 0)) * self._joined
+        chosen = np.sort(order[first : first + self._joined])
         return RowsPart(self._stretches, chosen.tolist(), self.whole.device)

@@ -16,10 +16,10 @@ from torch import Tensor
 from nodejepa.errors import TrainingError
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.training.checkpoint import Checkpoint, History, damaged, load_into
+from nodejepa.training.distributed import ProcessGroup
 from nodejepa.training.run import Run
 from nodejepa.training.share import SHARE
 from nodejepa.training.task import Task, TrainingConfig
-from nodejepa.training.team import Team
 from nodejepa.validation import NonNegative, PositiveInt, Settings
 
 _FIGURES = ("mean_std", "effective_rank", "gradient_norm", SHARE)
@@ -168,12 +168,12 @@ class Journal:
         self._optimiser.load_state_dict({"state": state, "param_groups": groups})
 
 
-def shared_checkpoint(run: Run | None, team: Team) -> Checkpoint | None:
-    """The run's checkpoint, if there is one; the leader hands it to the others of its team."""
+def shared_checkpoint(run: Run | None, group: ProcessGroup) -> Checkpoint | None:
+    """The run's checkpoint, if there is one; the first process hands it to the others."""
     there = run is not None and run.checkpoint.exists()
-    if team.size > 1:
-        content = team.share(run.checkpoint.read_bytes() if run is not None and there else b"")
-        if content and not team.leads:
+    if group.size > 1:
+        content = group.broadcast(run.checkpoint.read_bytes() if run is not None and there else b"")
+        if content and not group.leads:
             with TemporaryDirectory() as folder:
                 copy = Run(folder)
                 copy.checkpoint.write_bytes(content)

@@ -2,20 +2,21 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from nodejepa.training.batches import Source
+from nodejepa.training.distributed import SINGLE, ProcessGroup, Reduction, reduced
 from nodejepa.training.journal import Journal, Logging, shared_checkpoint
 from nodejepa.training.run import History, Run
 from nodejepa.training.schedules import cosine_rate
 from nodejepa.training.seeding import seeded
 from nodejepa.training.share import PredictionShare
 from nodejepa.training.task import StepContext, Task, TrainingConfig
-from nodejepa.training.team import SOLO, Team
-from nodejepa.training.units import unit_gradients
 from nodejepa.training.watch import Watch
 
 
@@ -27,19 +28,19 @@ def train(
     seed: int,
     run: Run | None = None,
     logging: Logging | None = None,
-    team: Team = SOLO,
+    group: ProcessGroup = SINGLE,
 ) -> History:
     """Optimise ``task`` on what ``source`` hands out and return the history: one record an epoch.
 
     With a ``run`` that holds a checkpoint, training goes on from it and ends in exactly the bits of an
     uninterrupted run: all randomness is a function of (seed, epoch, step), all schedules of progress, and
-    early stopping of the history. In a ``team`` every process comes here, the leader alone with the ``run``;
+    early stopping of the history. In a ``group`` every process comes here, the first alone with the ``run``;
     all end with the same weights.
     """
     parameters = [p for p in task.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay)
     logging = logging or Logging()
-    journal = Journal(task, optimiser, config, run, logging, shared_checkpoint(run, team))
+    journal = Journal(task, optimiser, config, run, logging, shared_checkpoint(run, group))
     watch = Watch(task, source.whole, config.epochs, run)
     history, steps = journal.history, source.steps_per_epoch
     best = min(range(len(history)), key=lambda i: history[i][task.watched], default=0)
@@ -55,7 +56,7 @@ def train(
                 rate = cosine_rate(context.progress, config.lr, config.lr_end, config.warmup)
                 journal.before_step()
                 look = (epoch + 1) % logging.share_epochs == 0 or epoch in (0, config.epochs - 1)
-                values = _gradients(task, source, context, parameters, config.clip, team, look)
+                values = _gradients(task, source, context, parameters, config.clip, group, look)
                 watch.refuse_infinite(values, epoch + 1)
                 journal.gradients_are_finite(step, sums)
                 for name, value in values.items():
@@ -66,7 +67,7 @@ def train(
                 task.after_step((done + 1) / total)
             record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate, **task.validate(source.whole)}
             watch.refuse_infinite(record, epoch + 1)
-            journal.add(record | (watch.look(epoch + 1) if team.leads else {}))
+            journal.add(record | (watch.look(epoch + 1) if group.leads else {}))
             best = epoch if history[epoch][task.watched] < history[best][task.watched] else best
             if best == epoch:
                 task.keep_best()
@@ -80,19 +81,23 @@ def _gradients(
     context: StepContext,
     parameters: Sequence[nn.Parameter],
     clip: float | None,
-    team: Team,
+    group: ProcessGroup,
     look: bool,
 ) -> dict[str, float]:
     """Gradients of a step, and the terms of its loss; with a ``look`` at prediction's share."""
-    share: dict[str, float] = {}
-    if source.units > 1:
-        terms = unit_gradients(task, source, context, parameters, team)
-    else:
-        with seeded(context.seed, "dropout", context.epoch, context.step):
-            terms = task.losses(source.batch(context), context)
-        looked = PredictionShare(task, terms) if look else None
-        task.zero_grad(set_to_none=True)
+    count = source.micro_batches
+
+    def losses(micro_batch: int, reduction: Reduction) -> dict[str, Tensor]:
+        here = replace(context, reduction=reduction, micro_batch=None if count == 1 else micro_batch)
+        with seeded(here.seed, "dropout", *here.position):
+            return task.losses(source.batch(here), here)
+
+    found = reduced([partial(losses, i) for i in group.share(count)], count, group)
+    looked = PredictionShare(task, found[0]) if look and count == 1 else None
+    task.zero_grad(set_to_none=True)
+    for terms in found:
         terms["loss"].backward()  # type: ignore[no-untyped-call]
-        share = {} if looked is None else looked.found()
+    group.sum_gradients(parameters)
+    share = {} if looked is None else looked.found()
     norm = torch.nn.utils.clip_grad_norm_(parameters, math.inf if clip is None else clip)
-    return {name: term.item() for name, term in terms.items()} | share | {"gradient_norm": norm.item()}
+    return {name: term.item() for name, term in found[0].items()} | share | {"gradient_norm": norm.item()}

@@ -1,7 +1,7 @@
 """The one place where randomness starts.
 
-Every random choice of a run is a function of (seed, epoch, step, unit, purpose), never of what was drawn
-before. A resumed run therefore needs no saved generator state to continue with the same bits.
+Every random choice of a run is a function of (seed, epoch, step, micro-batch, purpose), never of what was
+drawn before. A resumed run therefore needs no saved generator state to continue with the same bits.
 """
 
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.sparse import Rows
-from nodejepa.training.group import ALONE, Group
+from nodejepa.training.distributed import ALONE, Reduction
 from nodejepa.training.seeding import numpy_generator, torch_generator
 from nodejepa.validation import (
     NonNegative,
@@ -45,15 +45,15 @@ class TrainingConfig(Settings):
     # random and joined, and an epoch sees each once. One part is the whole graph.
     parts: PositiveInt = 1
     parts_per_step: int = 1
-    # Into how many shares a step is cut, each with masks of its own and no edges to the others; their losses
-    # are of all of them. What is trained depends on this number, never on how many processes do the work.
-    units: int = 1
+    # Into how many a step is cut, each with masks of its own and no edges to the others; their losses are of
+    # all of them. What is trained depends on this number, and on that of the processes by rounding only.
+    micro_batches: int = 1
     partition: Literal["metis", "random"] = "metis"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(0 <= self.lr_end <= self.lr, "training.lr_end", self.lr_end, "between 0 and training.lr")
-        for name, of in (("parts_per_step", "parts"), ("units", "parts_per_step")):
+        for name, of in (("parts_per_step", "parts"), ("micro_batches", "parts_per_step")):
             value, whole = getattr(self, name), getattr(self, of)
             divides = value > 0 and whole % value == 0
             require(divides, f"training.{name}", value, f"a divisor of training.{of} ({whole})")
@@ -61,31 +61,33 @@ class TrainingConfig(Settings):
 
 @dataclass(frozen=True)
 class StepContext:
-    """Where in a run a step stands, which all of its randomness follows from, and who takes it together."""
+    """Where in a run a step stands, which its randomness follows from, and what its sums go through."""
 
     seed: int
     epoch: int
     step: int
     progress: float  # share of all steps already done, 0 .. 1
-    group: Group = ALONE
-    unit: int | None = None  # which share of the step, where it is cut into several
+    reduction: Reduction = ALONE  # what statistics over all nodes of the step go through
+    micro_batch: int | None = None  # which of the step, where it is cut into several
 
     def numpy(self, purpose: str) -> np.random.Generator:
-        """NumPy randomness of this step, or of this unit of it, for one purpose."""
-        return numpy_generator(self.seed, purpose, *self._position)
+        """NumPy randomness of this step, or of this micro-batch, for one purpose."""
+        return numpy_generator(self.seed, purpose, *self.position)
 
     def torch(self, purpose: str) -> torch.Generator:
-        """Torch randomness of this step, or of this unit of it, for one purpose."""
-        return torch_generator(self.seed, purpose, *self._position)
+        """Torch randomness of this step, or of this micro-batch, for one purpose."""
+        return torch_generator(self.seed, purpose, *self.position)
 
     @property
-    def of_all_units(self) -> StepContext:
-        """The context whose randomness is the same in every unit."""
-        return replace(self, unit=None)
+    def of_step(self) -> StepContext:
+        """The context whose randomness is the same in every micro-batch."""
+        return replace(self, micro_batch=None)
 
     @property
-    def _position(self) -> tuple[int, ...]:
-        return (self.epoch, self.step) if self.unit is None else (self.epoch, self.step, self.unit)
+    def position(self) -> tuple[int, ...]:
+        """What randomness follows from, beside the seed and the purpose."""
+        step = (self.epoch, self.step)
+        return step if self.micro_batch is None else (*step, self.micro_batch)
 
 
 class Task(nn.Module, ABC):
@@ -99,9 +101,9 @@ class Task(nn.Module, ABC):
     steps_per_epoch: int = 1
     # none: no warning, few directions are what a classifier is after
     collapse_advice: str | None = "Lower training.lr or train for fewer epochs."
-    # What a step may see: the whole graph only, parts of it, or parts that are cut into units. For units
-    # every term must be a mean over rows, or come from sums whose gradient a unit has by itself.
-    sees: Literal["whole", "parts", "units"] = "whole"
+    # What a step may see: the whole graph only, parts of it, or micro-batches of parts. For these every term
+    # must be a mean over rows, or come from sums whose gradient a micro-batch has by itself.
+    sees: Literal["whole", "parts", "micro-batches"] = "whole"
     watched: str = "loss"  # the figure of an epoch's record that early stopping wants to fall
 
     @abstractmethod

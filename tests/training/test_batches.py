@@ -1,4 +1,4 @@
-"""Training in parts and in units: what a step sees, and that only units decide what is trained."""
+"""Training in parts and in micro-batches: what a step sees."""
 
 import hashlib
 import json
@@ -12,16 +12,14 @@ import torch
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.methods import METHODS, make_estimator
+from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.parts import Renumbered, RowsPart
-from nodejepa.objectives.sigreg import sigreg
-from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
-from nodejepa.training.batches import Parts
+from nodejepa.training.batches import Parts, Source, Whole
 from nodejepa.training.journal import Logging
+from nodejepa.training.loop import train
 from nodejepa.training.run import Run
-from nodejepa.training.task import StepContext, TrainingConfig
-from nodejepa.training.team import SOLO, Team, in_order
-from nodejepa.training.turns import in_turns
+from nodejepa.training.task import StepContext, Task, TrainingConfig
 
 SMALL = {"encoder.hidden": 16, "encoder.layers": 2, "training.epochs": 2}
 
@@ -80,15 +78,15 @@ def test_an_epoch_sees_every_node_once_and_another_epoch_in_another_order():
     graph = graph_of()
     whole, part = WholeGraph(graph), np.arange(graph.num_nodes, dtype=np.int32) % 12
     source = Parts(
-        whole, Renumbered(graph, part), TrainingConfig(parts=12, parts_per_step=4, units=2), rounds=2
+        whole, Renumbered(graph, part), TrainingConfig(parts=12, parts_per_step=4, micro_batches=2), rounds=2
     )
-    assert (source.steps_per_epoch, source.units) == (6, 2)
+    assert (source.steps_per_epoch, source.micro_batches) == (6, 2)
 
     def seen(epoch, steps):
         return [
-            source.batch(StepContext(0, epoch, step, 0.0, unit=unit)).nodes
+            source.batch(StepContext(0, epoch, step, 0.0, micro_batch=i)).nodes
             for step in steps
-            for unit in (0, 1)
+            for i in (0, 1)
         ]
 
     for steps in (range(3), range(3, 6)):
@@ -104,7 +102,7 @@ def made(method, settings):
 
 
 @pytest.mark.parametrize("method", ["nodejepa", "patchjepa", "dgi", "graphmae", "bgrl", "cca-ssg"])
-def test_one_unit_with_all_parts_is_the_full_batch(method):
+def test_one_step_with_all_parts_is_the_full_batch(method):
     graph = graph_of()
     whole = made(method, settings=SMALL).fit(graph)
     parts = made(method, settings=SMALL | {"parts": 6, "parts_per_step": 6}).fit(graph)
@@ -112,139 +110,19 @@ def test_one_unit_with_all_parts_is_the_full_batch(method):
     assert parts.history_[-1]["loss"] == pytest.approx(whole.history_[-1]["loss"], abs=1e-6)
 
 
-# ------------------------------------------------------------------ sums over units
-
-
-def rows_of_units():
-    z = torch.randn(60, 7, generator=torch.Generator().manual_seed(1)) * torch.linspace(0.2, 2, 7)
-    return z, [9, 21, 30]
-
-
-def naive_covariance_terms(z):
-    centred = z - z.mean(dim=0)
-    c = centred.T @ centred / (len(z) - 1)
-    off = sum(c[i, j] ** 2 for i in range(len(c)) for j in range(len(c)) if i != j)
-    return torch.relu(1 - (c.diagonal() + 1e-4).sqrt()).mean() + off / len(c)
-
-
-def naive_sigreg(z):
-    directions = torch.randn(7, 32, generator=torch.Generator().manual_seed(5))
-    u = z @ (directions / directions.norm(dim=0))
-    total = torch.zeros(())
-    for k in range(17):
-        t = 3 * k / 16
-        phi, weight = np.exp(-(t**2) / 2), (3 / 16) * (1 if k in (0, 16) else 2)
-        real, imaginary = (t * u).cos().mean(dim=0) - phi, (t * u).sin().mean(dim=0)
-        total = total + weight * phi * (real**2 + imaginary**2).mean()
-    return total * len(z)
-
-
-def naive_mean(z):
-    return z.pow(3).sum(dim=1).mean()
-
-
-def ours_covariance_terms(z, group):
-    c = covariance_matrix(z, group)
-    return variance_loss(c) + covariance_loss(c)
-
-
-def ours_sigreg(z, group):
-    shared = torch.Generator().manual_seed(5)
-    return sigreg(z, torch.Generator(), slices=32, max_nodes=None, times_n=True, group=group, shared=shared)
-
-
-def ours_mean(z, group):
-    return group.average(z.pow(3).sum(dim=1).mean(), len(z))
-
-
-@pytest.mark.parametrize(
-    ("ours", "naive"),
-    [
-        (ours_covariance_terms, naive_covariance_terms),
-        (ours_sigreg, naive_sigreg),
-        (ours_mean, naive_mean),
-    ],
-)
-def test_statistics_of_units_are_those_of_the_joined_batch(ours, naive):
-    """The value in every unit, and the gradient of each unit's own rows."""
-    z, sizes = rows_of_units()
-    joined = z.clone().requires_grad_()
-    wanted = naive(joined)
-    (gradient,) = torch.autograd.grad(wanted, joined)
-    shares = [share.clone().requires_grad_() for share in z.split(sizes)]
-    found = in_turns(
-        [lambda group, share=share: ours(share, group) for share in shares], 3, lambda mine: SOLO.sum(mine, 3)
-    )
-    gradients = [torch.autograd.grad(value, share)[0] for value, share in zip(found, shares, strict=True)]
-    for value in found:
-        torch.testing.assert_close(value, wanted, rtol=1e-5, atol=1e-6)
-        assert value.equal(found[0])
-    torch.testing.assert_close(torch.cat(gradients), gradient, rtol=1e-4, atol=1e-6)
-
-
-def test_units_share_the_nodes_that_sigreg_draws():
-    z, sizes = rows_of_units()
-
-    def rows(share, max_nodes):
-        def work(group):
-            def remember(h, count=group.rows):
-                seen.append(len(h))
-                return count(h)
-
-            group.rows = remember
-            sigreg(share, torch.Generator(), max_nodes=max_nodes, group=group)
-
-        return work
-
-    seen = []
-    in_turns([rows(share, 30) for share in z.split(sizes)], 3, in_order)
-    assert sorted(seen) == [9, 10, 10]
-
-
-def test_units_take_turns_and_errors_come_out():
-    order = []
-
-    def work(name):
-        def run(group):
-            order.append(name)
-            total = group.sum(torch.tensor(float(name)))
-            order.append(10 + name)
-            return total.item()
-
-        return run
-
-    assert in_turns([work(1), work(2)], 2, in_order) == [3, 3]
-    assert order == [1, 2, 11, 12]
-
-    def broken(group):
-        group.sum(torch.zeros(()))
-        raise ZeroDivisionError("unit 2")
-
-    with pytest.raises(ZeroDivisionError, match="unit 2"):
-        in_turns([work(1), broken], 2, in_order)
-    with pytest.raises(RuntimeError, match="different sums"):
-        in_turns([work(1), lambda group: None], 2, in_order)  # noqa: ARG005
-
-    def torn(_):
-        raise OSError("the network")
-
-    with pytest.raises(OSError, match="the network"):
-        in_turns([work(1), work(2)], 2, torn)
-
-
 # ------------------------------------------------------------------ training
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["nodejepa", "patchjepa", "graphmae", "bgrl"])
-def test_units_train_and_repeat_to_the_bit(method):
+def test_micro_batches_train_and_repeat_to_the_bit(method):
     graph = graph_of()
-    settings = SMALL | {"training.epochs": 6, "parts": 8, "parts_per_step": 4, "units": 2, "lr": 0.01}
+    settings = SMALL | {"training.epochs": 6, "parts": 8, "parts_per_step": 4, "micro_batches": 2, "lr": 0.01}
     settings |= {"patches.count": 24} if method == "patchjepa" else {}
     first, second = (made(method, settings=settings).fit(graph) for _ in range(2))
     assert digest(first) == digest(second)
     assert first.history_[-1]["loss"] < first.history_[0]["loss"]
-    other = made(method, settings=settings | {"units": 4}).fit(graph)
+    other = made(method, settings=settings | {"micro_batches": 4}).fit(graph)
     assert digest(other) != digest(first)
 
 
@@ -256,7 +134,7 @@ class Interrupted(Exception):
 @pytest.mark.parametrize("stop_at", [1, 2, 5, 9])
 def test_a_run_goes_on_in_the_middle_of_an_epoch(stop_at, tmp_path, monkeypatch):
     graph = graph_of()
-    settings = SMALL | {"training.epochs": 3, "parts": 8, "parts_per_step": 2, "units": 2}
+    settings = SMALL | {"training.epochs": 3, "parts": 8, "parts_per_step": 2, "micro_batches": 2}
     whole = make_estimator("nodejepa", preset="paper", settings=settings).fit(graph)
     steps, original = [], torch.optim.AdamW.step
 
@@ -287,12 +165,20 @@ def test_a_run_goes_on_in_the_middle_of_an_epoch(stop_at, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("method", "settings", "message"),
     [
-        ("dgi", {"parts": 4, "parts_per_step": 2, "units": 2}, "loss of dgi needs all nodes"),
-        ("cca-ssg", {"parts": 4, "parts_per_step": 2, "units": 2}, "loss of cca-ssg needs all nodes"),
-        ("nodejepa", {"parts": 4, "parts_per_step": 2, "units": 2, "encoder.norm": "batch"}, "batch norm"),
+        ("dgi", {"parts": 4, "parts_per_step": 2, "micro_batches": 2}, "loss of dgi needs all nodes"),
+        ("cca-ssg", {"parts": 4, "parts_per_step": 2, "micro_batches": 2}, "loss of cca-ssg needs all nodes"),
+        (
+            "nodejepa",
+            {"parts": 4, "parts_per_step": 2, "micro_batches": 2, "encoder.norm": "batch"},
+            "batch norm",
+        ),
         ("nodejepa", {"parts": 80}, "90 nodes are too few for 80 parts.*at most 45"),
         ("nodejepa", {"parts": 4, "parts_per_step": 3}, r"divisor of training.parts \(4\)"),
-        ("nodejepa", {"parts": 4, "parts_per_step": 2, "units": 4}, r"divisor of training.parts_per_step"),
+        (
+            "nodejepa",
+            {"parts": 4, "parts_per_step": 2, "micro_batches": 4},
+            r"divisor of training.parts_per_step",
+        ),
         ("nodejepa", {"parts": 0}, "training.parts is 0"),
     ],
 )
@@ -316,32 +202,70 @@ def test_every_method_says_what_it_sees():
     for entry in METHODS.values():
         if entry.trained and entry.by_gradient and not entry.supervised:
             task = made(entry.name, settings=SMALL).make_task(WholeGraph(graph_of()))
-            assert task.sees in ("parts", "units")
+            assert task.sees in ("parts", "micro-batches")
 
 
-class Three(Team):
-    def sum(self, mine, units):
-        raise NotImplementedError
-
-    def share(self, content):
-        return content
-
-
-def test_processes_share_units_evenly_and_no_process_is_idle():
-    for units in range(3, 9):
-        shares = [Three(rank, 3).mine(units) for rank in range(3)]
-        assert [u for share in shares for u in share] == list(range(units))
-        assert all(len(share) for share in shares)
-    estimator = make_estimator(
-        "nodejepa", preset="paper", settings=SMALL | {"parts": 4, "parts_per_step": 2, "units": 2}
-    )
-    estimator.team = Three(0, 3)
-    with pytest.raises(ConfigError, match=r"3 processes are to share training\.units=2"):
-        estimator.fit(graph_of())
-
-
-def test_a_unit_has_randomness_of_its_own():
+def test_a_micro_batch_has_randomness_of_its_own():
     context = StepContext(1, 2, 3, 0.0)
-    drawn = {unit: replace(context, unit=unit).numpy("mask").integers(2**60) for unit in (None, 0, 1, 2)}
+    drawn = {i: replace(context, micro_batch=i).numpy("mask").integers(2**60) for i in (None, 0, 1, 2)}
     assert len(set(drawn.values())) == 4
-    assert replace(context, unit=1).of_all_units.numpy("mask").integers(2**60) == drawn[None]
+    assert replace(context, micro_batch=1).of_step.numpy("mask").integers(2**60) == drawn[None]
+
+
+# ------------------------------------------------------------------ what the loop hands out
+
+
+class Halves(Source):
+    """The first half of the nodes in even steps, the second in odd ones."""
+
+    def batch(self, context):
+        size = self.whole.num_nodes
+        nodes = np.arange(size, dtype=np.int32).reshape(2, -1)[context.step % 2]
+        return self.whole.induced([nodes])
+
+
+class Recording(Task):
+    def __init__(self, columns):
+        super().__init__()
+        self.encoder = GCN(columns, hidden=16, layers=2)
+        self.handed, self.asked = [], []
+
+    def losses(self, inputs, context):
+        self.handed.append((context, inputs))
+        return {"loss": self.encoder(inputs).square().mean() * inputs.num_nodes}
+
+    def embed(self, inputs, rows=None):
+        self.asked.append(rows)
+        return super().embed(inputs, rows)
+
+
+def inputs_of(size):
+    rng = np.random.default_rng(0)
+    source, target = rng.integers(0, size, (2, 3 * size))
+    return WholeGraph(Graph.from_edges(source, target, features=rng.random((size, 4)), num_nodes=size))
+
+
+def test_a_step_trains_on_what_the_source_hands_it():
+    source = Halves(inputs_of(80), steps_per_epoch=2)
+    task = Recording(4)
+    train(task, source, TrainingConfig(epochs=3), seed=5)
+    assert [(m.seed, m.epoch, m.step) for m, _ in task.handed] == [
+        (5, e, s) for e in range(3) for s in (0, 1)
+    ]
+    for context, inputs in task.handed:
+        np.testing.assert_array_equal(inputs.nodes, np.arange(40) + 40 * context.step)
+
+
+def test_the_watch_asks_for_the_rows_it_looks_at():
+    """An even sample, a little more than 4,096 nodes; small graphs are looked at in whole."""
+    for size in (80, 9000):
+        task, inputs = Recording(4), inputs_of(size)
+        history = train(task, Whole(inputs), TrainingConfig(epochs=1), seed=0)
+        (rows,) = task.asked
+        if size == 80:
+            assert rows is None
+        else:
+            assert np.flatnonzero(rows).tolist() == list(range(0, 9000, 2))
+            z = task.encoder(inputs).detach()[::2]
+            std = z.numpy().astype(np.float64).std(axis=0).mean()
+            assert history[-1]["mean_std"] == pytest.approx(std)

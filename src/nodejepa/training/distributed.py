@@ -1,0 +1,301 @@
+"""Processes that train together: the process group, statistics over the nodes of all, starting workers.
+
+A step is cut into micro-batches, and every process takes some of them. A loss asks its :class:`Reduction` for
+sums over all of them; gradients are summed by the :class:`ProcessGroup`. The same number of processes gives
+the same bits, another number the same but for rounding. One process is a group of its own, which returns
+everything as it is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar, final
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from nodejepa.errors import RESUME, Advice, Setting, TrainingError
+
+T = TypeVar("T")
+
+
+# ------------------------------------------------------------------ statistics of a loss
+
+
+@final
+class Reduction:
+    """Sums and means over the rows of all micro-batches of a step, for the loss of one of them.
+
+    All get the same values. The gradient of a sum is that of the own rows: gradients are added afterwards.
+
+    Args:
+        count: how many micro-batches there are; one has all rows, and everything is what it is.
+        total: the sum of a tensor over all of them.
+    """
+
+    def __init__(self, count: int = 1, total: Callable[[Tensor], Tensor] = torch.clone) -> None:
+        self.count, self._total = count, total
+
+    def rows(self, h: Tensor) -> int:
+        """Rows of ``h`` ``[n, ...]`` in all micro-batches."""
+        return len(h) if self.count == 1 else int(self._total(torch.tensor(len(h), device=h.device)))
+
+    def sum(self, x: Tensor) -> Tensor:
+        """The sum of all micro-batches' ``x``."""
+        if self.count == 1:
+            return x
+        total: Tensor = _Total.apply(x, self._total(x.detach()))  # type: ignore[no-untyped-call]
+        return total
+
+    def mean(self, h: Tensor) -> Tensor:
+        """The mean of all rows ``h`` ``[n, ...]``."""
+        return h.mean(dim=0) if self.count == 1 else self.sum(h.sum(dim=0)) / self.rows(h)
+
+    def average(self, term: Tensor, rows: int) -> Tensor:
+        """The mean over all rows of what has the mean ``term`` (one number) over ``rows`` here."""
+        if self.count == 1:
+            return term
+        # in double precision, which costs nothing for two numbers
+        share = torch.stack([term.double() * rows, term.new_tensor(rows, dtype=torch.float64)])
+        found = self.sum(share)
+        return (found[0] / found[1]).to(term.dtype)
+
+
+ALONE = Reduction()
+
+
+class _Total(torch.autograd.Function):
+    """The sum over all micro-batches as a function of one of them."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, total: Tensor) -> Tensor:  # noqa: ARG004
+        return total.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
+        return grads[0], None
+
+
+def reduced(work: Sequence[Callable[[Reduction], T]], count: int, group: ProcessGroup) -> list[T]:
+    """What this process's micro-batches return, each with a reduction over all ``count`` of all processes.
+
+    Where every process has one, it waits for the others at each sum. Several in one process run one after
+    another and cannot wait. They run again with the totals of the time before, until these no longer change:
+    once more than their sums depend on each other.
+    """
+    if count == group.size:
+        return [one(Reduction(count, group.all_reduce)) for one in work]
+    totals: list[Tensor] = []
+    passes = 0
+    while True:
+        results: list[T] = []  # those of the pass before are given up first
+        asked: list[list[Tensor]] = []
+        for one in work:
+            result, sums = _with_totals(one, count, totals)
+            results.append(result)
+            asked.append(sums)
+        before, totals = totals, [group.all_reduce(sum(x[1:], x[0])) for x in zip(*asked, strict=True)]
+        passes += 1
+        # every pass mends one total or more, also where a device repeats no bits
+        if passes > len(totals) or (before and all(map(_same, before, totals))):
+            return results
+
+
+def _with_totals(
+    work: Callable[[Reduction], T], count: int, totals: Sequence[Tensor]
+) -> tuple[T, list[Tensor]]:
+    """The result with ``totals`` for its sums, its own where there are none yet, and its own sums."""
+    asked: list[Tensor] = []
+
+    def total(x: Tensor) -> Tensor:
+        asked.append(x)
+        return totals[len(asked) - 1] if totals else x
+
+    return work(Reduction(count, total)), asked
+
+
+def _same(one: Tensor, two: Tensor) -> bool:
+    return torch.allclose(one, two, rtol=0, atol=0, equal_nan=True)
+
+
+# ------------------------------------------------------------------ the process group
+
+
+@final
+class ProcessGroup:
+    """Processes 0 .. ``size`` - 1, of which the first reads, writes and shows; :func:`join` makes one."""
+
+    def __init__(self, rank: int = 0, size: int = 1) -> None:
+        self.rank, self.size = rank, size
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the first process."""
+        return self.rank == 0
+
+    def share(self, count: int) -> range:
+        """Which of ``count`` things are this process's: a range, as even as can be."""
+        return range(self.rank * count // self.size, (self.rank + 1) * count // self.size)
+
+    def all_reduce(self, x: Tensor) -> Tensor:
+        """The sum of all processes' ``x``."""
+        if self.size == 1:
+            return x
+        total = x.clone()
+        _together(lambda: dist.all_reduce(total))
+        return total
+
+    def all_gather(self, x: Tensor) -> list[Tensor]:
+        """Every process's ``x``, all of one shape."""
+        if self.size == 1:
+            return [x]
+        gathered = [torch.empty_like(x) for _ in range(self.size)]
+        _together(lambda: dist.all_gather(gathered, x.contiguous()))
+        return gathered
+
+    def broadcast(self, content: bytes) -> bytes:
+        """The first process's bytes: a length, then what is so long."""
+        if self.size == 1:
+            return content
+        device = "cuda" if dist.get_backend() == "nccl" else "cpu"
+        size = torch.tensor(len(content), device=device)
+        _together(lambda: dist.broadcast(size, src=0))
+        held = torch.empty(int(size), dtype=torch.uint8, device=device)
+        if self.leads and content:
+            held.copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))
+        _together(lambda: dist.broadcast(held, src=0))
+        return held.cpu().numpy().tobytes()
+
+    def decide(self, choice: bool) -> bool:
+        """What the first process chooses."""
+        return self.broadcast(b"yes" if choice else b"") != b""
+
+    def barrier(self) -> None:
+        """Wait until all are here."""
+        if self.size > 1:
+            _together(dist.barrier)
+
+    def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Give ``parameters`` the sum of all processes' gradients."""
+        if self.size == 1:
+            return
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        total = self.all_reduce(torch.cat([gradient.flatten() for gradient in gradients]))
+        parts = torch.split(total, [gradient.numel() for gradient in gradients])
+        for gradient, part in zip(gradients, parts, strict=True):
+            gradient.copy_(part.view_as(gradient))
+
+
+SINGLE = ProcessGroup()
+
+
+def join(*, wait_seconds: float = 300.0, step_seconds: float = 1800.0) -> ProcessGroup:
+    """Join the processes that torchrun (or Ray Train, which has joined them already) started with this one.
+
+    The others may take ``wait_seconds`` to come, and ``step_seconds`` for a step or a look at all nodes.
+    """
+    if not dist.is_initialized():
+        device = None
+        if torch.cuda.is_available():
+            device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+            torch.cuda.set_device(device)
+        try:
+            dist.init_process_group(
+                "gloo" if device is None else "nccl",
+                store=_open_store(timedelta(seconds=wait_seconds)),
+                rank=int(os.environ["RANK"]),
+                world_size=int(os.environ["WORLD_SIZE"]),
+                timeout=timedelta(seconds=step_seconds),
+            )
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise TrainingError(
+                f"the processes do not find each other: {_first_line(error)}",
+                where="torchrun",
+                fix=Advice.saying(
+                    "Start as many as were announced, with the same rendezvous endpoint and id, and look at "
+                    "what the missing ones said. To wait longer, set {}.",
+                    Setting("wait"),
+                ),
+            ) from None
+    return ProcessGroup(dist.get_rank(), dist.get_world_size())
+
+
+def _open_store(wait: timedelta) -> Any:
+    """Where processes find each other's addresses; the first one serves it, and it ends with that one.
+
+    torchrun's own store outlives killed processes, whose addresses those that are started again would find.
+    It stays where it is; this one takes the next port.
+    """
+    beside = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    port = int(os.environ["MASTER_PORT"]) + beside
+    size, first = int(os.environ["WORLD_SIZE"]), os.environ["RANK"] == "0"
+    return dist.TCPStore(os.environ["MASTER_ADDR"], port, size, first, timeout=wait)  # type: ignore[attr-defined]
+
+
+def _together(exchange: Callable[[], object]) -> None:
+    try:
+        exchange()
+    except RuntimeError as error:
+        raise TrainingError(
+            f"another process is gone or does not answer: {_first_line(error)}",
+            where="process group",
+            fix=Advice.saying(
+                "torchrun starts all again where restarts are left; else go on with {}.", RESUME
+            ),
+        ) from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200]
+
+
+# ------------------------------------------------------------------ starting workers
+
+
+def launch(arguments: Sequence[str], workers: int, *, restarts: int = 3) -> int:
+    """Run ``python -m nodejepa.worker`` in several processes of this machine; torchrun's exit code."""
+    environment = {"OMP_NUM_THREADS": "1", "LOGLEVEL": "ERROR"} | os.environ  # cores are shared by processes
+    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={workers}"]
+    command = [sys.executable, *torchrun, f"--max-restarts={restarts}", "-m", "nodejepa.worker", *arguments]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+def launch_with_ray(arguments: Sequence[str], workers: int, out: Path, *, restarts: int = 3) -> int:
+    """Let Ray Train call :func:`nodejepa.worker.work` in several processes of its cluster; 0 if all is well.
+
+    Ray notes what it did in a folder that all its machines must see, and so must they ``out``.
+    """
+    try:
+        from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
+        from ray.train.torch import TorchConfig, TorchTrainer
+    except ImportError:
+        raise TrainingError("Ray Train is not installed", fix="pip install 'nodejepa[ray]'.") from None
+
+    def loop() -> None:
+        work = importlib.import_module("nodejepa.worker").work  # which imports this one
+        try:
+            work(arguments)
+        except SystemExit as ended:
+            if ended.code:
+                raise RuntimeError(f"the worker left with exit code {ended.code}") from None
+
+    trainer = TorchTrainer(
+        loop,
+        torch_config=TorchConfig(backend="nccl" if torch.cuda.is_available() else "gloo"),
+        scaling_config=ScalingConfig(num_workers=workers, use_gpu=torch.cuda.is_available()),
+        run_config=RunConfig(
+            storage_path=str(out / "ray"), failure_config=FailureConfig(max_failures=restarts)
+        ),
+    )
+    try:
+        trainer.fit()
+    except TrainingFailedError:  # Ray has shown what the workers said
+        return 1
+    return 0

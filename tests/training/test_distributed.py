@@ -1,0 +1,397 @@
+"""Statistics over micro-batches; several processes: the model of one, also after a kill."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import torch
+from fleet import free_port
+from typer.testing import CliRunner
+
+from nodejepa.cli import app
+from nodejepa.data import load_dataset
+from nodejepa.errors import ConfigError
+from nodejepa.methods import make_estimator
+from nodejepa.objectives.cca import cca_terms
+from nodejepa.objectives.infomax import infomax_loss
+from nodejepa.objectives.sigreg import sigreg
+from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
+from nodejepa.training.checkpoint import load_tensors
+from nodejepa.training.distributed import SINGLE, ProcessGroup, Reduction, launch, reduced
+from nodejepa.training.run import Run
+
+ROOT = Path(__file__).parents[2]
+BUSY = pytest.mark.timeout(1800)  # half a minute of work, on machines that may be busy
+SETTINGS = {
+    "encoder.hidden": 16,
+    "encoder.layers": 2,
+    "training.epochs": 3,
+    "training.lr": 0.01,
+    "parts": 8,
+    "parts_per_step": 4,
+    "micro_batches": 4,
+}
+
+
+# ------------------------------------------------------------------ statistics of a loss
+
+
+def rows_of_micro_batches():
+    z = torch.randn(60, 7, generator=torch.Generator().manual_seed(1)) * torch.linspace(0.2, 2, 7)
+    return z, [9, 21, 30]
+
+
+def naive_covariance_terms(z):
+    centred = z - z.mean(dim=0)
+    c = centred.T @ centred / (len(z) - 1)
+    off = sum(c[i, j] ** 2 for i in range(len(c)) for j in range(len(c)) if i != j)
+    return torch.relu(1 - (c.diagonal() + 1e-4).sqrt()).mean() + off / len(c)
+
+
+def naive_sigreg(z):
+    directions = torch.randn(7, 32, generator=torch.Generator().manual_seed(5))
+    u = z @ (directions / directions.norm(dim=0))
+    total = torch.zeros(())
+    for k in range(17):
+        t = 3 * k / 16
+        phi, weight = np.exp(-(t**2) / 2), (3 / 16) * (1 if k in (0, 16) else 2)
+        real, imaginary = (t * u).cos().mean(dim=0) - phi, (t * u).sin().mean(dim=0)
+        total = total + weight * phi * (real**2 + imaginary**2).mean()
+    return total * len(z)
+
+
+def naive_mean(z):
+    return z.pow(3).sum(dim=1).mean()
+
+
+def ours_covariance_terms(z, reduction):
+    c = covariance_matrix(z, reduction)
+    return variance_loss(c) + covariance_loss(c)
+
+
+def ours_sigreg(z, reduction):
+    directions = {"shared": torch.Generator().manual_seed(5), "slices": 32}
+    return sigreg(z, torch.Generator(), max_nodes=None, times_n=True, reduction=reduction, **directions)
+
+
+def ours_mean(z, reduction):
+    return reduction.average(z.pow(3).sum(dim=1).mean(), len(z))
+
+
+@pytest.mark.parametrize(
+    ("ours", "naive"),
+    [
+        (ours_covariance_terms, naive_covariance_terms),
+        (ours_sigreg, naive_sigreg),
+        (ours_mean, naive_mean),
+    ],
+)
+def test_statistics_of_micro_batches_are_those_of_the_joined_batch(ours, naive):
+    """The value in each, and the gradient of its own rows."""
+    z, sizes = rows_of_micro_batches()
+    joined = z.clone().requires_grad_()
+    wanted = naive(joined)
+    (gradient,) = torch.autograd.grad(wanted, joined)
+    shares = [share.clone().requires_grad_() for share in z.split(sizes)]
+    found = reduced([partial(ours, share) for share in shares], 3, SINGLE)
+    gradients = [torch.autograd.grad(value, share)[0] for value, share in zip(found, shares, strict=True)]
+    for value in found:
+        torch.testing.assert_close(value, wanted, rtol=1e-5, atol=1e-6)
+        assert value.equal(found[0])
+    torch.testing.assert_close(torch.cat(gradients), gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_micro_batches_share_the_nodes_that_sigreg_draws():
+    z, sizes = rows_of_micro_batches()
+    seen = []
+
+    def total(x):
+        seen.append(x)
+        return x
+
+    for share in z.split(sizes):
+        sigreg(share, torch.Generator(), max_nodes=30, reduction=Reduction(3, total))
+    assert [int(x) for x in seen if x.dtype == torch.int64] == [9, 10, 10]
+
+
+def test_values_of_views_and_summaries_are_those_of_all_rows():
+    """As if a second micro-batch had the same rows."""
+    generator, twice = torch.Generator().manual_seed(0), Reduction(2, lambda x: 2 * x)
+    one, two = torch.randn(2, 30, 6, generator=generator)
+    doubled = [torch.cat([z, z]) for z in (one, two)]
+    for mine, wanted in zip(cca_terms(one, two, twice), cca_terms(*doubled), strict=True):
+        torch.testing.assert_close(mine, wanted)
+    weight = torch.randn(6, 6, generator=generator)
+    torch.testing.assert_close(infomax_loss(one, two, weight, twice), infomax_loss(*doubled, weight))
+
+
+def test_one_micro_batch_gets_its_own_tensors_and_runs_once():
+    runs, x = [], torch.ones(3, 2, requires_grad=True)
+
+    def work(reduction):
+        runs.append(reduction.rows(x))
+        assert reduction.sum(x) is x
+        return reduction.average(x.mean(), 3)
+
+    reduced([work], 1, SINGLE)
+    assert runs == [3]
+
+
+def test_passes_end_also_where_a_sum_is_not_a_number_or_never_repeats():
+    numbers = iter(range(100))
+    for x in (lambda: torch.tensor(math.nan), lambda: torch.tensor(float(next(numbers)))):
+        runs = []
+
+        def work(reduction, x=x, runs=runs):
+            runs.append(1)
+            return reduction.sum(x())
+
+        reduced([work, work], 2, SINGLE)
+        assert len(runs) == 4
+
+
+def test_micro_batches_that_ask_for_different_sums_are_an_error():
+    with pytest.raises(ValueError, match="shorter"):
+        reduced([lambda reduction: reduction.sum(torch.ones(2)), lambda reduction: None], 2, SINGLE)  # noqa: ARG005
+
+
+def test_processes_share_evenly_and_none_is_idle():
+    for count in range(3, 9):
+        shares = [ProcessGroup(rank, 3).share(count) for rank in range(3)]
+        assert [i for share in shares for i in share] == list(range(count))
+        assert all(len(share) for share in shares)
+    estimator = make_estimator("nodejepa", preset="paper", settings=SETTINGS)
+    estimator.process_group = ProcessGroup(0, 5)
+    with pytest.raises(ConfigError, match=r"5 processes are to share training\.micro_batches=4"):
+        estimator.fit(load_dataset("digits").graph)
+
+
+def test_a_process_alone_keeps_what_it_has():
+    x = torch.ones(2)
+    assert SINGLE.all_reduce(x) is x
+    assert SINGLE.all_gather(x) == [x]
+    assert SINGLE.broadcast(b"here") == b"here"
+    assert (SINGLE.decide(True), SINGLE.decide(False)) == (True, False)
+    SINGLE.barrier()
+
+
+# ------------------------------------------------------------------ processes
+
+
+def order(**changes):
+    return {"settings": SETTINGS, **changes}
+
+
+PATCHES = {"method": "patchjepa", "settings": SETTINGS | {"patches.count": 24}}
+LOST = ((0, 2), (1, 2), (1, 1), (1, 4))  # which rank of two dies, and how many go on
+ORDERS = {
+    "alone": [order()],
+    "groups": [order(size=size, joined=True) for size in (1, 2, 2, 3, 4)],
+    "patches": [PATCHES, {**PATCHES, "size": 2, "joined": True}],
+    "lost": [
+        order(size=2, joined=True, stop_rank=rank, stop_at=3, out=f"run-{rank}-{size}") for rank, size in LOST
+    ],
+    "again": [order(size=size, joined=size > 1, out=f"run-{rank}-{size}") for rank, size in LOST],
+    "missing": [
+        order(size=2, started=1, joined=True, wait=2),
+        order(size=3, started=2, joined=True, wait=2),
+    ],
+    "taken": [order(size=2, joined=True, out="taken")],
+    "exchange": [{"size": 3, "joined": True, "exchange": True}],
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """What groups of processes end with, one group after another, all from one process."""
+    folder = tmp_path_factory.mktemp("fleet")
+    (folder / "orders.json").write_text(json.dumps([*chain(*ORDERS.values())]))
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "NODEJEPA_CACHE": str(folder / "cache")}
+    with Run(folder / "taken").owned():
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.training.fleet", str(folder)],
+            cwd=ROOT,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = iter(json.loads((folder / "results.json").read_text()))
+    left = [path.name for path in (folder / "taken").iterdir()]
+    return {name: [next(found) for _ in orders] for name, orders in ORDERS.items()} | {"left": left}
+
+
+@pytest.mark.slow
+@BUSY
+def test_another_number_of_processes_changes_rounding_only(results):
+    """1, 2, 3 and 4 processes, with one micro-batch each or several; all of a group have the same bits."""
+    ((wanted,),) = results["alone"]
+    for group in results["groups"]:
+        assert len({rank["sha"] for rank in group}) == 1
+        for rank in group:
+            np.testing.assert_allclose(rank["weights"], wanted["weights"], atol=1e-5)
+            assert rank["loss"] == pytest.approx(wanted["loss"], abs=1e-5)
+    one, two, again, *_ = results["groups"]
+    assert one[0]["sha"] == wanted["sha"]
+    assert two == again
+    (alone,), pair = results["patches"]
+    assert pair[0]["sha"] == pair[1]["sha"]
+    np.testing.assert_allclose(pair[0]["weights"], alone["weights"], atol=1e-5)
+
+
+@pytest.mark.slow
+@BUSY
+def test_a_group_that_lost_a_process_goes_on_in_any_number(results):
+    """Rank 0 or rank 1 of two dies in the middle of an epoch; two go on to the same bits."""
+    undisturbed = results["groups"][1][0]
+    for (_, size), lost, again in zip(LOST, results["lost"], results["again"], strict=True):
+        assert {"code": 9} in lost
+        assert any("another process is gone" in rank.get("error", "") for rank in lost)
+        for rank in again:
+            np.testing.assert_allclose(rank["weights"], undisturbed["weights"], atol=1e-5)
+        assert size != 2 or {rank["sha"] for rank in again} == {undisturbed["sha"]}
+
+
+@pytest.mark.slow
+@BUSY
+def test_processes_exchange_tensors_bytes_and_decisions(results):
+    (ranks,) = results["exchange"]
+    wanted = {"sum": [3.0, 6.0], "gathered": [[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]], "gradient": [2.0]}
+    assert ranks == [wanted | {"bytes": "first", "decided": [True, False]}] * 3
+
+
+@pytest.mark.slow
+@BUSY
+def test_a_process_that_never_comes_is_missed(results):
+    lonely, follower = results["missing"]
+    assert "do not find each other" in lonely[0]["error"]
+    assert "1/2 clients joined" in lonely[0]["error"]
+    assert all("do not find each other" in rank["error"] for rank in follower)
+
+
+@pytest.mark.slow
+@BUSY
+def test_a_second_group_leaves_the_folder_of_the_first_alone(results):
+    ((leader, follower),) = results["taken"]
+    assert "another process is using the run folder" in leader["error"]
+    # it hears of it while the two still meet, or after
+    assert any(words in follower["error"] for words in ("another process is gone", "do not find each other"))
+    assert results["left"] == [".lock"]
+
+
+def workers_of(agent):
+    """Rank -> process of the workers that a torchrun agent has started."""
+    found = {}
+    for child in psutil.Process(agent.pid).children(recursive=True):
+        try:
+            if "nodejepa.worker" in child.cmdline():
+                found[int(child.environ()["RANK"])] = child
+        except (psutil.Error, KeyError):
+            continue  # it ends, or is not yet what it will be
+    return found
+
+
+def training(checkpoint, agent, old, since):
+    """The workers of an agent, none of them an old one, if there is a new checkpoint."""
+    here = [child for child in workers_of(agent).values() if child.pid not in old]
+    return here if checkpoint.exists() and checkpoint.stat().st_mtime_ns > since else None
+
+
+def wait_for(condition, agents, *more):
+    while not (found := condition(*more)):
+        assert all(agent.poll() is None for agent in agents), "an agent has ended too early"
+        time.sleep(0.02)
+    return found
+
+
+@pytest.mark.slow
+@BUSY
+def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_an_undisturbed_run(tmp_path, monkeypatch):
+    """Two torchrun agents on loopback; the worker of one is killed, and then that of the other."""
+    monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
+    settings = {**SETTINGS, "training.epochs": 20, "parts": 16}
+    out = tmp_path / "run"
+    elastic = "--nnodes=2 --nproc-per-node=1 --max-restarts=3 --rdzv-backend=c10d --rdzv-id=mine"
+    where = f"--local-addr=127.0.0.1 --rdzv-endpoint=127.0.0.1:{free_port()}"
+    options = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    chosen = ["--method=nodejepa", "--preset=paper", "--checkpoint-steps=1", "--device=cpu", *options]
+    worker = ["nodejepa.worker", "digits", "--out", str(out), *chosen]
+    command = [sys.executable, "-m", "torch.distributed.run", *elastic.split(), *where.split(), "-m", *worker]
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "LOGLEVEL": "ERROR"}
+    env |= {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
+    checkpoint, logs = out / "checkpoint.safetensors", [(tmp_path / f"agent-{i}").open("w") for i in (0, 1)]
+    agents = [subprocess.Popen(command, env=env, stdout=log, stderr=subprocess.STDOUT) for log in logs]
+    try:
+        old, since = set(), 0
+        for agent in agents:
+            (victim,) = wait_for(lambda *these: training(checkpoint, *these), agents, agent, old, since)
+            old |= {child.pid for other in agents for child in workers_of(other).values()}
+            since = checkpoint.stat().st_mtime_ns
+            victim.kill()
+        assert [agent.wait() for agent in agents] == [0, 0]
+    finally:
+        for agent in agents:
+            for child in psutil.Process(agent.pid).children(recursive=True) if agent.poll() is None else []:
+                child.kill()
+            agent.kill()
+            agent.wait()
+        for log in logs:
+            log.close()
+    assert launch(["digits", "--out", str(tmp_path / "undisturbed"), *chosen], 2) == 0
+    mine, wanted = (load_tensors(folder / "model.safetensors") for folder in (out, tmp_path / "undisturbed"))
+    assert mine[0].keys() == wanted[0].keys()
+    assert all(tensor.equal(wanted[0][name]) for name, tensor in mine[0].items())
+    assert [r["loss"] for r in mine[1]["history"]] == [r["loss"] for r in wanted[1]["history"]]
+
+
+@pytest.mark.slow
+@BUSY
+def test_the_command_starts_workers_which_train_the_model_of_one(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    options = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
+    common = [
+        "pretrain",
+        "digits",
+        *("--method", "nodejepa", "--preset", "paper"),
+        *options,
+        "--device",
+        "cpu",
+        "--checkpoint-steps",
+        "1",
+    ]
+    for arguments, message in (
+        (["--workers", "5"], "5 workers are to share training.micro_batches=4"),
+        (["--workers", "2", "--method", "linear-jepa"], "not trained in steps"),
+    ):
+        chosen = ["pretrain", "digits"] if "linear-jepa" in arguments else common
+        done = CliRunner().invoke(app, [*chosen, *arguments, "--out", str(tmp_path / "no")])
+        assert isinstance(done.exception, ConfigError)
+        assert message in str(done.exception)
+    out = str(tmp_path / "two")
+    done = CliRunner().invoke(app, [*common, "--workers", "2", "--out", out])
+    said = capfd.readouterr()
+    assert done.exit_code == 0, said.err[-3000:]
+    assert said.out.count("last loss") == 1  # the leader alone speaks
+    done = CliRunner().invoke(app, [*common, "--workers", "2", "--out", out])
+    assert "already holds a run" in str(done.exception)
+    estimator = make_estimator("nodejepa", preset="paper", settings=SETTINGS, device="cpu")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        estimator.fit(load_dataset("digits").graph)
+    finally:
+        torch.set_num_threads(threads)
+    found = load_tensors(tmp_path / "two" / "model.safetensors")[0]
+    for name, tensor in estimator.encoder_.state_dict().items():
+        torch.testing.assert_close(found[name], tensor, rtol=0, atol=1e-5)
