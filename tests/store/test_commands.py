@@ -70,6 +70,49 @@ def test_the_road_on_disk_ends_where_the_road_in_memory_does(run, files, tmp_pat
     assert facts["graph"]["hash"] == json.loads((store / "manifest.json").read_text())["content_hash"]
 
 
+def test_a_model_refuses_a_store_whose_columns_mean_something_else(run, tmp_path):
+    rng = np.random.default_rng(0)
+    ends, x = rng.integers(0, 60, (2, 300)), rng.normal(size=(3, 60)) * [[1], [5], [9]]
+    pq.write_table(pa.table({"source": ends[0], "target": ends[1]}), tmp_path / "e.parquet")
+
+    def prepared(name, *options, **columns):
+        pq.write_table(pa.table({"id": np.arange(60), **columns}), tmp_path / "n.parquet")
+        files = ("--edges", tmp_path / "e.parquet", "--nodes", tmp_path / "n.parquet")
+        code, _, err = run("prepare", *files, "--out", tmp_path / name, *options)
+        assert code == 0, err
+        return tmp_path / name
+
+    def embedded(name):
+        (tmp_path / "z.npy").unlink(missing_ok=True)
+        code, _, err = run("embed", trained, tmp_path / name, "--out", tmp_path / "z.npy")
+        assert (code == 0) == (tmp_path / "z.npy").exists()
+        return " ".join(err.split())
+
+    trained = tmp_path / "run"
+    store = prepared("same", a=x[0], b=x[1], c=x[2])
+    assert run("pretrain", store, "--method", "linear-jepa", "--out", trained)[0] == 0
+    assert "not those" not in embedded("same")
+    for name, options, columns, said in (
+        ("reversed", (), {"c": x[2], "b": x[1], "a": x[0]}, "column 1 is 'c' (numeric), expected is 'a'"),
+        ("renamed", (), {"a": x[0], "b": x[1], "d": x[2]}, "column 3 is 'd' (numeric), expected is 'c'"),
+        (
+            "unscaled",
+            ("--scale", "none"),
+            {"a": x[0], "b": x[1], "c": x[2]},
+            "column 'a' is encoded or scaled",
+        ),
+        ("shifted", (), {"a": x[0], "b": x[1] + 1, "c": x[2]}, "column 'b' is encoded or scaled otherwise"),
+        ("words", (), {"a": x[0], "b": ["s", "t", "u"] * 20}, "column 2 is 'b' (category)"),
+    ):
+        prepared(name, *options, **columns)
+        assert said in embedded(name)
+    schema = trained / "schema.json"
+    schema.write_text(schema.read_text().replace('"a"', '"d"'))
+    assert "schema of the run is damaged" in embedded("same")
+    schema.unlink()
+    assert "no schema.json" in embedded("same")
+
+
 IN_PARTS = {
     "epochs": 2,
     "parts": 8,

@@ -61,12 +61,10 @@ def embed(
         from nodejepa.store import StoredGraph
 
         if StoredGraph.is_at(dataset):
-            from nodejepa.methods import load_method
             from nodejepa.owngraph.apply import embed_store
 
-            graph, estimator = StoredGraph(str(dataset)), load_method(run, device="cpu")
-            estimator.memory_limit = memory_limit
-            shape, found = embed_store(estimator, graph, out, force=force)
+            graph = StoredGraph(str(dataset))
+            shape, found = embed_store(run, graph, out, force=force, memory_limit=memory_limit)
             _say_written(shape, out, found)
         else:
             _embed_dataset(run, str(dataset), out, device, data_root, force)

@@ -12,6 +12,7 @@ from nodejepa.io.reading_options import MOST_TEXT_COLUMNS, ReadReport, first_nam
 
 ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "text"]
 MAX_CATEGORIES = 100
+_SAME = 1e-4  # of a standard deviation: means of the same values, summed in another order
 _LARGEST = float(np.finfo(np.float32).max)
 _NAMES = "label labels class classes target targets category categories topic outcome"
 _WHOLE_NAMES = {"y", "groundtruth"}
@@ -73,6 +74,20 @@ class FeatureColumn:
         if self.kind == "binary":
             return "numeric"
         return "words" if self.kind == "category" or self.kind == "text" else self.kind
+
+    def encodes_as(self, other: Self) -> bool:
+        """Whether another column makes the same numbers of the same cells, but for rounding of the mean."""
+        if (self.categories, self.buckets, self.indicator, len(self.mean), bool(self.fill)) != (
+            other.categories,
+            other.buckets,
+            other.indicator,
+            len(other.mean),
+            bool(other.fill),
+        ):
+            return False
+        scale = np.asarray(self.scale)
+        centres = np.abs(np.subtract(self.mean, other.mean)) <= _SAME * scale
+        return bool(centres.all() and np.allclose(scale, other.scale, rtol=_SAME, atol=0))
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it, without what the kind has no use for."""

@@ -1,5 +1,6 @@
 """``FeatureSchema``: how a node table became features, fitted once and applied to every table after it."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,6 +155,27 @@ class FeatureSchema:
                 fix="Give the same features, in the same order, as the ones the model was trained on.",
             )
 
+    def difference(self, other: Self) -> str:
+        """What makes features of another schema mean something else, the first of it; empty if nothing."""
+        pairs = itertools.zip_longest(self.columns, other.columns)
+        for place, (mine, theirs) in enumerate(pairs, start=1):
+            if mine is None or theirs is None:
+                return f"column {place} is {_named(theirs)}, expected is {_named(mine)}"
+            if (mine.name, mine.kind) != (theirs.name, theirs.kind):
+                return f"column {place} is {_named(theirs)}, expected is {_named(mine)}"
+            if not mine.encodes_as(theirs):
+                shown = f"{_shown(theirs)}, expected is {_shown(mine)}"
+                return f"column {mine.name!r} is encoded or scaled otherwise: {shown}"
+        for what in ("matrix_width", "structural"):
+            here, there = getattr(self, what), getattr(other, what)
+            if here != there:
+                return f"{what} is {there}, expected is {here}"
+        if self.structural and self.described_by != other.described_by:
+            return (
+                f"structural features are {', '.join(other.described_by)}, not {', '.join(self.described_by)}"
+            )
+        return ""
+
     def groups(self) -> list[ColumnGroup]:
         """The columns of the table by what was done with them."""
         found: dict[tuple[str, str], list[FeatureColumn]] = {}
@@ -246,6 +268,15 @@ def say_missing(
     rest = f"count as {column.missing_is}, {mark}"
     several = f": {{count}} missing values each {rest}"
     report.note_column(column.name, f": {count} missing values {rest}", several, count)
+
+
+def _named(column: FeatureColumn | None) -> str:
+    return "none" if column is None else f"{column.name!r} ({column.kind})"
+
+
+def _shown(column: FeatureColumn) -> str:
+    values = {key: value for key, value in column.to_dict().items() if key not in ("name", "kind")}
+    return ", ".join(f"{key} {str(value)[:60]}" for key, value in values.items())
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -21,7 +21,6 @@ from nodejepa.io.join import sides_of
 from nodejepa.io.reading_options import ReadReport
 from nodejepa.memory import gigabytes
 from nodejepa.methods import load_method
-from nodejepa.methods.estimator import Estimator
 from nodejepa.owngraph.places import drop_manifest, input_files, refuse_losing
 from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.progress import progress_bar
@@ -113,14 +112,24 @@ def _expected(schema: RunSchema) -> str:
 
 
 def embed_store(
-    estimator: Estimator, graph: StoredGraph, out: Path, *, force: bool = False
+    run: Path, graph: StoredGraph, out: Path, *, force: bool = False, memory_limit: float | None = None
 ) -> tuple[tuple[int, int], Diagnostics]:
-    """Write the embeddings of a stored graph; their shape and how sound a sample of them is.
+    """Write the embeddings of a stored graph by the encoder of a run; their shape and how sound they are.
 
     Large layers are put into files beside ``out`` while they are needed.
     """
     check_ending(out)  # before the work
     refuse_losing(out, force=force)
+    estimator, expected = load_method(run, device="cpu"), RunSchema.load(run).features
+    estimator.memory_limit = memory_limit
+    difference = expected.difference(schema_of(graph).features)
+    if difference:
+        raise GraphError(
+            f"the features of the store are not those that the model was trained on: {difference}",
+            where=str(graph.folder),
+            fix="Embed the files that the store was made of, to which the model applies its own scaling: "
+            "nodejepa embed RUN --edges FILE --nodes FILE. Or train on the store.",
+        )
     out.parent.mkdir(parents=True, exist_ok=True)
     with output_owned(out), refusals(out):
         refuse_losing(out, force=force)
