@@ -18,6 +18,8 @@ Features: TypeAlias = FloatArray | SparseMatrix
 
 _MAX_NODES = np.iinfo(np.int32).max  # CSR indices are 32-bit: half the memory traffic of a sparse product
 _MAX_FLOAT = float(np.finfo(np.float32).max)
+# of features: products of two columns, summed over 10^9 nodes, fit into float32 (3.4e38)
+LARGEST_FEATURE = 1e14
 _PLAUSIBLE_NODES = 1_000_000  # edge lists may imply this many nodes freely; more only if most have an edge
 
 
@@ -250,7 +252,7 @@ def fit_features(matrix: Features | None, size: int) -> Features:
 
 def _refuse_infinite(matrix: Features, before: int) -> None:
     values = matrix if isinstance(matrix, np.ndarray) else matrix.data
-    finite = np.isfinite(values)
+    finite = np.abs(values) <= LARGEST_FEATURE  # false for NaN
     if finite.all():
         return
     at = np.argwhere(~finite)[0]
@@ -262,7 +264,8 @@ def _refuse_infinite(matrix: Features, before: int) -> None:
     raise GraphError(
         f"row {before + row}, column {column} is {values[tuple(at)]} ({np.count_nonzero(~finite)} such)",
         where="features",
-        fix="Fill in or drop missing and infinite values.",
+        fix="Fill in or drop missing and infinite values, and scale columns so that no value is beyond "
+        f"{LARGEST_FEATURE:.0e} in size: sums of products must fit into single precision.",
     )
 
 

@@ -10,13 +10,24 @@ import sys
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodejepa import ConfigError, DataError, FeatureSchema, GraphError, descriptors, load_graph, read_graph
+from nodejepa import (
+    ConfigError,
+    DataError,
+    FeatureSchema,
+    Graph,
+    GraphError,
+    descriptors,
+    load_graph,
+    read_graph,
+)
 from nodejepa.io import reading_options
+from nodejepa.store.prepare import prepare_store
 
 IDS = list("abcdef")
 EDGES = pa.table({"u": IDS, "v": IDS[1:] + IDS[:1]})
@@ -137,6 +148,24 @@ def test_text_is_refused_hashed_or_ignored():
     block = hashed.graph.features.toarray()[:, :-1]
     np.testing.assert_allclose(np.linalg.norm(block, axis=1), 1, rtol=1e-5)
     assert block[0] @ block[1] > 0.4  # most words are shared
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_value_whose_square_overflows_is_refused_by_column_and_row(tmp_path, stored):
+    """1e30 fits into float32, its square does not: the eigenproblem of X'X ended in "a bug of ours"."""
+    pq.write_table(EDGES, tmp_path / "e.parquet")
+    for nodes, options in (
+        (table(x=[1.0, 2.0, 1e30, 4.0, 5.0, 6.0]), {"scale": "none"}),
+        (table(x=[[1.0, 2.0], [3.0, 1.0], [0.0, -1e30], [1.0, 0.0], [0.0, 0.0], [2.0, 2.0]]), {}),
+    ):
+        pq.write_table(nodes, tmp_path / "n.parquet")
+        files = (tmp_path / "e.parquet", tmp_path / "n.parquet")
+        with pytest.raises(GraphError, match=r"row 3 is -?1e\+30.*1e\+14.*column 'x'"):
+            prepare_store(*files, out=tmp_path / "g", **options) if stored else load_graph(*files, **options)
+    with pytest.raises(GraphError, match=r"row 1, column 0 is 1.*1e\+14"):
+        Graph.from_edges([0, 1], [1, 2], features=[[1.0], [1e30], [2.0]])
+    scaled = features(table(x=[1.0, 2.0, 1e30, 4.0, 5.0, 6.0]))  # scaled it is a number like others
+    assert np.abs(scaled).max() < 3
 
 
 def texts(count: int = 400) -> tuple[pa.Table, pa.Table]:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from nodejepa.errors import GraphError
-from nodejepa.graph_checks import Features
+from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.graph_checks import LARGEST_FEATURE, Features
 from nodejepa.io.column_content import ColumnContent, Numbers
 from nodejepa.io.feature_columns import FeatureColumn
 
@@ -18,9 +18,12 @@ _SPARSE_BELOW = 0.2  # share of non-zeros from which on a dense matrix is the sm
 
 
 def encode_column(
-    column: FeatureColumn, content: ColumnContent, rows: int
+    column: FeatureColumn, content: ColumnContent, rows: int, before: int = 0
 ) -> tuple[Numbers | sp.sparray, int]:
-    """The column's part of the feature matrix, ``[rows, width]``, and how many values it does not know."""
+    """The column's part of the feature matrix, ``[rows, width]``, and how many values it does not know.
+
+    ``before`` rows of the table come before these.
+    """
     if content.kind == "empty":
         block = np.zeros((rows, column.width))
         if column.indicator:
@@ -40,10 +43,32 @@ def encode_column(
     missing = np.isnan(numbers)
     block = np.where(missing, column.fill or column.mean, numbers)
     block = (block - column.mean) / np.array(column.scale)
+    _refuse_overflow(column, numbers, block, before)
     if column.indicator:
         block = np.column_stack([block, missing.any(axis=1)])
     # a wide table of 0 and 1 would not fit as numbers; a column of its own is smallest compressed by columns
     return sp.csc_array(block) if np.count_nonzero(block) < _SPARSE_BELOW * block.size else block, 0
+
+
+def _refuse_overflow(column: FeatureColumn, numbers: Numbers, block: Numbers, before: int) -> None:
+    """Refuse values whose products do not fit into single precision when they are summed over nodes."""
+    bad = np.abs(block) > LARGEST_FEATURE
+    if not bad.any():
+        return
+    row, dimension = np.argwhere(bad)[0]
+    raise GraphError(
+        f"row {before + row + 1} is {numbers[row, dimension]:g}, as a feature {block[row, dimension]:g}, "
+        f"and no feature may be beyond {LARGEST_FEATURE:.0e} in size ({np.count_nonzero(bad)} such): sums of "
+        "products must fit into single precision",
+        where=f"column {column.name!r}",
+        fix=Advice(
+            "Correct it, scale the column (",
+            Setting("scale", "standardise"),
+            " when features are fitted), or leave it out with ",
+            Setting("drop", column.name),
+            "; rows are counted from 1.",
+        ),
+    )
 
 
 def _one_hot(column: FeatureColumn, words: pa.ChunkedArray) -> tuple[sp.csr_array, int]:

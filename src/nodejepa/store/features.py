@@ -104,7 +104,7 @@ def write_features(
                 place = _place(table, column.name)
                 content = expect(column.cell_kind, batch[column.name], table.typed, place)
                 content = refuse_infinite(content, place, as_missing=reading.infinite == "missing")
-                blocks.append(encode_column(column, content, batch.num_rows)[0])
+                blocks.append(encode_column(column, content, batch.num_rows, rows)[0])
             filled += count_filled(blocks)
             if writer is None:  # as the first rows are: only all of them can tell
                 sparse = worth_sparse(filled, batch.num_rows * own.width)
