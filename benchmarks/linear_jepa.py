@@ -9,7 +9,7 @@ import torch
 from benchmarks.timing import Row, best_of
 from nodejepa.data import load_dataset
 from nodejepa.methods import make_method
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 
 TIMED = 4  # epochs of each phase of the curriculum; the first also warms up and is not counted
 

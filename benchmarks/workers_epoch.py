@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.timing import Row
-from nodejepa.training.checkpoint import load_tensors
+from nodejepa.training.run import load_tensors
 
 GRAPH = "synthetic-arxiv"
 EPOCHS = 6

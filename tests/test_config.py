@@ -15,7 +15,7 @@ from nodejepa.methods import METHODS
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.nodejepa import NodeJEPAConfig
 from nodejepa.methods.patchjepa import PatchJEPAConfig
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from nodejepa.validation import Settings, bounds
 
 

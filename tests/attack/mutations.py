@@ -148,7 +148,7 @@ def own_tensors(path: Path, chance: random.Random) -> None:
     """Other facts, shapes, types or names in a model or checkpoint, under a digest that is right."""
     import torch
 
-    from nodejepa.training.checkpoint import load_tensors, save_tensors
+    from nodejepa.training.run import load_tensors, save_tensors
 
     tensors, facts = load_tensors(path)
     if chance.random() < 0.6:

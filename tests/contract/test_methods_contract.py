@@ -21,11 +21,11 @@ from nodejepa.io import graph_with_features, to_pyg
 from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_method
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.estimator import Estimator
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from reference.matrices import dense
 
 # two epochs on a toy graph may well look like a collapse
-pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")
 
 EVERY = pytest.mark.parametrize("name", METHODS)
 TRAINED = pytest.mark.parametrize("name", [name for name, entry in METHODS.items() if entry.trained])

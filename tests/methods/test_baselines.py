@@ -223,7 +223,7 @@ KNOBS = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")  # three epochs say nothing
+@pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")  # three epochs say nothing
 @pytest.mark.parametrize(("method", "changes"), KNOBS, ids=lambda value: getattr(value, "name", str(value)))
 def test_every_knob_trains_and_changes_the_result(toy_graph, method, changes):
     small = {"encoder.hidden": 16, "training.epochs": 3}
@@ -246,7 +246,7 @@ def odd_graph(kind, columns=5):
     return Graph.from_edges(source, target, features=features, num_nodes=size)
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")  # a clique has one embedding
+@pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")  # a clique has one embedding
 @pytest.mark.parametrize("preset", ["paper", "official"])
 @pytest.mark.parametrize("kind", ["isolated nodes", "no edges", "star", "two nodes", "clique"])
 @EVERY
@@ -257,7 +257,7 @@ def test_odd_graphs_train(method, kind, preset):
     assert np.isfinite(model.transform(graph)).all()
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")  # one epoch says nothing
+@pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")  # one epoch says nothing
 @pytest.mark.parametrize("dataset", ["photo", "cs", "arxiv"])
 @EVERY
 def test_transform_sees_what_training_saw(method, dataset):

@@ -16,9 +16,8 @@ from nodejepa.methods.budget import ClosedFormCost, Workload
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.sparse import to_dense
 from nodejepa.objectives.vicreg import covariance_loss, variance_loss
-from nodejepa.training.journal import Logging
-from nodejepa.training.seeding import seeded
-from nodejepa.training.task import StepContext
+from nodejepa.training.logger import Logging
+from nodejepa.training.task import StepContext, seeded
 
 SMALL = {"encoder.hidden": 16, "predictor.hidden": 16, "predictor.layers": 2, "predictor.spectral_dim": 2}
 TRAINED = SMALL | {"epochs": 3, "lr": 0.01}
@@ -87,7 +86,7 @@ def test_an_interrupted_run_ends_in_the_same_bits(graph, tmp_path, monkeypatch):
         return {}
 
     with monkeypatch.context() as patch:
-        patch.setattr("nodejepa.training.watch.Watch.look", stop)
+        patch.setattr("nodejepa.training.monitor.Monitor.geometry", stop)
         with pytest.raises(KeyboardInterrupt):
             NodeJEPA(**TRAINED).fit(graph, out=tmp_path, logging=Logging(checkpoint_epochs=1))
     assert (tmp_path / "checkpoint.safetensors").exists()

@@ -15,8 +15,8 @@ from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.nodejepa import NodeJEPA, NodeJEPAConfig, NodeJEPATask
 from nodejepa.methods.patchjepa import PatchJEPA, PatchJEPAConfig, PatchJEPATask
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.journal import Logging
-from nodejepa.training.share import PredictionShare
+from nodejepa.training.logger import Logging
+from nodejepa.training.monitor import PredictionShare
 from nodejepa.training.task import StepContext
 from reference.encoders import encode
 from reference.gradients import assert_same_gradients
@@ -216,7 +216,7 @@ def degenerate(kind):
 KINDS = ["isolated nodes", "two components", "two nodes", "star", "no edges", "clique"]
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")  # a clique has one embedding
+@pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")  # a clique has one embedding
 @pytest.mark.parametrize("kind", KINDS)
 def test_nodejepa_trains_on_odd_graphs(kind):
     graph = degenerate(kind)
@@ -224,7 +224,7 @@ def test_nodejepa_trains_on_odd_graphs(kind):
     assert np.isfinite(z).all()
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.watch.CollapseWarning")
+@pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != "two nodes"])
 def test_patchjepa_trains_on_odd_graphs_even_with_more_patches_than_nodes(kind):
     graph = degenerate(kind)

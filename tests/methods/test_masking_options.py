@@ -10,8 +10,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.nodejepa import MaskingConfig, NodeJEPA, NodeJEPAConfig, NodeJEPATask
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.seeding import numpy_generator
-from nodejepa.training.task import StepContext
+from nodejepa.training.task import StepContext, numpy_generator
 
 TINY = {"encoder.hidden": 8, "encoder.layers": 1, "predictor.hidden": 8, "predictor.layers": 1}
 CONTEXT = StepContext(seed=3, epoch=7, step=0, progress=0.5)

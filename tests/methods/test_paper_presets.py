@@ -13,7 +13,7 @@ from nodejepa.methods.patchjepa import PatchJEPA
 from nodejepa.methods.supervised import SupervisedGCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.structure import DESCRIPTORS
-from nodejepa.training.schedules import linear
+from nodejepa.training.task import linear
 
 NODE, PATCH = NodeJEPA.preset("paper", "photo"), PatchJEPA.preset("paper", "photo")
 

@@ -18,7 +18,7 @@ from nodejepa.methods.supervision import supervise
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.batches import Whole
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.run import Run
 from nodejepa.training.task import StepContext, TrainingConfig
@@ -329,7 +329,7 @@ def test_saved_and_loaded_the_head_predicts_the_same(toy_graph, tmp_path):
 
 
 def test_a_model_without_its_classes_is_refused(toy_graph, tmp_path):
-    from nodejepa.training.checkpoint import load_tensors, save_tensors
+    from nodejepa.training.run import load_tensors, save_tensors
 
     fitted(toy_graph).save(tmp_path)
     tensors, facts = load_tensors(tmp_path / "model.safetensors")

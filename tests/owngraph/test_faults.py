@@ -17,9 +17,8 @@ from owngraph_files import people, write
 from tests.forked import Forked
 
 from nodejepa import embed_graph
-from nodejepa.training.checkpoint import load_tensors
-from nodejepa.training.journal import Logging
-from nodejepa.training.run import Run
+from nodejepa.training.logger import Logging
+from nodejepa.training.run import Run, load_tensors
 
 SETTINGS = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 6}
 OPTIONS = (
@@ -150,7 +149,7 @@ def test_killed_and_resumed_ends_in_the_bits_of_an_undisturbed_run(run, folder, 
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default::nodejepa.training.watch.CollapseWarning")
+@pytest.mark.filterwarnings("default::nodejepa.training.monitor.CollapseWarning")
 def test_a_kill_while_replacing_leaves_the_old_ones_or_says_unfinished(run, folder):
     assert run(*command(folder))[0] == 0
     before = (folder / "z.parquet").read_bytes()

@@ -13,7 +13,7 @@ import torch
 from nodejepa.cli import main
 from nodejepa.io import read_embeddings, read_graph
 from nodejepa.methods import NodeJEPA
-from nodejepa.training.checkpoint import load_tensors
+from nodejepa.training.run import load_tensors
 
 
 @pytest.fixture

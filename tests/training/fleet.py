@@ -22,7 +22,7 @@ from nodejepa.errors import NodeJEPAError
 from nodejepa.graph import Graph
 from nodejepa.methods import make_estimator
 from nodejepa.training.distributed import join
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 
 
 def graph() -> Graph:

@@ -16,7 +16,7 @@ from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.parts import Renumbered, RowsPart
 from nodejepa.training.batches import Parts, Source, Whole
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.run import Run
 from nodejepa.training.task import StepContext, Task, TrainingConfig

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import psutil
@@ -19,15 +21,14 @@ from typer.testing import CliRunner
 
 from nodejepa.cli import app
 from nodejepa.data import load_dataset
-from nodejepa.errors import ConfigError
+from nodejepa.errors import ConfigError, TrainingError
 from nodejepa.methods import make_estimator
 from nodejepa.objectives.cca import cca_terms
 from nodejepa.objectives.infomax import infomax_loss
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
-from nodejepa.training.checkpoint import load_tensors
 from nodejepa.training.distributed import SINGLE, ProcessGroup, Reduction, launch, reduced
-from nodejepa.training.run import Run
+from nodejepa.training.run import Run, load_tensors
 
 ROOT = Path(__file__).parents[2]
 BUSY = pytest.mark.timeout(1800)  # half a minute of work, on machines that may be busy
@@ -40,6 +41,7 @@ SETTINGS = {
     "parts_per_step": 4,
     "micro_batches": 4,
 }
+LONGER = {**SETTINGS, "training.epochs": 20, "parts": 16}
 
 
 # ------------------------------------------------------------------ statistics of a loss
@@ -319,11 +321,10 @@ def wait_for(condition, agents, *more):
 def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_an_undisturbed_run(tmp_path, monkeypatch):
     """Two torchrun agents on loopback; the worker of one is killed, and then that of the other."""
     monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
-    settings = {**SETTINGS, "training.epochs": 20, "parts": 16}
     out = tmp_path / "run"
     elastic = "--nnodes=2 --nproc-per-node=1 --max-restarts=3 --rdzv-backend=c10d --rdzv-id=mine"
     where = f"--local-addr=127.0.0.1 --rdzv-endpoint=127.0.0.1:{free_port()}"
-    options = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    options = [part for name, value in LONGER.items() for part in ("--set", f"{name}={value}")]
     chosen = ["--method=nodejepa", "--preset=paper", "--checkpoint-steps=1", "--device=cpu", *options]
     worker = ["nodejepa.worker", "digits", "--out", str(out), *chosen]
     command = [sys.executable, "-m", "torch.distributed.run", *elastic.split(), *where.split(), "-m", *worker]
@@ -395,3 +396,104 @@ def test_the_command_starts_workers_which_train_the_model_of_one(tmp_path, monke
     found = load_tensors(tmp_path / "two" / "model.safetensors")[0]
     for name, tensor in estimator.encoder_.state_dict().items():
         torch.testing.assert_close(found[name], tensor, rtol=0, atol=1e-5)
+
+
+# ------------------------------------------------------------------ Ray Train
+
+
+RAY_COMMAND = [
+    "pretrain",
+    "digits",
+    "--method=nodejepa",
+    "--preset=paper",
+    "--device=cpu",
+    "--ray",
+    "--workers=2",
+]
+RAY_COMMAND += [part for name, value in LONGER.items() for part in ("--set", f"{name}={value}")]
+
+
+def train_workers(driver):
+    """The processes of Ray that train."""
+    found = []
+    for child in psutil.Process(driver.pid).children(recursive=True):
+        try:
+            if "RayTrainWorker" in " ".join(child.cmdline()):
+                found.append(child)
+        except psutil.Error:
+            continue  # it has just ended
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # Ray alone starts half a dozen processes
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'nodejepa[ray]'")
+def test_two_workers_of_ray_train_the_model_of_one_process_also_after_a_kill(tmp_path, monkeypatch):
+    monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        alone = make_estimator("nodejepa", preset="paper", settings=LONGER, device="cpu")
+        alone.fit(load_dataset("digits").graph)
+    finally:
+        torch.set_num_threads(threads)
+    out, log = tmp_path / "run", tmp_path / "log"
+    command = [sys.executable, "-m", "nodejepa", *RAY_COMMAND, "--checkpoint-steps=1", "--out", str(out)]
+    # Ray's workers are nice to all others (15) and must have started within a minute, which is short on a
+    # busy machine
+    patient = {"RAY_worker_niceness": "0", "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "600"}
+    killed = None
+    with log.open("w") as said:
+        driver = subprocess.Popen(command, env=os.environ | patient, stdout=said, stderr=said)
+        try:
+            while driver.poll() is None:
+                if killed is None and (out / "checkpoint.safetensors").exists():
+                    killed = train_workers(driver)[-1]
+                    killed.kill()
+                time.sleep(0.02)
+        finally:
+            for child in psutil.Process(driver.pid).children(recursive=True) if driver.poll() is None else []:
+                child.kill()
+            driver.kill()
+            driver.wait()
+    assert driver.returncode == 0, log.read_text()[-3000:]
+    assert killed is not None
+    found = load_tensors(out / "model.safetensors")[0]
+    for name, tensor in alone.encoder_.state_dict().items():
+        torch.testing.assert_close(found[name], tensor, rtol=0, atol=1e-4)  # rounding of 80 steps
+
+
+@pytest.mark.slow
+def test_ray_that_is_missing_or_gives_up_is_an_error_of_training(tmp_path, monkeypatch):
+    """Stands in for Ray, whose restarts would take minutes."""
+    train, torch_train = ModuleType("ray.train"), ModuleType("ray.train.torch")
+    asked = {}
+
+    class TrainingFailedError(Exception):
+        pass
+
+    class TorchTrainer:
+        def __init__(self, _loop, **settings):
+            asked.update(settings)
+
+        def fit(self):
+            raise TrainingFailedError
+
+    for name in ("FailureConfig", "RunConfig", "ScalingConfig"):
+        setattr(train, name, dict)
+    train.TrainingFailedError = TrainingFailedError
+    torch_train.TorchConfig, torch_train.TorchTrainer = dict, TorchTrainer
+    for modules, message in (
+        ({"ray": None, "ray.train": None}, "Ray Train is not installed"),
+        (
+            {"ray": ModuleType("ray"), "ray.train": train, "ray.train.torch": torch_train},
+            "one of 2 workers failed",
+        ),
+    ):
+        for name, module in modules.items():
+            monkeypatch.setitem(sys.modules, name, module)
+        done = CliRunner().invoke(app, [*RAY_COMMAND, "--out", str(tmp_path / "run")])
+        assert isinstance(done.exception, TrainingError)
+        assert message in str(done.exception)
+    assert asked["scaling_config"]["num_workers"] == 2
+    assert asked["run_config"]["storage_path"] == str(tmp_path / "run" / "ray")

@@ -16,13 +16,11 @@ from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.patchjepa import PatchJEPA
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.batches import Whole
-from nodejepa.training.checkpoint import load_tensors, save_tensors
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
-from nodejepa.training.run import Run
-from nodejepa.training.schedules import cosine_rate, linear
-from nodejepa.training.task import Task, TrainingConfig
-from nodejepa.training.watch import CollapseWarning
+from nodejepa.training.monitor import CollapseWarning
+from nodejepa.training.run import Run, load_tensors, save_tensors
+from nodejepa.training.task import Task, TrainingConfig, cosine_rate, linear
 
 POINTS = Whole(WholeGraph(Graph.from_edges([], [], features=np.ones((20, 1)), num_nodes=20)))
 OFTEN = Logging(checkpoint_epochs=1)
@@ -204,7 +202,7 @@ import numpy as np, torch
 torch.set_num_threads(1)
 from nodejepa.graph import Graph
 from nodejepa.methods.nodejepa import NodeJEPA
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 left, replace = int(sys.argv[2]), os.replace
 def replace_or_die(source, target):  # every file is moved to its name when it is whole
     global left
@@ -381,3 +379,26 @@ def test_tensorboard_and_tables_are_written(tmp_path, toy_graph):
     header, *rows = (tmp_path / "history.csv").read_text().splitlines()
     assert header.startswith("epoch,loss,prediction")
     assert len(rows) == 6
+
+
+# a parent that holds more than a child without it may ever take
+PEAK_MEMORY = """
+import subprocess, sys
+import numpy as np
+from nodejepa.training.logger import peak_memory_mb
+before = peak_memory_mb()
+held = np.ones(150 * 2**20)  # 1200 MB
+tell = "from nodejepa.training.logger import peak_memory_mb; print(peak_memory_mb())"
+child = subprocess.run([sys.executable, "-c", tell], capture_output=True, text=True, check=True)
+print(before, peak_memory_mb(), child.stdout)
+"""
+
+
+@pytest.mark.slow
+def test_peak_memory_grows_with_what_is_held_and_a_child_starts_small():
+    """The peak of a process is its own: a large parent does not show in it."""
+    code, said = Forked(PEAK_MEMORY).wait()
+    assert code == 0, said
+    before, after, child = map(float, said.split())
+    assert 1150 < after - before < 1400
+    assert 20 < child < 1200

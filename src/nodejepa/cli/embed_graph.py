@@ -81,7 +81,7 @@ def embed_graph(
     from nodejepa.config import parse_assignments
     from nodejepa.memory import TooLarge
     from nodejepa.store import StoredGraph
-    from nodejepa.training.journal import Logging
+    from nodejepa.training.logger import Logging
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
     if epochs is not None:

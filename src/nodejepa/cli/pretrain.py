@@ -119,7 +119,7 @@ def pretrain(
     from nodejepa.owngraph.plan import make_plan
     from nodejepa.owngraph.stored_plan import require_room
     from nodejepa.store import StoredGraph
-    from nodejepa.training.journal import Logging
+    from nodejepa.training.logger import Logging
 
     if find_method(method).supervised:
         raise ConfigError(

@@ -20,10 +20,9 @@ from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.batches import Whole
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
-from nodejepa.training.seeding import seeded
-from nodejepa.training.task import TrainingConfig
+from nodejepa.training.task import TrainingConfig, seeded
 from nodejepa.validation import Settings, ShareBelowOne, require
 
 

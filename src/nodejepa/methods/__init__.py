@@ -23,8 +23,7 @@ from nodejepa.methods.patchjepa import PatchJEPA
 from nodejepa.methods.start import StartedCost
 from nodejepa.methods.supervised import SupervisedGCN
 from nodejepa.methods.trained import TrainedEstimator
-from nodejepa.training.checkpoint import load_tensors
-from nodejepa.training.run import Run
+from nodejepa.training.run import Run, load_tensors
 
 __all__ = [
     "BGRL",

@@ -20,8 +20,7 @@ from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.stack import make_activation
 from nodejepa.objectives.bootstrap import bootstrap_loss
-from nodejepa.training.schedules import cosine_rate
-from nodejepa.training.task import StepContext, Task, TrainingConfig
+from nodejepa.training.task import StepContext, Task, TrainingConfig, cosine_rate
 from nodejepa.validation import PositiveInt, Settings
 
 

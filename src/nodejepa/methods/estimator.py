@@ -34,7 +34,7 @@ from nodejepa.principal import PrincipalAxes, ProjectedRows
 from nodejepa.provenance import source_hash, versions
 from nodejepa.store.graph import StoredGraph
 from nodejepa.training.distributed import SINGLE, ProcessGroup
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
 
 

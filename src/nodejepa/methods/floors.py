@@ -19,9 +19,9 @@ from nodejepa.nn.stack import Activation
 from nodejepa.nn.stored import StoredFeatures
 from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.store.graph import StoredGraph
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
-from nodejepa.training.seeding import seeded
+from nodejepa.training.task import seeded
 from nodejepa.validation import PositiveInt, Settings
 
 

@@ -24,7 +24,7 @@ from nodejepa.nn.hop_encoder import HopEncoder, walk_weights
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.progress import progress_bar
-from nodejepa.training.journal import Logging, peak_memory_mb
+from nodejepa.training.logger import Logging, peak_memory_mb
 from nodejepa.training.run import History, Run
 from nodejepa.validation import NonNegativeInt, Positive, Settings, Share, ShareBelowOne
 

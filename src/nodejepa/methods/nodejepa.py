@@ -27,8 +27,7 @@ from nodejepa.objectives.prediction import cosine_distance, l2_distance
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
 from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
-from nodejepa.training.seeding import numpy_generator
-from nodejepa.training.task import StepContext, TrainingConfig
+from nodejepa.training.task import StepContext, TrainingConfig, numpy_generator
 from nodejepa.validation import NonNegative, NonNegativeInt, OpenShare, PositiveInt, Settings, require
 
 

@@ -13,8 +13,7 @@ from nodejepa.methods.arguments import check_folder, check_seed, check_sizes
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.principal import PrincipalAxes
 from nodejepa.provenance import versions
-from nodejepa.training.checkpoint import load_into, load_tensors, save_tensors
-from nodejepa.training.run import Run, check_history
+from nodejepa.training.run import Run, check_history, load_into, load_tensors, save_tensors
 
 if TYPE_CHECKING:
     from nodejepa.methods.estimator import Estimator

@@ -20,7 +20,7 @@ from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.stored_inputs import StoredInputs
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
 from nodejepa.validation import require
 

@@ -16,7 +16,7 @@ from nodejepa.methods.classifier import Classifier, ClassifierTask
 from nodejepa.methods.supervision import Supervision, supervise
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from nodejepa.training.task import TrainingConfig
 from nodejepa.validation import NonNegative, Settings, ShareBelowOne
 

@@ -11,8 +11,7 @@ from nodejepa.methods.blocks import build_encoder, matched_training
 from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.objectives.sigreg import sigreg
-from nodejepa.training.schedules import linear
-from nodejepa.training.task import StepContext, Task, TrainingConfig
+from nodejepa.training.task import StepContext, Task, TrainingConfig, linear
 from nodejepa.validation import NonNegative, PositiveInt, Settings
 
 # Whose embeddings are kept. The paper says only "the encoder"; I-JEPA keeps its target encoder, and so does

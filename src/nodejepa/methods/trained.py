@@ -18,11 +18,10 @@ from nodejepa.store.graph import StoredGraph
 from nodejepa.store.ordered import ordered_by_part
 from nodejepa.structure.partition import METIS_ENTRIES, partition, random_parts
 from nodejepa.training.batches import Parts, Source, Whole
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.run import History, Run
-from nodejepa.training.seeding import seeded
-from nodejepa.training.task import Task
+from nodejepa.training.task import Task, seeded
 
 NODES_OF_A_STEP = 10_000  # of a graph on disk, where nobody said how many
 _PARTS_OF_A_STEP, _LEAST_NODES = 64, 16  # as many as that if parts are not smaller than this

@@ -25,7 +25,7 @@ from nodejepa.owngraph.plan import make_plan
 from nodejepa.owngraph.recommend import DEFAULT, MethodRow
 from nodejepa.progress import in_words, progress_bar
 from nodejepa.report.maps import neighbour_plane
-from nodejepa.training.journal import Logging, peak_memory_mb, reset_peak_memory
+from nodejepa.training.logger import Logging, peak_memory_mb, reset_peak_memory
 from nodejepa.training.run import Run
 
 VERSION = 2  # of what is measured: rows of another one are measured again

@@ -27,7 +27,7 @@ from nodejepa.progress import progress_bar, timed
 from nodejepa.report import write_report
 from nodejepa.report.maps import require_umap
 from nodejepa.store import StoredGraph
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 
 _BYTES_PER_VALUE = 4
 

@@ -28,7 +28,7 @@ from nodejepa.report.maps import require_umap
 from nodejepa.store import StoredGraph
 from nodejepa.store.dataset import StoredDataset
 from nodejepa.store.labels import stored_labels
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 
 _BYTES_PER_VALUE = 4
 

@@ -21,7 +21,7 @@ from nodejepa.owngraph.scores import Found
 from nodejepa.progress import timed
 from nodejepa.provenance import versions
 from nodejepa.store.graph import StoredGraph
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 
 _FORMAT = "nodejepa run schema"
 _VERSION = 1

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from nodejepa.diagnostics import Diagnostics
 from nodejepa.methods.estimator import Estimator
 from nodejepa.report.sections import Number, Section, Text, Tone, short
-from nodejepa.training.journal import NOT_A_LOSS
+from nodejepa.training.logger import NOT_A_LOSS
+from nodejepa.training.monitor import SHARE
 from nodejepa.training.run import History
-from nodejepa.training.share import SHARE
 
 _WRITTEN_DIGITS = 12  # of values that the page rounds and writes: never rounded twice
 _MAX_EPOCHS_DRAWN = 1000

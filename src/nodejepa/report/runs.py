@@ -17,9 +17,8 @@ from nodejepa.progress import in_words
 from nodejepa.report.charts import training_curves, verdict, what_was_found
 from nodejepa.report.maps import embedding_map, error_sections, predict_test_nodes
 from nodejepa.report.sections import Chapter, Facts, Section, Text
-from nodejepa.training.checkpoint import load_tensors
-from nodejepa.training.journal import NOT_A_LOSS
-from nodejepa.training.run import History, Run
+from nodejepa.training.logger import NOT_A_LOSS
+from nodejepa.training.run import History, Run, load_tensors
 
 PROBE_SEED = 42  # of the split that colours errors
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.parts import RowsPart, Stretches
-from nodejepa.training.seeding import numpy_generator
-from nodejepa.training.task import StepContext, TrainingConfig
+from nodejepa.training.task import StepContext, TrainingConfig, numpy_generator
 
 
 class Source(ABC):

@@ -11,13 +11,10 @@ from torch import Tensor, nn
 
 from nodejepa.training.batches import Source
 from nodejepa.training.distributed import SINGLE, ProcessGroup, Reduction, reduced
-from nodejepa.training.journal import Journal, Logging, shared_checkpoint
+from nodejepa.training.logger import Logger, Logging, shared_checkpoint
+from nodejepa.training.monitor import Monitor, PredictionShare
 from nodejepa.training.run import History, Run
-from nodejepa.training.schedules import cosine_rate
-from nodejepa.training.seeding import seeded
-from nodejepa.training.share import PredictionShare
-from nodejepa.training.task import StepContext, Task, TrainingConfig
-from nodejepa.training.watch import Watch
+from nodejepa.training.task import StepContext, Task, TrainingConfig, cosine_rate, seeded
 
 
 def train(
@@ -40,34 +37,33 @@ def train(
     parameters = [p for p in task.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay)
     logging = logging or Logging()
-    journal = Journal(task, optimiser, config, run, logging, shared_checkpoint(run, group))
-    watch = Watch(task, source.whole, config.epochs, run)
-    history, steps = journal.history, source.steps_per_epoch
+    logger = Logger(task, optimiser, config, run, logging, shared_checkpoint(run, group))
+    monitor = Monitor(task, source.whole, config.epochs, run)
+    history, steps = logger.history, source.steps_per_epoch
     best = min(range(len(history)), key=lambda i: history[i][task.watched], default=0)
     task.train()
-    with journal.opened():
+    with logger.opened():
         for epoch in range(len(history), config.epochs):
             if config.patience is not None and epoch - best > config.patience:
                 break
-            begun, sums = journal.within_epoch()
+            begun, sums = logger.within_epoch()
             for step in range(begun, steps):
                 done, total = epoch * steps + step, config.epochs * steps
                 context = StepContext(seed, epoch, step, done / total)
                 rate = cosine_rate(context.progress, config.lr, config.lr_end, config.warmup)
-                journal.before_step()
+                logger.before_step()
                 look = (epoch + 1) % logging.share_epochs == 0 or epoch in (0, config.epochs - 1)
                 values = _gradients(task, source, context, parameters, config.clip, group, look)
-                watch.refuse_infinite(values, epoch + 1)
-                journal.gradients_are_finite(step, sums)
-                for name, value in values.items():
-                    sums[name] = sums.get(name, 0.0) + value / steps
+                monitor.refuse_infinite(values, epoch + 1)
+                logger.gradients_are_finite(step, sums)
+                sums |= {name: sums.get(name, 0.0) + value / steps for name, value in values.items()}
                 for settings in optimiser.param_groups:
                     settings["lr"] = rate
                 optimiser.step()
                 task.after_step((done + 1) / total)
             record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate, **task.validate(source.whole)}
-            watch.refuse_infinite(record, epoch + 1)
-            journal.add(record | (watch.look(epoch + 1) if group.leads else {}))
+            monitor.refuse_infinite(record, epoch + 1)
+            logger.add(record | (monitor.geometry(epoch + 1) if group.leads else {}))
             best = epoch if history[epoch][task.watched] < history[best][task.watched] else best
             if best == epoch:
                 task.keep_best()

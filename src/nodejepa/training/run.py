@@ -4,27 +4,35 @@ config.json              what was asked for: method, settings, seed, graph, vers
 history.jsonl            one line an epoch, written as it ends (history.csv: the same as a table)
 checkpoint.safetensors   the newest state training can go on from
 model.safetensors        the finished model
+
+Both safetensors files have their facts as JSON in the header, and a digest over all. Nothing in them is ever
+executed. Files are written beside their final name and moved into place, so a kill leaves the old or the new
+one, never half of one; the digest finds what a disk did to it later.
 """
 
 import csv
+import hashlib
 import io
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import safetensors.torch
 import torch
 from torch import Tensor
 
 from nodejepa.errors import RESUME, Advice, CheckpointError, ConfigError, NodeJEPAError, TrainingError
-from nodejepa.files import lock_file, parse_json, remove_leftovers, write_json, write_text
-from nodejepa.training.checkpoint import Checkpoint, damaged, load_tensors, save_tensors
-from nodejepa.training.checkpoint import History as History
+from nodejepa.files import atomic_path, lock_file, parse_json, remove_leftovers, write_json, write_text
 
+_FORMAT = "nodejepa-1"
 _TEXTS = ("config.json", "history.jsonl", "history.csv")
 _IDENTITY = ("method", "config", "seed", "graph", "max_columns")  # what makes two runs the same run
+
+
+History = list[dict[str, Any]]
 
 
 class _Missing:
@@ -33,6 +41,16 @@ class _Missing:
 
 
 _MISSING = _Missing()  # no value of a setting is equal to it
+
+
+class Checkpoint(NamedTuple):
+    """Where training goes on: weights and optimiser, epochs done, and what was done of the one after."""
+
+    tensors: dict[str, Tensor]
+    history: History
+    step: int  # of the epoch that was interrupted
+    sums: Mapping[str, float]  # of its losses so far
+    where: str
 
 
 class Run:
@@ -117,21 +135,14 @@ class Run:
         path = self.folder / "config.json"
         try:
             config = parse_json(path.read_bytes())
+            if isinstance(config, dict):
+                return config
+            why = "damaged: not an object"
         except FileNotFoundError:
-            raise CheckpointError(
-                "config.json is missing", where=str(self.folder), fix="Train again in an empty folder."
-            ) from None
+            why = "missing"
         except (OSError, ValueError) as error:
-            raise CheckpointError(
-                f"config.json is damaged: {error}", where=str(path), fix="Train again in an empty folder."
-            ) from None
-        if not isinstance(config, dict):
-            raise CheckpointError(
-                "config.json is damaged: not an object",
-                where=str(path),
-                fix="Train again in an empty folder.",
-            )
-        return config
+            why = f"damaged: {error}"
+        raise CheckpointError(f"config.json is {why}", where=str(path), fix="Train again in an empty folder.")
 
     def _compare(self, before: Mapping[str, Any], where: Path) -> None:
         for key, now in self._identity.items():
@@ -226,3 +237,68 @@ def _difference(before: Any, now: Any) -> str:
             f"{k}: {_difference(before.get(k, _MISSING), now.get(k, _MISSING))}" for k in keys[:3]
         )
     return f"{before!r} then, {now!r} now"
+
+
+def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+    """Write named tensors and JSON-able facts as one file, atomically."""
+    cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(dict(facts), allow_nan=False)
+    header = {"format": _FORMAT, "facts": text, "digest": _digest(cpu, text)}
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(safetensors.torch.save(cpu, metadata=header))
+
+
+def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what :func:`save_tensors` wrote; anything else ends in a :class:`CheckpointError`."""
+    where = str(path)
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    except FileNotFoundError:
+        raise CheckpointError(
+            "there is no such file", where=where, fix="Give the folder of a run that has ended."
+        ) from None
+    except (safetensors.SafetensorError, OSError, ValueError, RuntimeError) as error:
+        raise damaged(f"the file is damaged or not in safetensors format: {error}", where) from None
+    if header.get("format") != _FORMAT:
+        raise CheckpointError(
+            "the file was not written by nodejepa", where=where, fix="Give a folder that nodejepa wrote."
+        )
+    if header.get("digest") != _digest(tensors, header.get("facts", "")):
+        raise damaged("the file is damaged: its digest does not match", where)
+    try:
+        facts = parse_json(header["facts"])
+        if not isinstance(facts, dict):
+            raise ValueError("they are no object")
+    except (KeyError, ValueError) as error:
+        raise damaged(f"the facts in the file cannot be read: {error}", where) from None
+    return tensors, facts
+
+
+def damaged(what: str, where: str) -> CheckpointError:
+    """An error of a file that nothing can be done with."""
+    return CheckpointError(what, where=where, fix="Delete it and train again, or restore it from a copy.")
+
+
+def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
+    """Copy tensors into a module whose names and shapes must be the same."""
+    wanted = {name: (tuple(t.shape), str(t.dtype)) for name, t in module.state_dict().items()}
+    found = {name: (tuple(t.shape), str(t.dtype)) for name, t in tensors.items()}
+    if wanted != found:
+        differing = sorted((name, *kind) for name, kind in set(wanted.items()) ^ set(found.items()))[:3]
+        raise CheckpointError(
+            f"the network in the file is another one: {differing}",
+            where=where,
+            fix="Load it with the method and settings that saved it.",
+        )
+    module.load_state_dict(dict(tensors))
+
+
+def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
+    sha = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        sha.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
+        sha.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return sha.hexdigest()

@@ -1,9 +1,15 @@
-"""What the one training loop needs to know of a method."""
+"""What the one training loop needs to know of a method: its task, settings, and where a step stands.
+
+Every random choice of a run is a function of (seed, epoch, step, micro-batch, purpose), never of what was
+drawn before, and every schedule one of progress. A resumed run therefore needs no saved state of either.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -15,7 +21,6 @@ from torch import Tensor, nn
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.sparse import Rows
 from nodejepa.training.distributed import ALONE, Reduction
-from nodejepa.training.seeding import numpy_generator, torch_generator
 from nodejepa.validation import (
     NonNegative,
     NonNegativeInt,
@@ -25,6 +30,9 @@ from nodejepa.validation import (
     ShareBelowOne,
     require,
 )
+
+# Purposes get streams of their own, so that one drawing more numbers does not shift the others.
+_STREAMS = {"init": 0, "mask": 1, "noise": 2, "dropout": 3, "parts": 4}
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,39 @@ class StepContext:
         """What randomness follows from, beside the seed and the purpose."""
         step = (self.epoch, self.step)
         return step if self.micro_batch is None else (*step, self.micro_batch)
+
+
+def numpy_generator(seed: int, purpose: str, *position: int) -> np.random.Generator:
+    """A NumPy generator for one purpose at one position (epoch, step)."""
+    return np.random.default_rng([seed, _STREAMS[purpose], *position])
+
+
+def torch_generator(seed: int, purpose: str, *position: int) -> torch.Generator:
+    """A torch CPU generator for one purpose at one position (epoch, step)."""
+    state = int(numpy_generator(seed, purpose, *position).integers(2**63 - 1))
+    return torch.Generator().manual_seed(state)
+
+
+@contextmanager
+def seeded(seed: int, purpose: str, *position: int) -> Iterator[None]:
+    """Seed torch's global generator inside the block (initialisation, dropout) and restore it after."""
+    state = torch_generator(seed, purpose, *position).initial_seed()
+    with torch.random.fork_rng():
+        torch.manual_seed(state)
+        yield
+
+
+def cosine_rate(progress: float, start: float, end: float, warmup: float = 0.0) -> float:
+    """Learning rate: linear warm-up over the share ``warmup`` of training, then a cosine to ``end``."""
+    if progress < warmup:
+        return start * progress / warmup
+    done = (progress - warmup) / max(1 - warmup, 1e-12)
+    return end + (start - end) * (1 + math.cos(math.pi * min(done, 1.0))) / 2
+
+
+def linear(progress: float, start: float, end: float) -> float:
+    """Linear from start to end as progress goes from 0 to 1."""
+    return start + (end - start) * progress
 
 
 class Task(nn.Module, ABC):

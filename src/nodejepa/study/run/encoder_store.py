@@ -16,7 +16,7 @@ from nodejepa.files import lock_file, parse_json, write_json
 from nodejepa.methods import Estimator, find_method, make_estimator
 from nodejepa.study.run.cell import Cell, config_hash
 from nodejepa.study.run.scoring import fit_on
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run
 
 

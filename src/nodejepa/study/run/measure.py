@@ -19,7 +19,7 @@ from nodejepa.study.run.cell import Cell
 from nodejepa.study.run.encoder_store import encoder_folder, scratch_score, trained_encoder
 from nodejepa.study.run.records import Record
 from nodejepa.study.run.scoring import fit_on, score_head
-from nodejepa.training.journal import Logging
+from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run
 
 TIMED_EPOCHS = 6  # of an efficiency cell; the first also warms up and is not counted

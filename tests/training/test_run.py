@@ -11,9 +11,8 @@ import torch
 from nodejepa.errors import CheckpointError, ConfigError, NodeJEPAError, TrainingError
 from nodejepa.files import atomic_path, parse_json
 from nodejepa.methods import load_method, make_estimator
-from nodejepa.training.checkpoint import load_tensors, save_tensors
-from nodejepa.training.journal import Logging
-from nodejepa.training.run import Run
+from nodejepa.training.logger import Logging
+from nodejepa.training.run import Run, load_tensors, save_tensors
 
 SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 3}
 
@@ -88,7 +87,7 @@ def test_a_model_with_wrong_facts_under_a_right_digest_is_refused(model, tmp_pat
 def test_facts_that_are_no_object_are_refused(model, tmp_path, monkeypatch):
     tensors, _ = load_tensors(model)
     with monkeypatch.context() as patch:
-        patch.setattr("nodejepa.training.checkpoint.dict", lambda _: ["deep", 1], raising=False)
+        patch.setattr("nodejepa.training.run.dict", lambda _: ["deep", 1], raising=False)
         save_tensors(tmp_path / "a.safetensors", tensors, {})
     with pytest.raises(CheckpointError, match="no object"):
         load_tensors(tmp_path / "a.safetensors")

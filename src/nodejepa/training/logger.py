@@ -15,10 +15,9 @@ from torch import Tensor
 
 from nodejepa.errors import TrainingError
 from nodejepa.progress import announce_duration, progress_bar
-from nodejepa.training.checkpoint import Checkpoint, History, damaged, load_into
 from nodejepa.training.distributed import ProcessGroup
-from nodejepa.training.run import Run
-from nodejepa.training.share import SHARE
+from nodejepa.training.monitor import SHARE
+from nodejepa.training.run import Checkpoint, History, Run, damaged, load_into
 from nodejepa.training.task import Task, TrainingConfig
 from nodejepa.validation import NonNegative, PositiveInt, Settings
 
@@ -34,14 +33,14 @@ class Logging(Settings):
     checkpoint_minutes: NonNegative = 2.0
     tensorboard: bool = False
     description: str = "Pretraining"
-    # epochs between looks at prediction's share of the gradient; each costs part of an epoch
+    # epochs between measurements of prediction's share of the gradient; each costs part of an epoch
     share_epochs: PositiveInt = 1
     # also in the middle of an epoch; the minutes count there, too
     checkpoint_steps: PositiveInt | None = None
     shown: bool = True  # on the screen
 
 
-class Journal:
+class Logger:
     """The record of a run, on the screen and, if there is a folder, on disk.
 
     Task and optimiser are brought to where the checkpoint left them, if there is one.
