@@ -30,6 +30,7 @@ from nodejepa.graph_checks import (
     compact_csr,
     count_nodes,
     fit_features,
+    in_node_order,
     merged_weights,
     read_features,
     read_ids,
@@ -178,8 +179,9 @@ class Graph:
         return digest(self.structure_hash.encode(), shape, *buffers(self.features))
 
     def with_features(self, features: npt.ArrayLike | sp.sparray | sp.spmatrix) -> Graph:
-        """The same nodes and edges with other features."""
-        checked = fit_features(read_features(features), self.num_nodes)
+        """The same nodes and edges with other features; a pandas frame is aligned by its index of ids."""
+        ordered = in_node_order(features, self.node_ids, self.num_nodes)
+        checked = fit_features(read_features(ordered), self.num_nodes)
         return Graph(self.adjacency, checked, self.node_ids, self.directed, self.self_loops_dropped)
 
     def __repr__(self) -> str:
@@ -231,7 +233,8 @@ class Graph:
         Args:
             source: start of each edge.
             target: end of each edge.
-            features: ``[nodes, F]``, dense or SciPy sparse; none means zero columns.
+            features: ``[nodes, F]``, dense or SciPy sparse; none means zero columns. A pandas frame is
+                aligned by its index where that holds the ids.
             num_nodes: taken from ``features`` or ``node_ids`` or the largest position if not given.
             weights: one non-negative number an edge; 1 if not given.
             node_ids: the caller's own name of each node, unique.
@@ -255,7 +258,8 @@ class Graph:
                 where="edges",
                 fix="Give one source and one target for every edge.",
             )
-        table, ids = read_features(features), read_ids(node_ids)
+        ids = read_ids(node_ids)
+        table = read_features(in_node_order(features, ids, num_nodes))
         size = count_nodes(num_nodes, table, ids, start, end)
         for name, array in (("source", start), ("target", end)):
             check_range(array, size, name)

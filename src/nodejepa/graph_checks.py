@@ -237,6 +237,31 @@ def read_features(features: object, before: int = 0) -> Features | None:
     return compact_csr(matrix.data, matrix.indices, matrix.indptr, *matrix.shape)
 
 
+def in_node_order(features: Any, ids: npt.NDArray[Any] | None, size: int | None = None) -> Any:
+    """Rows of a pandas frame in the order of the nodes, by its index; anything else as it is.
+
+    The default index (0, 1, 2, ...) says nothing where it does not hold the ids: such rows are in order.
+    """
+    index: Any = getattr(features, "index", None)
+    if not hasattr(features, "iloc") or not hasattr(index, "is_unique"):
+        return features
+    names = range(len(index) if size is None else size) if ids is None else ids.tolist()
+    rows = {name: row for row, name in enumerate(index.tolist())}
+    order = [rows.get(name) for name in names]
+    if len(rows) == len(index) and None not in order:
+        return features.iloc[order]
+    if type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1):
+        return features
+    lost = next((name for name, row in zip(names, order, strict=True) if row is None), None)
+    said = "holds an id twice" if len(rows) < len(index) else f"has no row for node {lost!r}"
+    raise GraphError(
+        f"the index of the frame {said}",
+        where="features",
+        fix="Set the nodes' ids as its index, or give rows in the order of the nodes: "
+        "features.reset_index(drop=True).",
+    )
+
+
 def fit_features(matrix: Features | None, size: int) -> Features:
     """Refuse features with another number of rows than nodes; none means zero columns."""
     if matrix is None:

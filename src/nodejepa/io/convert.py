@@ -4,7 +4,7 @@ import importlib
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -108,16 +108,17 @@ def from_networkx(
     features: npt.ArrayLike | sp.sparray | None = None,
     *,
     feature: str | None = None,
-    weight: str | None = None,
+    weight: str | Literal[False] | None = None,
     direction: Direction = "check",
 ) -> Graph:
     """A graph from NetworkX; its node names become ``node_ids``, in NetworkX's own order.
 
     Args:
         nx_graph: any NetworkX graph; a ``DiGraph`` needs ``direction="keep"`` or ``"symmetrize"``.
-        features: ``[nodes, F]`` in the order of ``nx_graph.nodes``.
+        features: ``[nodes, F]`` in the order of ``nx_graph.nodes``; a pandas frame is aligned by its index.
         feature: instead of ``features``, the node attribute that holds each node's vector.
-        weight: edge attribute to use as weight; none means 1.
+        weight: edge attribute to use as weight, which every edge must have. If not given, the attribute
+            ``weight``, 1 for edges without it; False reads none.
         direction: as in :meth:`Graph.from_edges`.
     """
     if not all(hasattr(nx_graph, needed) for needed in ("nodes", "edges", "is_directed")):
@@ -131,12 +132,17 @@ def from_networkx(
     edges = list(nx_graph.edges(data=True))
     if feature is not None:
         features = [np.ravel(_attribute(d, feature, f"node {n!r}")) for n, d in nx_graph.nodes(data=True)]
+    weights = None
+    if weight:
+        weights = [_attribute(d, weight, f"edge {u!r}-{v!r}") for u, v, d in edges]
+    elif weight is None and any("weight" in d for _, _, d in edges):
+        weights = [d.get("weight", 1) for _, _, d in edges]
     return Graph.from_edges(
         np.array([position[u] for u, _, _ in edges], dtype=np.int64),
         np.array([position[v] for _, v, _ in edges], dtype=np.int64),
         features=features,
         num_nodes=len(names),
-        weights=None if weight is None else [_attribute(d, weight, f"edge {u!r}-{v!r}") for u, v, d in edges],
+        weights=weights,
         node_ids=id_array(names),
         # an undirected NetworkX graph lists each edge once
         direction="symmetrize"

@@ -24,7 +24,7 @@ from nodejepa.methods.arguments import (
     dataset_key,
     pick_device,
 )
-from nodejepa.methods.habits import Habits
+from nodejepa.methods.habits import Habits, with_own_features
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.methods.saved import restore_model, save_model
 from nodejepa.nn.inputs import WholeGraph
@@ -110,6 +110,7 @@ class Estimator(Habits, ABC):
     def fit(
         self,
         graph: Any,
+        X: Any = None,
         *,
         out: str | Path | None = None,
         resume: bool = False,
@@ -119,13 +120,14 @@ class Estimator(Habits, ABC):
 
         Args:
             graph: without features it is described by its structure; up to 50,000 nodes for no other graph.
+            X: features ``[nodes, F]`` in place of the graph's own; a pandas frame is aligned by its index.
             out: run folder for history, checkpoints and the final model; none keeps all in memory.
             resume: go on with the run in ``out`` if there is one.
             logging: how often to checkpoint, TensorBoard.
         """
         self.only_for_ = None
         if not isinstance(graph, StoredGraph):
-            graph = graph_with_features(graph)
+            graph = graph_with_features(with_own_features(graph, X))
             self.only_for_ = graph.structure_hash if graph.incomparable else None
         logging = logging or Logging(description=f"Pretraining {self.name}")
         if out is None:
@@ -153,12 +155,12 @@ class Estimator(Habits, ABC):
             run.checkpoint.unlink(missing_ok=True)  # the finished model has taken its place
         return self
 
-    def transform(self, graph: Any) -> Features:
+    def transform(self, graph: Any, X: Any = None) -> Features:
         """Embeddings ``[N, D]`` of a graph's nodes, rows in the graph's order; the graph may be a new one.
 
-        float32, and dense but for floors, which leave sparse features sparse.
+        float32, and dense but for floors, which leave sparse features sparse. ``X`` as in :meth:`fit`.
         """
-        z = self._embed(self.inputs_to_encode(graph))
+        z = self._embed(self.inputs_to_encode(with_own_features(graph, X)))
         return z if self.reduction_ is None else self.reduction_.project(z).astype(np.float32)
 
     def _embed(self, inputs: WholeGraph) -> Features:

@@ -3,9 +3,18 @@
 import json
 from typing import Any, Self
 
+import numpy as np
+
 from nodejepa.config import flatten, override, to_dict
 from nodejepa.graph_checks import Features
 from nodejepa.io import as_graph
+
+
+def with_own_features(graph: Any, X: Any) -> Any:
+    """The graph with features ``X``; one-dimensional ones are the labels that pipelines pass, and unused."""
+    if X is None or np.ndim(X) == 1:
+        return as_graph(graph)
+    return as_graph(graph).with_features(X)
 
 
 class Habits:
@@ -17,9 +26,12 @@ class Habits:
     fit: Any
     transform: Any
 
-    def fit_transform(self, graph: Any, y: Any = None, **options: Any) -> Features:  # noqa: ARG002
-        """``fit`` and then ``transform`` of the same graph; the result is kept as ``embedding_``."""
-        graph = as_graph(graph)
+    def fit_transform(self, graph: Any, X: Any = None, y: Any = None, **options: Any) -> Features:  # noqa: ARG002
+        """``fit`` and then ``transform`` of the same graph; the result is kept as ``embedding_``.
+
+        ``X`` are features ``[nodes, F]`` in the place of the graph's own; labels there are not looked at.
+        """
+        graph = with_own_features(graph, X)
         self.embedding_: Features = self.fit(graph, **options).transform(graph)
         return self.embedding_
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import torch
 
 from nodejepa.graph import RowGraph
-from nodejepa.io import as_graph
 from nodejepa.methods.blocks import BaselineEncoderConfig, build_encoder, check_preset, matched_training
 from nodejepa.methods.classifier import Classifier, ClassifierTask
+from nodejepa.methods.habits import with_own_features
 from nodejepa.methods.supervision import Supervision, supervise
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import WholeGraph
@@ -84,6 +84,7 @@ class SupervisedGCN(TrainedEstimator):
     def fit(
         self,
         graph: Any,
+        X: Any = None,
         *,
         labels: npt.ArrayLike | None = None,
         split: Any = None,
@@ -94,11 +95,11 @@ class SupervisedGCN(TrainedEstimator):
         """Train on a graph and the labels of a split.
 
         Args:
-            graph: as in :meth:`TrainedEstimator.fit`, and so are ``out``, ``resume`` and ``logging``.
+            graph: as in :meth:`TrainedEstimator.fit`, and so are ``X``, ``out``, ``resume`` and ``logging``.
             labels: one a node; only those of the split's training and validation nodes are read.
             split: training nodes to learn from, validation nodes to stop by; its test nodes play no part.
         """
-        graph = as_graph(graph)
+        graph = with_own_features(graph, X)
         logging = logging or Logging(description=f"Training {self.name}")
         self._supervision = supervise(labels, split, graph.num_nodes, self.name)
         self.classes_ = self._supervision.classes

@@ -1,0 +1,75 @@
+"""Features beside a graph: a frame is aligned by its index, X of an estimator is used, weights are read."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from nodejepa import METHODS, Graph, GraphError, LinearJEPA, from_networkx
+from nodejepa.methods import make_method
+
+NAMES = [f"n{i}" for i in range(12)]
+
+
+def ring() -> nx.Graph:
+    return nx.relabel_nodes(nx.cycle_graph(12), dict(enumerate(NAMES)))
+
+
+def frame(names=NAMES) -> pd.DataFrame:
+    values = [float(name[1:]) for name in names]
+    return pd.DataFrame({"x": values, "y": np.square(values)}, index=names)
+
+
+def test_a_frame_is_aligned_by_its_index():
+    shuffled = frame().sample(frac=1, random_state=0)
+    for graph in (from_networkx(ring(), shuffled), from_networkx(ring()).with_features(shuffled)):
+        np.testing.assert_array_equal(graph.features[:, 0], [float(name[1:]) for name in graph.node_ids])
+    more = pd.concat([shuffled, frame(["n77"])])
+    assert from_networkx(ring(), more).num_nodes == 12
+    plain = Graph.from_edges([0, 1], [1, 2]).with_features(pd.DataFrame({"x": [5.0, 3.0, 4.0]}, [2, 0, 1]))
+    assert plain.features[:, 0].tolist() == [3, 4, 5]
+    numbered = frame().reset_index(drop=True)  # says nothing of ids: rows are in order
+    assert from_networkx(ring(), numbered).features[:, 0].tolist() == list(range(12))
+
+
+def test_an_index_that_does_not_match_is_refused():
+    for wrong in (frame(NAMES[1:]), frame().rename({"n3": "m3"}), pd.concat([frame(), frame()[:1]])):
+        for make in (lambda x: from_networkx(ring(), x), from_networkx(ring()).with_features):
+            with pytest.raises(GraphError, match="index of the frame"):
+                make(wrong)
+    shuffled = frame().reset_index(drop=True).sample(frac=1, random_state=0)
+    with pytest.raises(GraphError, match="reset_index"):
+        from_networkx(ring(), shuffled)
+
+
+def test_weights_of_networkx_are_read():
+    graph = ring()
+    assert not from_networkx(graph).is_weighted
+    graph.edges["n0", "n1"]["weight"] = 3.0
+    assert sorted(from_networkx(graph).adjacency.data.tolist()) == [1.0] * 22 + [3.0] * 2
+    assert not from_networkx(graph, weight=False).is_weighted
+    with pytest.raises(GraphError, match="no attribute 'weight'"):
+        from_networkx(graph, weight="weight")
+
+
+@pytest.mark.parametrize("method", [name for name, entry in METHODS.items() if not entry.supervised])
+def test_features_beside_the_graph_are_used(method):
+    settings = {"training.epochs": 1} if hasattr(make_method(method).config, "training") else {}
+    x = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
+    graph = from_networkx(ring())
+
+    def embedded(*given):
+        return np.asarray(make_method(method, settings=settings, device="cpu").fit(*given).transform(*given))
+
+    np.testing.assert_array_equal(embedded(graph, x), embedded(graph.with_features(x)))
+
+
+def test_fit_transform_takes_features_and_looks_at_no_labels():
+    x = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
+    wanted = LinearJEPA().fit_transform(from_networkx(ring(), x))
+    np.testing.assert_array_equal(LinearJEPA().fit_transform(ring(), x), wanted)
+    np.testing.assert_array_equal(LinearJEPA().fit_transform(from_networkx(ring(), x), [0, 1] * 6), wanted)
+    by_id = pd.DataFrame(x, index=NAMES).sample(frac=1, random_state=1)
+    np.testing.assert_array_equal(LinearJEPA().fit_transform(ring(), by_id), wanted)
