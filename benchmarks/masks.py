@@ -21,8 +21,7 @@ from benchmarks.timing import best_of
 from nodejepa.data import load_dataset
 from nodejepa.files import write_json
 from nodejepa.graph import Graph
-from nodejepa.masking.khop import khop_mask
-from nodejepa.masking.pool import BallPool
+from nodejepa.masking.khop import BallPool, khop_mask
 
 CAP, POOL, MASKS = 10, 256, 20
 PHASES = ((0.2, 1), (0.5, 2))  # the curriculum's ends: share of the nodes, hops

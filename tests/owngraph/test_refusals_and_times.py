@@ -129,8 +129,7 @@ def test_a_check_computes_no_structural_features(run, edges, monkeypatch):
 
 
 def test_every_descriptor_is_computed_under_a_bar(edges, monkeypatch):
-    modules = (sys.modules[f"nodejepa.structure.{name}"] for name in ("pagerank", "clustering"))
-    drawn = watch_bars(monkeypatch, *modules)
+    drawn = watch_bars(monkeypatch, sys.modules["nodejepa.structure.descriptors"])
     graph = inspect_graph(
         edges, estimator=make_trainable("nodejepa", preset="paper"), describe=False
     ).loaded.graph

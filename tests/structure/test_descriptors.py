@@ -1,9 +1,13 @@
 import importlib
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import reference.structure as reference
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.structure import DESCRIPTORS, descriptors, local_clustering, pagerank, spectral_coordinates
@@ -91,3 +95,57 @@ def test_real_graph(data_root: Path) -> None:
     assert not got[isolated, 3:].any()
     # the leading coordinates describe many nodes, not a few detached ones
     assert np.all(np.count_nonzero(np.abs(got[:, 3:]) > 0.1, axis=0) > 300)
+
+
+@pytest.mark.parametrize("direction", ["symmetrize", "keep"])
+@pytest.mark.parametrize("damping", [0.5, 0.85, 0.95])
+def test_pagerank_equals_networkx_with_weights_and_dangling_nodes(direction: str, damping: float) -> None:
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(
+        rng.integers(0, 80, 150),
+        rng.integers(0, 80, 150),
+        weights=rng.uniform(0.1, 5, 150),
+        num_nodes=90,
+        direction=direction,
+    )
+    assert np.any(graph.degrees == 0)
+    ranks = pagerank(graph, damping=damping, tol=1e-12)
+    np.testing.assert_allclose(ranks, reference.pagerank(graph, damping), rtol=1e-6, atol=1e-11)
+    assert ranks.sum() == pytest.approx(1)
+
+
+def test_directed_edges_pass_rank_forward() -> None:
+    graph = Graph.from_edges([0, 1, 2], [3, 3, 3], direction="keep")
+    assert pagerank(graph).argmax() == 3
+
+
+def test_without_edges_or_damping_all_nodes_are_equal() -> None:
+    assert pagerank(Graph.from_edges([], [], num_nodes=4)).tolist() == [0.25] * 4
+    np.testing.assert_allclose(pagerank(Graph.from_edges([0, 1], [1, 2]), damping=0.0), 1 / 3)
+
+
+@pytest.mark.parametrize("bad", [{"damping": 1.0}, {"damping": -0.1}, {"tol": 0.0}, {"tol": float("nan")}])
+def test_refuses_settings_that_cannot_work(bad: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match="pagerank"):
+        pagerank(Graph.from_edges([0], [1]), **bad)
+
+
+@given(
+    edges=st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14)), max_size=80),
+    direction=st.sampled_from(["symmetrize", "keep"]),
+)
+def test_clustering_equals_networkx(edges: list[tuple[int, int]], direction: str) -> None:
+    source, target = [i for i, _ in edges], [j for _, j in edges]
+    graph = Graph.from_edges(source, target, num_nodes=15, direction=direction)
+    np.testing.assert_allclose(local_clustering(graph), reference.clustering(graph), atol=1e-12)
+
+
+def test_clustering_equals_networkx_on_a_graph_with_hubs() -> None:
+    graph = Graph.from_scipy(nx.to_scipy_sparse_array(nx.barabasi_albert_graph(600, 6, seed=3)))
+    np.testing.assert_allclose(local_clustering(graph), reference.clustering(graph), atol=1e-12)
+
+
+def test_by_hand() -> None:
+    triangle_with_tail = Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3], weights=[5, 1, 1, 2])
+    assert local_clustering(triangle_with_tail).tolist() == pytest.approx([1, 1, 1 / 3, 0])
+    assert local_clustering(Graph.from_edges([], [], num_nodes=2)).tolist() == [0, 0]

@@ -2,7 +2,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-import nodejepa.structure.eigensolver as eigensolver
+import nodejepa.structure.laplacian as eigensolver
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.memory import Room, TooLarge

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.structure import coarse, partition, recommended_parts
+from nodejepa.structure import partition, recommended_parts
 from nodejepa.structure.cache import cache_file
 from nodejepa.structure.partition import random_parts
 from nodejepa.structure.undirected import neighbours
@@ -157,11 +157,11 @@ def test_ties_of_clusters_are_counted_in_any_blocks_and_the_strongest_are_kept(
     np.add.at(wanted, (cluster[source], cluster[target]), 1)
     np.fill_diagonal(wanted, 0)
     for entries in (1 << 23, 700):
-        monkeypatch.setattr(coarse, "_BLOCK_ENTRIES", entries)
-        ties = coarse._quotient(neighbours(graph), cluster, 40)
+        monkeypatch.setattr(partition_module, "_BLOCK_ENTRIES", entries)
+        ties = partition_module._quotient(neighbours(graph), cluster, 40)
         np.testing.assert_array_equal(ties.toarray(), wanted)
-    monkeypatch.setattr(coarse, "QUOTIENT_ENTRIES", 300)
-    kept = coarse._strongest(ties).toarray()
+    monkeypatch.setattr(partition_module, "QUOTIENT_ENTRIES", 300)
+    kept = partition_module._strongest(ties).toarray()
     least = kept[kept > 0].min()
     np.testing.assert_array_equal(kept, np.where(wanted >= least, wanted, 0))
     assert np.count_nonzero(kept) <= 300 < np.count_nonzero(wanted >= least - 1)
@@ -171,7 +171,7 @@ def test_ties_of_clusters_are_counted_in_any_blocks_and_the_strongest_are_kept(
 def test_no_cluster_outgrows_its_limit() -> None:
     adjacency = load_dataset("digits").graph.adjacency
     for limit in (1, 7, 50):
-        labels = coarse._spread(adjacency.indptr, adjacency.indices, limit, 8)
+        labels = partition_module._spread(adjacency.indptr, adjacency.indices, limit, 8)
         sizes = np.bincount(labels)
         assert sizes.max() <= limit
         assert limit == 1 or np.median(sizes[labels]) > limit / 2

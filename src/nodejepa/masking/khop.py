@@ -1,7 +1,8 @@
-"""Structure-aware k-hop masking: contiguous neighbourhoods until the budget is spent."""
+"""Structure-aware k-hop masking: contiguous neighbourhoods until the budget is spent, easy masks first."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -200,3 +201,97 @@ def _ball(
                 queue[last] = j
                 last += 1
     return queue[:last].copy()
+
+
+@dataclass(frozen=True, eq=False)
+class BallPool:
+    """The balls around some seeds (the paper, Section 6: "caching neighborhood search").
+
+    The graph is searched once; a mask only puts the balls in another order. What no ball reaches is never
+    hidden unless all of them are not enough, so masks vary less than those of :func:`khop_mask`.
+    """
+
+    search: Search
+    starts: npt.NDArray[np.int64]
+    nodes: IntArray
+
+    @classmethod
+    def find(
+        cls,
+        graph: Edges,
+        hops: int,
+        count: int,
+        generator: np.random.Generator,
+        *,
+        max_neighbours: int | None = None,
+    ) -> BallPool:
+        """The balls around ``count`` random seeds; a capped search follows the same edges for ever."""
+        search = Search.draw(graph, hops, max_neighbours, generator)
+        seeds = generator.permutation(np.arange(graph.num_nodes, dtype=np.int32))[:count]
+        return cls(search, *search.balls(seeds))
+
+    def is_of(self, graph: Edges, hops: int) -> bool:
+        """Whether the balls are those of this graph with so many hops."""
+        return self.search.indices is graph.adjacency.indices and self.search.hops == min(
+            hops, graph.num_nodes
+        )
+
+    def mask(self, ratio: float, generator: np.random.Generator) -> BoolArray:
+        """Which nodes to hide, ``[N]``: exactly round(ratio N) of them.
+
+        The balls are taken in random order, each nearest first, until the budget is spent; if all of them do
+        not spend it, the search goes on from other seeds.
+        """
+        check_mask(ratio, self.search.hops)
+        size = self.search.indptr.size - 1
+        budget = round(ratio * size)
+        mask: BoolArray = _unite(
+            self.starts, self.nodes, generator.permutation(self.starts.size - 1), budget, size
+        )
+        if np.count_nonzero(mask) == budget:
+            return mask
+        return self.search.grow(generator.permutation(np.arange(size, dtype=np.int32)), budget, mask)
+
+
+@compiled()
+def _unite(
+    starts: npt.NDArray[np.int64], nodes: IntArray, order: npt.NDArray[np.int64], budget: int, size: int
+) -> BoolArray:
+    mask = np.zeros(size, dtype=np.bool_)
+    masked = 0
+    for ball in order:
+        for place in range(starts[ball], starts[ball + 1]):
+            if masked == budget:
+                return mask
+            masked += not mask[nodes[place]]
+            mask[nodes[place]] = True
+    return mask
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """Mask ratio and hops as a function of the epoch.
+
+    Both move linearly from their start at epoch 0 to their end at epoch ``epochs`` and stay there. Hops are
+    rounded half up, so with the defaults epochs 0-24 mask 1-hop and later ones 2-hop neighbourhoods
+    (the paper: cheap epochs "in the first 25", a jump after).
+
+    >>> Curriculum().at(0), Curriculum().at(25), Curriculum().at(300)
+    ((0.2, 1), (0.35, 2), (0.5, 2))
+    """
+
+    ratio_start: float = 0.2  # paper, Section 3: mask 0.2 -> 0.5 over 50 epochs
+    ratio_end: float = 0.5
+    hops_start: int = 1  # paper, Section 3: hops 1 -> 2
+    hops_end: int = 2
+    epochs: int = 50
+    enabled: bool = True  # otherwise the end values hold from the start
+
+    def at(self, epoch: int) -> tuple[float, int]:
+        """Mask ratio and hops of an epoch, counted from 0."""
+        if epoch < 0:
+            raise ConfigError(f"epoch is {epoch!r}", fix="Epochs are counted from 0.")
+        done = 1.0 if not self.enabled or epoch >= self.epochs else epoch / self.epochs
+        ratio = (1 - done) * self.ratio_start + done * self.ratio_end
+        hops = (1 - done) * self.hops_start + done * self.hops_end
+        return ratio, math.floor(hops + 0.5)

@@ -17,8 +17,7 @@ import numpy as np
 
 from nodejepa.config import flatten, override
 from nodejepa.graph import Graph
-from nodejepa.structure.coarse import QUOTIENT_ENTRIES
-from nodejepa.structure.partition import METIS_ENTRIES, recommended_parts
+from nodejepa.structure.partition import METIS_ENTRIES, QUOTIENT_ENTRIES, recommended_parts
 
 _FLOAT = 4
 _FIXED_BYTES = 200_000_000  # compiled code, work space of the libraries

@@ -11,9 +11,7 @@ from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
-from nodejepa.masking.curriculum import Curriculum
-from nodejepa.masking.khop import khop_mask
-from nodejepa.masking.pool import BallPool
+from nodejepa.masking.khop import BallPool, Curriculum, khop_mask
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.start import Latents, Start, StartedEstimator, check_start
 from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask, paper_training

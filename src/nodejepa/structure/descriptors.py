@@ -1,23 +1,27 @@
-"""What the predictor is told about where a node sits: one row of numbers a node."""
+"""Where a node sits in the graph, one row per node: PageRank, degree, clustering and spectral coordinates."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from nodejepa.compiled import compiled
 from nodejepa.errors import Advice, ConfigError, Setting, did_you_mean
 from nodejepa.graph import Graph, RowGraph
-from nodejepa.graph_checks import FloatArray
+from nodejepa.graph_checks import FloatArray, SparseMatrix
 from nodejepa.memory import Room
+from nodejepa.progress import progress_bar
 from nodejepa.structure.cache import cached
-from nodejepa.structure.clustering import local_clustering
 from nodejepa.structure.laplacian import adjacency_coordinates, signed_log, spectral_coordinates
-from nodejepa.structure.pagerank import pagerank
+from nodejepa.structure.undirected import neighbours
 
 _SPECTRAL_BYTES = 800  # a node: vectors that the eigensolver holds
 ADJACENCY_BYTES = 13_000  # likewise, of 128 coordinates where eigenvalues are repeated; 6,500 elsewhere
+IntArray = npt.NDArray[np.integer]
 DESCRIPTORS = ("pagerank", "degree", "clustering", "spectral")
 
 
@@ -131,3 +135,107 @@ def check_name(name: str) -> None:
             where="descriptors",
             fix=f"{did_you_mean(name, DESCRIPTORS)}Choose from {', '.join(DESCRIPTORS)}.",
         )
+
+
+def pagerank(graph: RowGraph, damping: float = 0.85, tol: float = 1e-8) -> npt.NDArray[np.float64]:
+    r"""PageRank (Page et al. 1999) of every node, ``[N]``, adding up to 1.
+
+    .. math:: r = \alpha \Big( A^\top D^{-1} r + \frac{1}{N} \sum_{i\ \text{dangling}} r_i \Big)
+              + \frac{1 - \alpha}{N}
+
+    with D the weighted out-degrees and dangling nodes (no outgoing edge) spreading evenly over all nodes.
+
+    Args:
+        graph: weighted or not, directed or not; one on disk is read once a step.
+        damping: α, in [0, 1).
+        tol: stops when one step changes r by less than this in the 1-norm. A step shrinks that change by
+            at least α, which bounds the number of steps in advance.
+    """
+    if not 0 <= damping < 1:
+        raise ConfigError(f"damping is {damping}", where="pagerank", fix="Use a number in [0, 1), like 0.85.")
+    if not tol > 0:
+        raise ConfigError(f"tol is {tol}", where="pagerank", fix="Use a positive number, like 1e-8.")
+    size = graph.num_nodes
+    spans = [*graph.spans()]
+
+    @lru_cache(maxsize=1)  # a graph in memory is one block
+    def incoming(low: int, high: int) -> SparseMatrix:
+        return graph.in_rows(low, high).astype(np.float64)
+
+    sums = [graph.rows(*span).astype(np.float64).sum(axis=1) for span in spans]
+    degrees = np.concatenate([np.asarray(part).ravel() for part in sums])
+    dangling = degrees == 0
+    inverse = np.divide(1.0, degrees, out=np.zeros(size), where=~dangling)
+
+    rank = np.full(size, 1.0 / size)
+    with progress_bar("PageRank"):
+        for _ in range(_steps_enough(damping, tol)):
+            spread = rank[dangling].sum() / size
+            given = rank * inverse
+            received = np.concatenate([incoming(*span) @ given for span in spans])
+            following = damping * (received + spread) + (1 - damping) / size
+            change = np.abs(following - rank).sum()
+            rank = following
+            if change < tol:
+                break
+    result: npt.NDArray[np.float64] = rank / rank.sum()
+    return result
+
+
+def _steps_enough(damping: float, tol: float) -> int:
+    """The first step changes r by at most 2, each later one by at most ``damping`` times the one before."""
+    return 1 if damping == 0 else 2 + max(0, math.ceil(math.log(tol / 2) / math.log(damping)))
+
+
+def local_clustering(graph: RowGraph) -> npt.NDArray[np.float64]:
+    r"""The share of a node's pairs of neighbours that are themselves joined, ``[N]`` in [0, 1].
+
+    .. math:: c_i = \frac{2 t_i}{d_i (d_i - 1)}, \quad t_i = \text{triangles through } i
+
+    (Watts & Strogatz 1998), weights and directions ignored; 0 for nodes with fewer than two neighbours.
+    """
+    edges = neighbours(graph)
+    forward = graph.scratch(edges.indices.size // 2, np.int32)
+    with progress_bar("Clustering coefficients"):
+        triangles = _count_triangles(edges.indptr, edges.indices, forward)
+    degrees = np.diff(edges.indptr).astype(np.float64)
+    pairs = degrees * (degrees - 1) / 2
+    coefficient = np.zeros(graph.num_nodes)
+    np.divide(triangles, pairs, out=coefficient, where=pairs > 0)
+    return coefficient
+
+
+@compiled()
+def _count_triangles(indptr: IntArray, indices: IntArray, forward: IntArray) -> npt.NDArray[np.int64]:
+    """Triangles through each node, every one found once; ``forward`` is room for half of the edges.
+
+    Edges point from the smaller to the larger (degree, position), so a node has at most sqrt(2E) outgoing
+    ones, hubs included, and the whole count costs O(E^1.5) at worst.
+    """
+    size = indptr.size - 1
+    start = np.zeros(size + 1, dtype=np.int64)
+    filled = 0
+    for i in range(size):
+        degree = indptr[i + 1] - indptr[i]
+        for edge in range(indptr[i], indptr[i + 1]):
+            j = indices[edge]
+            other = indptr[j + 1] - indptr[j]
+            if degree < other or (degree == other and i < j):
+                forward[filled] = j
+                filled += 1
+        start[i + 1] = filled
+
+    triangles = np.zeros(size, dtype=np.int64)
+    reached_from = np.full(size, -1, dtype=np.int32)
+    for i in range(size):
+        for edge in range(start[i], start[i + 1]):
+            reached_from[forward[edge]] = i
+        for edge in range(start[i], start[i + 1]):
+            j = forward[edge]
+            for onward in range(start[j], start[j + 1]):
+                k = forward[onward]
+                if reached_from[k] == i:
+                    triangles[i] += 1
+                    triangles[j] += 1
+                    triangles[k] += 1
+    return triangles

@@ -12,7 +12,7 @@ from nodejepa.data import Dataset, Split, load_dataset
 from nodejepa.diagnostics import diagnose
 from nodejepa.evaluation import finetune, linear_probe
 from nodejepa.graph_checks import Features
-from nodejepa.masking.curriculum import Curriculum
+from nodejepa.masking.khop import Curriculum
 from nodejepa.methods import Estimator, find_method, make_estimator, make_method
 from nodejepa.provenance import source_hash, versions
 from nodejepa.study.run.cell import Cell

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from nodejepa.masking.curriculum import Curriculum
+from nodejepa.masking.khop import Curriculum
 from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
 from nodejepa.study.render.paper import FLOORS, JEPA, method_name, paper, paper_source, paper_total_seconds
 from nodejepa.study.render.selection import Record, datasets_of, methods_of, scores_of, unfinished_notes
