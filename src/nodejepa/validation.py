@@ -1,4 +1,4 @@
-"""Values that keep the rules of their types.
+"""Values that keep the rules of their types: settings, and what is read from JSON.
 
 A rule is part of a type, as in ``hidden: PositiveInt`` or ``power: Annotated[float, Ge(0), Le(4)]``. pydantic
 checks it; its refusals are translated into the package's errors here and nowhere else.
@@ -8,12 +8,18 @@ import dataclasses
 import functools
 import types
 import typing
-from typing import Annotated, Any, ClassVar, get_args, get_origin
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
-from annotated_types import Ge, Gt, Le, Lt, MultipleOf
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import ConfigDict, InstanceOf, TypeAdapter, ValidationError
+from pydantic_core import to_json
 
-from nodejepa.errors import ConfigError
+from nodejepa.errors import ConfigError, NodeJEPAError
+from nodejepa.files import json_digest, parse_json, write_json
+
+T = TypeVar("T")
 
 PositiveInt = Annotated[int, Ge(1)]
 NonNegativeInt = Annotated[int, Ge(0)]
@@ -23,15 +29,29 @@ Share = Annotated[float, Ge(0), Le(1)]
 ShareBelowOne = Annotated[float, Ge(0), Lt(1)]
 OpenShare = Annotated[float, Gt(0), Lt(1)]
 
-_BOUNDS = {
-    Ge: "at least {ge:,}",
-    Gt: "above {gt:,}",
-    Le: "at most {le:,}",
-    Lt: "below {lt:,}",
-    MultipleOf: "a multiple of {multiple_of}",
+_BOUNDS = {  # by pydantic's names
+    "ge": "at least {}",
+    "gt": "above {}",
+    "le": "at most {}",
+    "lt": "below {}",
+    "multiple_of": "a multiple of {}",
+    "min_length": "at least {} long",
+    "max_length": "at most {} long",
 }
-_OUT_OF_BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of")
-_KINDS = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}
+_KINDS = {  # by the beginnings of pydantic's names of errors
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a finite number",
+    "finite": "a finite number",
+    "string": "text",
+    "tuple": "a list",
+    "list": "a list",
+    "dict": "a table of names and values",
+    "dataclass": "a table of names and values",
+    "literal": "{expected}",
+    "is": "of type {class}",
+}
+_PRESENCE = {"missing": "missing", "unexpected_keyword_argument": "unknown"}
 
 
 class Settings:
@@ -47,6 +67,12 @@ class Settings:
         for name, hint in _field_types(kind).items():
             value = setting_of_type(hint, getattr(self, name), self.section + name)
             object.__setattr__(self, name, value)
+
+
+class Exact:
+    """Base of a dataclass that is read from JSON: names that it does not have are refused."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
 
 def require(condition: bool, name: str, value: Any, rule: str) -> None:
@@ -66,7 +92,56 @@ def setting_of_type(hint: Any, value: Any, name: str) -> Any:
         # strict: true and false are no numbers
         return _adapter(hint).validate_python(value, strict=isinstance(value, bool))
     except ValidationError as error:
-        raise ConfigError(f"{name} is {given!r}", fix=_advice(hint, error)) from None
+        rule = _rule(error)
+        whole = bounds(hint) if rule in bounds(hint) else rule  # also the bounds that were kept
+        raise ConfigError(f"{name} is {given!r}", fix=f"It must be {whole}.") from None
+
+
+def of_type(kind: type[T], content: Any) -> T:
+    """Plain values, as JSON has them, as a value of ``kind``; a :class:`ValueError` names what is wrong."""
+    adapter: TypeAdapter[T] = _adapter(kind, given_whole=False)  # type: ignore[arg-type]
+    try:
+        return adapter.validate_json(to_json(content, inf_nan_mode="null"), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"])) or "it"
+        if first["type"] in _PRESENCE:
+            raise ValueError(f"{name} is {_PRESENCE[first['type']]}") from None
+        raise ValueError(f"{name} is {first['input']!r:.80}, and must be {_rule(error)}") from None
+
+
+def read_json(path: Path, kind: type[T], damaged: Callable[[Path, str], NodeJEPAError]) -> T:
+    """What a JSON file says, of type ``kind``; anything else ends in the error ``damaged(path, reason)``."""
+    try:
+        return of_type(kind, parse_json(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise damaged(path, getattr(error, "strerror", None) or str(error)) from None
+
+
+def read_document(
+    path: Path,
+    kind: type[T],
+    name: str,
+    versions: Collection[int],
+    damaged: Callable[[Path, str], NodeJEPAError],
+) -> T:
+    """What :func:`write_document` wrote: it must say so itself, and have its digest."""
+    content = read_json(path, dict[str, Any], damaged)
+    if content.pop("format", None) != name:
+        raise damaged(path, f"it is no {name}")
+    if content.pop("version", None) not in versions:
+        raise damaged(path, "it is of another version")
+    if content.pop("sha256", None) != json_digest(content):
+        raise damaged(path, "its digest does not match")
+    try:
+        return of_type(kind, content)
+    except ValueError as error:
+        raise damaged(path, str(error)) from None
+
+
+def write_document(path: Path, name: str, version: int, content: Mapping[str, Any]) -> None:
+    """Write JSON that says what it is, and has a digest of itself."""
+    write_json(path, {"format": name, "version": version, "sha256": json_digest(content), **content})
 
 
 def bounds(hint: Any) -> str:
@@ -75,33 +150,23 @@ def bounds(hint: Any) -> str:
     >>> bounds(ShareBelowOne | None)
     'at least 0 and below 1 or none'
     """
-    rules = [_BOUNDS[type(rule)].format(**dataclasses.asdict(rule)) for rule in _metadata(hint)]
-    none = " or none" if rules and types.NoneType in get_args(hint) else ""
-    return " and ".join(rules) + none
+    optional = get_origin(hint) in (typing.Union, types.UnionType)  # only "X | None" is used
+    kind = next(k for k in get_args(hint) if k is not types.NoneType) if optional else hint
+    rules = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    words = " and ".join(_words(dataclasses.asdict(rule)) for rule in rules)
+    return f"{words} or none" if words and optional else words
 
 
-def _advice(hint: Any, error: ValidationError) -> str:
-    if error.errors()[0]["type"] in _OUT_OF_BOUNDS:
-        return f"It must be {bounds(hint)}."
-    kind = _without_none(hint)
-    if get_origin(kind) is typing.Literal:
-        return f"Use one of {', '.join(map(str, get_args(kind)))}."
-    if get_origin(kind) is tuple:
-        return "Give names, separated by commas."
-    if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    return f"It must be {_KINDS.get(kind) or f'of type {kind.__name__}'}."
+def _rule(error: ValidationError) -> str:
+    first = error.errors()[0]
+    context = first.get("ctx", {})
+    kind = _KINDS.get(first["type"].partition("_")[0])
+    return _words(context) or (kind.format(**context) if kind else first["msg"])
 
 
-def _metadata(hint: Any) -> tuple[Any, ...]:
-    kind = _without_none(hint)
-    return get_args(kind)[1:] if get_origin(kind) is Annotated else ()
-
-
-def _without_none(hint: Any) -> Any:
-    if get_origin(hint) not in (typing.Union, types.UnionType):
-        return hint
-    return next(kind for kind in get_args(hint) if kind is not types.NoneType)  # only "X | None" is used
+def _words(limits: dict[str, Any]) -> str:
+    known = {name: f"{limit:,}".removesuffix(".0") for name, limit in limits.items() if name in _BOUNDS}
+    return " and ".join(_BOUNDS[name].format(limit) for name, limit in known.items())
 
 
 @functools.cache
@@ -111,7 +176,7 @@ def _field_types(kind: type[Any]) -> dict[str, Any]:
 
 
 @functools.cache
-def _adapter(hint: Any) -> TypeAdapter[Any]:
-    if dataclasses.is_dataclass(hint):  # it has checked itself
-        return TypeAdapter(InstanceOf[hint])
+def _adapter(hint: Any, *, given_whole: bool = True) -> TypeAdapter[Any]:
+    if dataclasses.is_dataclass(hint):  # a config in another one is given whole, and has checked itself
+        return TypeAdapter(InstanceOf[hint] if given_whole else hint)
     return TypeAdapter(hint, config=ConfigDict(allow_inf_nan=False))

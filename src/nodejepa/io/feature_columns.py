@@ -1,14 +1,15 @@
 """One column of a node table -> columns of the feature matrix, in a way that can be repeated."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from nodejepa.errors import Advice, DataError, GraphError, Setting
+from nodejepa.errors import Advice, GraphError, Setting
 from nodejepa.io.column_content import ColumnContent, Kind
 from nodejepa.io.column_names import words_of
 from nodejepa.io.reading_options import MOST_TEXT_COLUMNS, ReadReport, first_names
+from nodejepa.validation import NonNegativeInt
 
 ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "text"]
 MAX_CATEGORIES = 100
@@ -43,7 +44,7 @@ class FeatureColumn:
     mean: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
     categories: tuple[str, ...] = ()
-    buckets: int = 0
+    buckets: NonNegativeInt = 0
     indicator: bool = False
     fill: tuple[float, ...] = ()
 
@@ -93,41 +94,19 @@ class FeatureColumn:
         """As JSON can hold it, without what the kind has no use for."""
         return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items() if v}
 
-    @classmethod
-    def from_dict(cls, content: Any) -> Self:
-        """The column that :meth:`to_dict` wrote."""
-        try:
-            column = cls(
-                name=str(content["name"]),
-                kind=content["kind"],
-                mean=tuple(float(x) for x in content.get("mean", ())),
-                scale=tuple(float(x) for x in content.get("scale", ())),
-                categories=tuple(str(x) for x in content.get("categories", ())),
-                buckets=int(content.get("buckets", 0)),
-                indicator=bool(content.get("indicator", False)),
-                fill=tuple(float(x) for x in content.get("fill", ())),
-            )
-            sound = column._is_sound()
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-            sound = False
-        if not sound:
-            raise DataError(f"not a column of a feature schema: {str(content)[:200]}", where="feature schema")
-        return column
-
-    def _is_sound(self) -> bool:
+    def is_sound(self) -> bool:
         """Whether the fields are those of the kind."""
         parts = (len(self.mean), len(self.categories), self.buckets)
-        finite = bool(np.isfinite([*self.mean, *self.scale, *self.fill]).all())
         if self.fill and len(self.fill) != len(self.mean):
             return False
-        scaled = finite and len(self.mean) == len(self.scale) and all(scale > 0 for scale in self.scale)
+        scaled = len(self.mean) == len(self.scale) and all(scale > 0 for scale in self.scale)
         if self.kind == "category":
             return parts == (0, len(set(self.categories)), 0) and self.width > 0
         if self.kind == "text":
             return parts[:2] == (0, 0) and 0 < self.buckets <= MOST_TEXT_COLUMNS
         if self.kind == "vector":
             return scaled and parts == (max(1, len(self.mean)), 0, 0)
-        return scaled and self.kind in get_args(ColumnKind) and parts == (1, 0, 0)
+        return scaled and parts == (1, 0, 0)
 
 
 class ColumnGroup(NamedTuple):

@@ -1,15 +1,15 @@
 """``FeatureSchema``: how a node table became features, fitted once and applied to every table after it."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 import pyarrow as pa
 
 from nodejepa.errors import Advice, DataError, GraphError, Setting
-from nodejepa.files import parse_json, write_json
+from nodejepa.files import write_json
 from nodejepa.graph_checks import Features
 from nodejepa.io.column_content import expect, interpret
 from nodejepa.io.encode_columns import encode_column, join_blocks
@@ -32,6 +32,7 @@ from nodejepa.io.reading_options import (
     structural_width,
 )
 from nodejepa.progress import progress_bar
+from nodejepa.validation import NonNegativeInt, of_type, read_json
 
 _FORMAT = "nodejepa feature schema"
 _VERSION = 2  # in version 1 text was hashed into every second column only
@@ -52,7 +53,7 @@ class FeatureSchema:
     """
 
     columns: tuple[FeatureColumn, ...] = ()
-    matrix_width: int | None = None
+    matrix_width: NonNegativeInt | None = None
     structural: int = 0
     missing: MissingPolicy = "fill"
     infinite: InfinitePolicy = "refuse"
@@ -206,38 +207,40 @@ class FeatureSchema:
     def from_dict(cls, content: Any) -> Self:
         """The schema that :meth:`to_dict` wrote."""
         where = "feature schema"
-        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        needed = {"columns", "structural", "missing", "infinite"}
+        if not isinstance(content, Mapping) or content.get("format") != _FORMAT or needed - content.keys():
             raise DataError("this is no feature schema", where=where)
         version = content.get("version")
         if version not in (1, _VERSION):
             raise DataError(f"the schema has version {version!r}, this program reads {_VERSION}", where=where)
-        columns, width, structural = (content.get(k) for k in ("columns", "matrix_width", "structural"))
-        missing, infinite = content.get("missing"), content.get("infinite")
-        described_by = content.get("described_by", list(COMPARABLE))  # older schemas always have all
-        only_for = content.get("only_for")
-        sound = (
-            isinstance(columns, list)
-            and type(structural) is int
-            and isinstance(described_by, list)
-            and all(isinstance(name, str) and name in STRUCTURAL for name in described_by)
-            and structural in (0, structural_width(described_by))
-            and isinstance(only_for, str) == ("adjacency" in described_by)
-            and (width is None or (type(width) is int and width >= 0 and not columns))
-            and missing in get_args(MissingPolicy)
-            and infinite in get_args(InfinitePolicy)
-        )
-        if not sound:
-            raise DataError("the feature schema is damaged", where=where, fix="Fit it again.")
-        fitted = tuple(FeatureColumn.from_dict(column) for column in columns or ())
-        hashed = [column.name for column in fitted if column.kind == "text"]
+        try:
+            schema = of_type(cls, content)
+            schema._check()
+        except ValueError as error:
+            raise DataError(
+                f"the feature schema is damaged: {error}", where=where, fix="Fit it again."
+            ) from None
+        hashed = [column.name for column in schema.columns if column.kind == "text"]
         if version == 1 and hashed:
             raise DataError(
                 f"the text of {_listed(hashed)} was hashed by an older rule, which used half of its columns",
                 where=where,
                 fix="Fit it again, or use the version of nodejepa that wrote it.",
             )
-        made = (missing, infinite, tuple(described_by), only_for)
-        return cls(fitted, width, structural or 0, *made)  # type: ignore[arg-type]
+        return schema
+
+    def _check(self) -> None:
+        """Refuse values that do not fit together."""
+        for column in self.columns:
+            if not column.is_sound():
+                raise ValueError(f"column {column.name!r} is not like others of its kind, {column.kind}")
+        known = set(self.described_by) <= STRUCTURAL.keys()
+        if not known or self.structural not in (0, structural_width(self.described_by)):
+            raise ValueError(f"structural is {self.structural} of {', '.join(self.described_by)}")
+        if (self.only_for is not None) != ("adjacency" in self.described_by):
+            raise ValueError(f"only_for is {self.only_for}")
+        if self.matrix_width is not None and self.columns:
+            raise ValueError("there are a matrix and columns")
 
     def save(self, path: str | Path) -> None:
         """Write it as JSON."""
@@ -246,12 +249,11 @@ class FeatureSchema:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote."""
-        try:
-            content = parse_json(Path(path).read_bytes())
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise DataError(f"the feature schema cannot be read: {reason}", where=str(path)) from None
-        return cls.from_dict(content)
+        return cls.from_dict(read_json(Path(path), dict[str, Any], _unreadable))
+
+
+def _unreadable(path: Path, reason: str) -> DataError:
+    return DataError(f"the feature schema cannot be read: {reason}", where=str(path))
 
 
 def say_missing(

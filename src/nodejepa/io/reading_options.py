@@ -10,6 +10,7 @@ from nodejepa.errors import Advice, ConfigError, Setting, did_you_mean
 TextPolicy: TypeAlias = Literal["refuse", "hash", "ignore"]
 MissingPolicy: TypeAlias = Literal["fill", "refuse"]
 InfinitePolicy: TypeAlias = Literal["refuse", "missing"]
+IdKind: TypeAlias = Literal["position", "integer", "text"]
 Scale: TypeAlias = Literal["auto", "standardise", "none"]
 UnknownIds: TypeAlias = Literal["add", "drop", "refuse"]
 
@@ -172,7 +173,7 @@ class ReadReport:
     node_file: str | None = None
     edge_columns: dict[str, str | None] = field(default_factory=dict)
     id_column: str | None = None
-    id_kind: str = "position"
+    id_kind: IdKind = "position"
     kept_apart: bool = False
     edge_rows: int = 0
     node_rows: int = 0

@@ -9,7 +9,6 @@ import torch
 
 from nodejepa.config import to_dict
 from nodejepa.errors import CheckpointError, DataError
-from nodejepa.files import json_digest, parse_json, write_json
 from nodejepa.graph import Graph
 from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions
 from nodejepa.io.embeddings import MANIFEST_FORMAT
@@ -22,6 +21,7 @@ from nodejepa.progress import timed
 from nodejepa.provenance import versions
 from nodejepa.store.graph import StoredGraph
 from nodejepa.training.logger import Logging
+from nodejepa.validation import Exact, of_type, read_document, write_document
 
 _FORMAT = "nodejepa run schema"
 _VERSION = 1
@@ -29,7 +29,7 @@ FILE = "schema.json"
 
 
 @dataclass(frozen=True)
-class RunSchema:
+class RunSchema(Exact):
     """The feature schema of a run and how its edges were read; column names as they were asked for."""
 
     features: FeatureSchema
@@ -57,8 +57,7 @@ class RunSchema:
         """Write ``schema.json`` into the run folder."""
         content = {name: getattr(self, name) for name in ("directed", "weighted", *REMEMBERED)}
         content["features"] = self.features.to_dict()
-        digest = json_digest(content)
-        write_json(run / FILE, {"format": _FORMAT, "version": _VERSION, "sha256": digest, **content})
+        write_document(run / FILE, _FORMAT, _VERSION, content)
 
     def require_same(self, run: Path) -> None:
         """Refuse to go on with a run whose graph was read in another way."""
@@ -77,33 +76,18 @@ class RunSchema:
             raise CheckpointError(
                 "there is no such run folder", where=str(run), fix=f"{near_path(run)}Check the path."
             )
-        try:
-            content = parse_json(path.read_bytes())
-        except FileNotFoundError:
+        if not path.exists():
             raise CheckpointError(
                 "the run has no schema.json, so nobody knows how to make features of your columns",
                 where=str(run),
                 fix="Runs of `nodejepa embed-graph` have one; for a run of `nodejepa pretrain` name its data "
                 "set: nodejepa embed RUN DATASET.",
-            ) from None
-        except (OSError, ValueError) as error:
-            raise _damaged(path, getattr(error, "strerror", None) or str(error)) from None
-        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
-            raise _damaged(path, "it is no run schema")
-        if content.pop("version", None) != _VERSION:
-            raise _damaged(path, "it is of another version")
-        if content.pop("sha256", None) != json_digest(content):
-            raise _damaged(path, "its digest does not match")
+            )
+        content = read_document(path, dict[str, Any], _FORMAT, (_VERSION,), _damaged)
         try:
-            features = FeatureSchema.from_dict(content.pop("features"))
-            schema = cls(features, **content)
-            texts = (schema.source, schema.target, schema.weight or None, schema.id_column)
-            if not all(isinstance(name, str | None) for name in texts) or not (
-                isinstance(schema.directed, bool) and isinstance(schema.weighted, bool)
-            ):
-                raise TypeError("a value is of another type")
-            return schema
-        except (DataError, KeyError, TypeError) as error:
+            features = FeatureSchema.from_dict(content.pop("features", None))
+            return replace(of_type(cls, {"features": {}, **content}), features=features)
+        except (DataError, ValueError) as error:
             raise _damaged(path, str(error)) from None
 
     def summary(self) -> dict[str, Any]:

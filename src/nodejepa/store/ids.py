@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from nodejepa.errors import GraphError
+from nodejepa.io.reading_options import IdKind
 from nodejepa.store.layout import write_array
 
 
-def write_ids(ids: Any, folder: Path) -> str:
+def write_ids(ids: Any, folder: Path) -> IdKind:
     """Write ids (int64, or text as Arrow or NumPy has it) and say of which kind they are."""
     if isinstance(ids, np.ndarray) and ids.dtype == np.int64:
         write_array(folder / "ids.i64", ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.errors import DataError
-from nodejepa.files import json_digest, parse_json, write_json
+from nodejepa.io.reading_options import IdKind
 from nodejepa.progress import progress_bar
+from nodejepa.validation import Exact, NonNegativeInt, read_document, write_document
 
 MANIFEST = "manifest.json"
 PIECE = 1 << 22  # entries that are hashed together
@@ -21,25 +22,23 @@ LABELS = "labels.i32"
 DENSE = "features.f32"
 SPARSE = ("feature_indptr.i64", "feature_indices.i32", "feature_weights.f32")
 _FORMAT, _VERSION = "nodejepa graph store", 2
-_LATER = {"classes", "feature_entries"}  # what stores of version 1 do not have
 _AGAIN = "Make the store again with `nodejepa prepare`, or restore it from a copy."
-ID_KINDS = ("position", "integer", "text")
 
 
 @dataclass(frozen=True)
-class Manifest:
+class Manifest(Exact):
     """What a store holds. ``files`` has bytes and SHA-256 of every array; the hashes are those of a Graph.
 
     ``classes`` are the names of the labels' classes where labels were kept, ``feature_entries`` counts those
     of features that are kept sparse.
     """
 
-    nodes: int
-    entries: int
-    columns: int
+    nodes: NonNegativeInt
+    entries: NonNegativeInt
+    columns: NonNegativeInt
     directed: bool
     weighted: bool
-    id_kind: str
+    id_kind: IdKind
     structure_hash: str = ""
     content_hash: str = ""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -47,7 +46,7 @@ class Manifest:
     reading: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
     classes: Sequence[str] | None = None
-    feature_entries: int | None = None
+    feature_entries: NonNegativeInt | None = None
 
     def sizes(self) -> dict[str, int | None]:
         """Bytes that every file must have; None where only the file itself can say (the letters of ids)."""
@@ -71,49 +70,22 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         """Write it, with a digest of its own."""
-        content = asdict(self)
-        write_json(
-            folder / MANIFEST,
-            {"format": _FORMAT, "version": _VERSION, "sha256": json_digest(content), **content},
-        )
+        write_document(folder / MANIFEST, _FORMAT, _VERSION, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
         """Read it back; nothing that it says is believed before it was checked against the files."""
         path = folder / MANIFEST
-        try:
-            content = parse_json(path.read_bytes())
-        except FileNotFoundError:
+        if not path.is_file():
             what = "this is no graph store" if folder.is_dir() else "there is no such graph store"
-            fix = "Make one with `nodejepa prepare`."
-            raise DataError(what, where=str(folder), fix=fix) from None
-        except (OSError, ValueError) as error:
-            raise damaged(path, getattr(error, "strerror", None) or str(error)) from None
-        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
-            raise damaged(path, "it is no manifest of a graph store")
-        version = content.pop("version", None)
-        if version not in (1, _VERSION):
-            raise damaged(path, "it is of another version")
-        if content.pop("sha256", None) != json_digest(content):
-            raise damaged(path, "its digest does not match")
-        types = {"nodes": int, "entries": int, "columns": int, "directed": bool, "weighted": bool}
-        known = {f.name for f in fields(cls)} - (_LATER if version == 1 else set())
-        if set(content) != known or not (
-            all(type(content[name]) is kind and content[name] >= 0 for name, kind in types.items())
-            and content["id_kind"] in ID_KINDS
-            and isinstance(content["files"], dict)
-            and _is_optional(content.get("classes"), list)
-            and _is_optional(content.get("feature_entries"), int)
-        ):
-            raise damaged(path, "a value is missing or of another type")
-        manifest = cls(**content)
+            raise DataError(what, where=str(folder), fix="Make one with `nodejepa prepare`.")
+        manifest = read_document(path, cls, _FORMAT, (1, _VERSION), damaged)
         manifest._check_files(folder)
         return manifest
 
     def _check_files(self, folder: Path) -> None:
         for name, wanted in self.sizes().items():
-            told = self.files.get(name)
-            said = told.get("bytes") if isinstance(told, dict) else None
+            said = self.files.get(name, {}).get("bytes")
             try:
                 there = (folder / name).stat().st_size
             except OSError as error:
@@ -128,10 +100,6 @@ class Manifest:
                 if file_digest(folder / name) != told.get("sha256"):
                     raise damaged(folder / name, "its checksum does not match: bytes have changed")
                 advance()
-
-
-def _is_optional(value: object, kind: type) -> bool:
-    return value is None or type(value) is kind
 
 
 def file_digest(path: Path) -> str:

@@ -136,8 +136,8 @@ def _write(graph: StoredGraph, part: Int32Array, steps: Steps) -> None:
     steps.run("order", counted)
     steps.run("rows", moved)
     # only out-edges are asked of it, so that it is written as a graph without directions
-    sized = (order.size, graph.num_edges, graph.num_features, False, graph.is_weighted, "position")
-    facts = Manifest(*sized, feature_entries=graph.manifest.feature_entries)
+    sized = (order.size, graph.num_edges, graph.num_features, False, graph.is_weighted)
+    facts = Manifest(*sized, id_kind="position", feature_entries=graph.manifest.feature_entries)
     names = (*facts.sizes(), *_OWN)
     files = {
         name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)}
