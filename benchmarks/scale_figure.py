@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from studies.render.figures.style import house_style, new_figure, pictures
 
 from nodejepa.files import atomic_path
-from nodejepa.study.render.figures.style import house_style, new_figure, pictures
 
 _BILLION = 1e9
 MACHINES = (1, 8, 64)

@@ -28,8 +28,10 @@ print("its embeddings:", found.embeddings.shape)
 # and a test that pairs the seeds and is corrected for the number of comparisons.
 
 # %% The same seeds for all: seed s draws split s, and trains where there is something to train
-from nodejepa.study.render.statistics import compare, holm, outcome
-from nodejepa.study.run.scoring import score_method
+import numpy as np
+from scipy.stats import ttest_rel
+
+from nodejepa.evaluation.scoring import score_method
 
 SEEDS = range(42, 47)
 METHODS = ("linear-jepa", "raw", "sgc", "random-gcn")
@@ -42,18 +44,17 @@ for method, result in scores.items():
     print(f"  {method:<11} {result.test_accuracy_mean:5.1f} ± {result.test_accuracy_std:.1f}")
 
 # %% linear-jepa against every floor: paired t-test, Holm's correction, 95 % interval of the difference
-by_seed = {
-    method: {score.seed: score.test_accuracy for score in result.scores} for method, result in scores.items()
-}
+by_seed = {method: [score.test_accuracy for score in result.scores] for method, result in scores.items()}
 floors = [method for method in METHODS if method != "linear-jepa"]
-tests = [compare(by_seed["linear-jepa"], by_seed[floor]) for floor in floors]
-corrected = holm([test.p for test in tests])
-words = {"win": "better", "loss": "worse", "tie": "no difference shown", None: "cannot be tested"}
+tests = [ttest_rel(by_seed["linear-jepa"], by_seed[floor]) for floor in floors]
+order = np.argsort([test.pvalue for test in tests])  # the smallest p times their number, the next one less
+steps = [(len(tests) - step) * tests[place].pvalue for step, place in enumerate(order)]
+corrected = np.empty(len(tests))
+corrected[order] = np.minimum(np.maximum.accumulate(steps), 1)
 for floor, test, p in zip(floors, tests, corrected, strict=True):
-    print(
-        f"linear-jepa - {floor:<10} {test.difference:+5.1f} points [{test.low:+.1f}, {test.high:+.1f}], "
-        f"Holm p = {p:.3f}: {words[outcome(test.difference, p)]}"
-    )
+    low, high = test.confidence_interval(0.95)
+    words = "no difference shown" if p >= 0.05 else "better" if low > 0 else "worse"
+    print(f"linear-jepa - {floor:<10} [{low:+.1f}, {high:+.1f}] points, Holm p = {p:.3f}: {words}")
 
 # %% [markdown]
 # Whatever the table says here holds for one small graph. A study

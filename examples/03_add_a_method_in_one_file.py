@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from nodejepa import load_dataset
+from nodejepa.evaluation.scoring import score_method
 from nodejepa.methods import METHODS, MethodEntry, TrainedEstimator, load_method
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
-from nodejepa.study.run.scoring import score_method
 from nodejepa.training.task import StepContext, Task, TrainingConfig
 
 

@@ -20,8 +20,8 @@ from nodejepa.config import parse_seeds
 from nodejepa.data import load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.errors import ConfigError
+from nodejepa.evaluation import scoring
 from nodejepa.methods import METHODS, make_method
-from nodejepa.study.run import scoring
 
 QUICK = ("probe", "digits", "--method", "raw", "--seeds", "1-2", "--probe", "paper")
 
@@ -283,7 +283,7 @@ def test_an_interrupt_says_how_to_go_on(run, monkeypatch, arguments, said):
 
 @pytest.mark.slow
 def test_a_real_interrupt_ends_in_130():
-    code = "import nodejepa.cli, nodejepa.study.run.scoring as s, time; "
+    code = "import nodejepa.cli, nodejepa.evaluation.scoring as s, time; "
     code += (
         "s.score_method = lambda *a, **k: (print('ready', flush=True), time.sleep(60)); nodejepa.cli.main()"
     )

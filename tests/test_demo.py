@@ -12,10 +12,10 @@ import pytest
 from nodejepa.data import Dataset, load_dataset
 from nodejepa.demo import DEMO_METHODS, SHOTS, compare_with_floors, run_demo, write_as_csv
 from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
+from nodejepa.evaluation.scoring import score_method
 from nodejepa.io import read_graph
 from nodejepa.methods import FLOORS, METHODS
 from nodejepa.report import maps
-from nodejepa.study.run.scoring import score_method
 
 
 @pytest.mark.slow

@@ -83,7 +83,7 @@ def test_names_of_other_libraries_are_answered_with_ours(use, match):
 
 
 def test_a_study_answers_the_old_name(tmp_path):
-    from nodejepa.study.run.spec import load_spec
+    from nodejepa.study.spec import load_spec
 
     (tmp_path / "s.toml").write_text(
         'summary = "s"\nkind = "probe"\n[[grid]]\nmethods = ["nodejepa"]\npreset = "paper"\n'

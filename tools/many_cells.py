@@ -17,11 +17,10 @@ from pathlib import Path
 
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.methods import METHODS, find_method
-from nodejepa.study.run import measure
-from nodejepa.study.run.cell import Cell
-from nodejepa.study.run.records import finished, read_records
-from nodejepa.study.run.spec import load_spec
-from nodejepa.study.run.worker import Folders, work
+from nodejepa.study import measure
+from nodejepa.study.records import finished, read_records
+from nodejepa.study.runner import Folders, work
+from nodejepa.study.spec import Cell, load_spec
 
 
 def measure_all(cells: list[Cell], folders: Folders) -> int:

@@ -15,7 +15,7 @@ from nodejepa.report.charts import DotPlot
 from nodejepa.report.maps import embedding_map
 from nodejepa.report.own_runs import find_own_run
 from nodejepa.report.sections import SortableTable, Text
-from nodejepa.study.render.page import build_report
+from nodejepa.study.page import build_report
 
 RING = Graph.from_edges(np.arange(12), (np.arange(12) + 1) % 12, features=np.eye(12))
 

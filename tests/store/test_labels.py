@@ -14,6 +14,7 @@ from nodejepa.cli import main
 from nodejepa.data.splits import default_splits
 from nodejepa.errors import ConfigError, DataError, EvaluationError, GraphError
 from nodejepa.evaluation import linear_probe
+from nodejepa.evaluation.scoring import score_method, score_run
 from nodejepa.files import json_digest
 from nodejepa.io import delimited, read_embeddings, read_graph
 from nodejepa.io import tables as io_tables
@@ -26,7 +27,6 @@ from nodejepa.store import StoredGraph, layout
 from nodejepa.store.dataset import StoredDataset
 from nodejepa.store.labels import stored_labels
 from nodejepa.store.prepare import prepare_store
-from nodejepa.study.run.scoring import score_method, score_run
 
 KINDS = {
     "words": lambda i: None if i % 7 == 0 else "bca"[i % 3],

@@ -16,7 +16,7 @@ from nodejepa.config import parse_seeds
 from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
-    from nodejepa.study.run.scoring import MethodScore
+    from nodejepa.evaluation.scoring import MethodScore
 
 PROBE_EXAMPLES = (
     "Examples:\n\n"
@@ -52,9 +52,9 @@ def probe(
     chosen = parse_seeds(seeds)
     from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
+    from nodejepa.evaluation.scoring import score_method, score_run
     from nodejepa.store import StoredGraph
     from nodejepa.store.dataset import StoredDataset
-    from nodejepa.study.run.scoring import score_method, score_run
 
     if stderr.is_terminal:
         stderr.print(

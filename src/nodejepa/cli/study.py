@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -14,10 +14,10 @@ from nodejepa.cli.screen import counted, say, stderr, stdout
 from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
-    from nodejepa.study.run.cell import Cell
-    from nodejepa.study.run.runner import Worklist
+    from nodejepa.study.runner import Worklist
+    from nodejepa.study.spec import Cell
 
-study = typer.Typer(no_args_is_help=True, help="Run a study cell by cell, and render its tables and figures.")
+study = typer.Typer(no_args_is_help=True, help="Run a study cell by cell, and print its table.")
 
 _RUN_EXAMPLES = (
     "Examples:\n\n"
@@ -60,9 +60,8 @@ def run(
 ) -> None:
     """Measure every cell of a study that has no record yet. Stop it any time; the same command goes on."""
     from nodejepa.config import parse_seeds
-    from nodejepa.study.run.runner import check_run, make_worklist, run_study
-    from nodejepa.study.run.spec import load_spec
-    from nodejepa.study.run.worker import Folders
+    from nodejepa.study.runner import Folders, check_run, make_worklist, run_study
+    from nodejepa.study.spec import load_spec
 
     spec = load_spec(specification, quick=quick)
     beside = specification.with_suffix("")
@@ -122,22 +121,30 @@ def run(
         raise typer.Exit(2)
 
 
-@study.command(epilog="Example:\n\nnodejepa study render studies/main --page docs/results.md")
-def render(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="e.g. studies/main")],
-    page: Annotated[
-        list[Path] | None,
-        typer.Option(help="Markdown page whose tables (<!-- table PATH -->) are renewed; repeatable."),
-    ] = None,
+@study.command(epilog="Example:\n\nnodejepa study table studies/main > main.md")
+def table(
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY", help="Its folder or specification, e.g. studies/main.")
+    ],
+    form: Annotated[
+        Literal["markdown", "csv", "latex"], typer.Option("--format", help="What to print.")
+    ] = "markdown",
 ) -> None:
-    """Rebuild every table and figure of a study from its records."""
-    from nodejepa.study.render.contents import render_study
-    from nodejepa.study.render.page import read_page, refresh_page
+    """Print mean, standard deviation and number of seeds of every method and data set of a study."""
+    from nodejepa.report.table_formats import to_csv, to_latex, to_markdown
+    from nodejepa.study.table import read_study, study_table
 
-    for name in page or []:
-        read_page(name)  # a mistyped one is found before the work
-    for path in [*render_study(folder), *(page for page in page or [] if refresh_page(page))]:
-        say(str(path))
+    made = study_table(read_study(study))
+    typer.echo({"markdown": to_markdown, "csv": to_csv, "latex": to_latex}[form](made), nl=False)
+
+
+@study.command(hidden=True)
+def render(folder: Path) -> None:
+    """Say where it went: what knows the studies of the repository is no part of the package."""
+    raise ConfigError(
+        "tables of the repository's own studies are made by the repository",
+        fix=f"There: python -m studies.render {folder}. Of any study: nodejepa study table {folder}.",
+    )
 
 
 def _show(work: Worklist, jobs: int, data_root: Path | None) -> None:
@@ -182,7 +189,7 @@ def report(
     """Write one self-contained HTML page: sortable tables, curves, diagnostics, maps of the embeddings."""
     from nodejepa.io.files_in import refuse_other_kind
     from nodejepa.report import write_report
-    from nodejepa.study.render.page import build_report
+    from nodejepa.study.page import build_report
 
     refuse_other_kind(out, b"<!doctype html", force=force)
     found = build_report(runs, dataset=dataset, data_root=data_root)

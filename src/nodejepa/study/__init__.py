@@ -1,5 +1,10 @@
-"""Studies: methods scored on named graphs over many seeds, in two rooms.
+"""Studies: methods scored on named graphs over many seeds.
 
-run       specification -> cells -> records
-render    records -> tables, figures and the chapter of a report
+spec       a TOML file -> cells, and when two results are the same result
+runner     measures what has no record yet, a process for each cell; estimate says how long it takes
+measure    one cell, inside its process -> its record; trained networks are kept and shared
+records    records.jsonl, appended safely
+table      records -> a plain table of any study; page: the chapters of a report
+
+What knows the studies of this repository and the paper's tables stands beside them, in ``studies/render``.
 """

@@ -1,0 +1,258 @@
+"""Measuring one cell: from a specification to the record that tables are made of.
+
+Trained networks are kept in ``runs`` by what made them: a study that asks for the same one again gets it
+without training.
+"""
+
+import hashlib
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from nodejepa.data import Dataset, Split, load_dataset
+from nodejepa.diagnostics import diagnose
+from nodejepa.errors import CheckpointError
+from nodejepa.evaluation import finetune, linear_probe
+from nodejepa.evaluation.finetune import FinetuneConfig, Tuned, fresh_encoder, tuning
+from nodejepa.evaluation.scoring import fit_on, score_head
+from nodejepa.files import lock_file, parse_json, write_json
+from nodejepa.graph_checks import Features
+from nodejepa.masking.khop import Curriculum
+from nodejepa.methods import Estimator, find_method, make_estimator, make_method
+from nodejepa.provenance import source_hash, versions
+from nodejepa.study.records import Record
+from nodejepa.study.spec import Cell, config_hash
+from nodejepa.training.logger import Logging
+from nodejepa.training.run import Run
+
+TIMED_EPOCHS = 6  # of an efficiency cell; the first also warms up and is not counted
+LOOKED_AT_EPOCHS = ("1", "10", "100")  # and the last: where records show the prediction term's share
+SETTLED_EPOCHS = 10  # timed behind the end of a curriculum
+TIMED_SECONDS = 5.0  # short epochs are timed again, as many as fit into this
+
+
+def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:
+    """Do what the cell asks for; accuracies are in percent."""
+    dataset = load_dataset(cell.dataset, data_root)
+    split = dataset.split(cell.split, seed=cell.seed)
+    if cell.kind == "efficiency":
+        found = _efficiency(cell, dataset)
+    else:
+        method, embeddings = _embed(cell, dataset, split, runs)
+        found = _training(cell, method, runs) | _probe(embeddings, dataset, split)
+        if cell.kind == "finetune":
+            found |= _finetune(cell, method, dataset, split, runs)
+        elif find_method(cell.method).supervised:
+            head = score_head(method, dataset, split)
+            found |= {"head_test_accuracy": head.test_accuracy, "head_val_accuracy": head.val_accuracy}
+    return {
+        **found,
+        "split_hash": split.hash,
+        "split_sizes": [len(split.train), len(split.val), len(split.test)],
+        "graph_hash": dataset.graph.content_hash,
+        "threads": torch.get_num_threads(),
+        "versions": versions(),
+        "source_hash": source_hash(),
+    }
+
+
+def _embed(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> tuple[Estimator | None, Features]:
+    if find_method(cell.method).trained:
+        estimator = trained_encoder(cell, dataset, split, runs)
+        return estimator, estimator.transform(dataset.graph)
+    floor = make_method(cell.method, dataset=cell.dataset, seed=cell.seed)
+    return None, floor.fit(dataset.graph).transform(dataset.graph)
+
+
+def _probe(embeddings: Features, dataset: Dataset, split: Split) -> Record:
+    fair, paper = (
+        linear_probe(embeddings, dataset.labels, [split], mode=m).scores[0] for m in ("fair", "paper")
+    )
+    geometry = diagnose(embeddings)
+    return {
+        "test_accuracy": fair.test_accuracy,
+        "val_accuracy": fair.val_accuracy,
+        "balanced_accuracy": fair.balanced_accuracy,
+        "macro_f1": fair.macro_f1,
+        "roc_auc": fair.roc_auc,
+        "test_accuracy_paper_probe": paper.test_accuracy,
+        "val_accuracy_paper_probe": paper.val_accuracy,
+        "probe": {"scaling": fair.scaling, "C": fair.C, "converged": fair.converged},
+        "effective_rank": geometry.effective_rank,
+        "effective_rank_uncentred": geometry.effective_rank_uncentred,
+        "mean_std": geometry.mean_std,
+        "participation_ratio": geometry.participation_ratio_centred,
+        "participation_ratio_uncentred": geometry.participation_ratio_uncentred,
+        "collapsed": geometry.collapsed,
+        "verdict": geometry.verdict,
+    }
+
+
+def _training(cell: Cell, method: Estimator | None, runs: Path) -> Record:
+    """Time, memory, gradients and code of the training that made the encoder, whenever that was."""
+    history = [] if method is None else method.history_
+    shares = {str(e["epoch"]): round(e["prediction_share"], 6) for e in history if "prediction_share" in e}
+    wanted = {*LOOKED_AT_EPOCHS, str(len(history))}
+    seconds = [epoch["seconds"] for epoch in history]
+    return {
+        "epochs": len(history),
+        "train_seconds": round(sum(seconds), 3),
+        "epoch_seconds": round(statistics.median(seconds), 4) if seconds else None,
+        "peak_memory_mb": round(max(epoch["peak_memory_mb"] for epoch in history), 1) if history else None,
+        "final_loss": history[-1].get("loss") if history else None,
+        "prediction_share": {epoch: share for epoch, share in shares.items() if epoch in wanted} or None,
+        "trained_source_hash": method and Run(encoder_folder(cell, runs)).read_config().get("source_hash"),
+    }
+
+
+def _finetune(cell: Cell, method: Any, dataset: Dataset, split: Split, runs: Path) -> Record:
+    """Trained on from the cell's encoder, and from random weights."""
+    started = time.monotonic()
+    tuned = finetune(method, dataset.graph, dataset.labels, split, seed=cell.seed, baseline=False)
+    scratch = scratch_score(method, dataset, split, cell.seed, runs)
+    return {
+        "finetune_test_accuracy": tuned.test_accuracy,
+        "finetune_val_accuracy": tuned.val_accuracy,
+        "finetune_epochs": tuned.epochs,
+        "finetune_seconds": round(time.monotonic() - started, 1),
+        **{f"scratch_{name}": value for name, value in asdict(scratch).items()},
+    }
+
+
+def timed_epochs(cell: Cell) -> int:
+    """How many epochs of an efficiency cell to time: to behind the end of a curriculum, which changes them.
+
+    PatchJEPA, which is held against it epoch by epoch, takes as many; its epochs are short.
+    """
+    if "patches" in cell.config:
+        return Curriculum().epochs + SETTLED_EPOCHS
+    changing = _changing_epochs(cell)
+    return changing + SETTLED_EPOCHS if changing else TIMED_EPOCHS
+
+
+def _changing_epochs(cell: Cell) -> int:
+    masking = cell.config.get("masking", {})
+    return int(masking["curriculum_epochs"]) if masking.get("curriculum") else 0
+
+
+def _efficiency(cell: Cell, dataset: Dataset) -> Record:
+    """Median seconds of a few epochs, and what the whole training would take at that pace.
+
+    Epochs of a curriculum count as they were; from its end on all are taken to be alike. The first epoch,
+    which also warms up, is taken to be like the second.
+    """
+    few = timed_epochs(cell)
+    seconds, memory = _time_epochs(cell, dataset, few)
+    in_time = int(TIMED_SECONDS / statistics.median(seconds))
+    if in_time > len(seconds):  # short epochs are soon disturbed: more of them
+        seconds, _ = _time_epochs(cell, dataset, 1 + in_time)
+    rising = seconds[: max(_changing_epochs(cell) - 1, 0)]
+    settled = seconds[len(rising) :] or seconds
+    known = [*rising[:1], *rising]
+    epoch_seconds = statistics.median(settled)
+    return {
+        "epochs": cell.epochs,
+        "timed_epochs": len(seconds),
+        "epoch_seconds": round(epoch_seconds, 4),
+        "epoch_seconds_range": [round(min(settled), 4), round(max(settled), 4)],
+        "total_seconds": round(sum(known) + epoch_seconds * (cell.epochs - len(known)), 1),
+        "peak_memory_mb": memory,
+        # from the second epoch on
+        **({"seconds_by_epoch": [round(s, 4) for s in seconds]} if few > TIMED_EPOCHS else {}),
+    }
+
+
+def _time_epochs(cell: Cell, dataset: Dataset, count: int) -> tuple[list[float], float]:
+    """Seconds of each epoch behind the first, which also warms up, and the peak memory of the process.
+
+    One more is run and left out: the first and the last also look at prediction's share of the gradient.
+    """
+    few = min(cell.epochs, count) + 1
+    estimator: Any = make_estimator(
+        cell.method,
+        preset=cell.preset,
+        dataset=cell.dataset,
+        seed=cell.trained_with,
+        settings={**cell.settings, "training.epochs": few},
+    )
+    logging = Logging(share_epochs=few)
+    fit_on(estimator, dataset, dataset.split(cell.split, seed=cell.seed), logging=logging)
+    seconds = [epoch["seconds"] for epoch in estimator.history_]
+    return seconds[1:-1] or seconds, round(estimator.history_[-1]["peak_memory_mb"], 1)
+
+
+def trained_encoder(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> Estimator:
+    """The cell's method, fitted: restored from ``runs`` if it is there, resumed if it was begun.
+
+    A method without labels does not depend on the split, so all splits of a seed share one encoder.
+    """
+    folder = encoder_folder(cell, runs)
+    estimator = make_estimator(
+        cell.method, preset=cell.preset, dataset=cell.dataset, seed=cell.trained_with, settings=cell.settings
+    )
+    logging = Logging(description=cell.label, share_epochs=10)
+    with alone(folder):
+        return fit_on(estimator, dataset, split, out=folder, resume=True, logging=logging)
+
+
+def encoder_folder(cell: Cell, runs: Path) -> Path:
+    """Where the cell's encoder is, or will be: the name tells everything that its weights depend on.
+
+    A folder of an older version bears the hash of its time; its settings tell whether it is the same encoder.
+    """
+    end = f"-seed{cell.trained_with}" + (f"-{cell.split}" if find_method(cell.method).supervised else "")
+    folder = runs / cell.dataset / f"{cell.method}-{cell.config_hash}{end}"
+    if folder.exists():
+        return folder
+    older = (path for path in sorted(folder.parent.glob(f"{cell.method}-{'?' * 16}{end}")))
+    return next((path for path in older if _config_hash(path, cell.method) == cell.config_hash), folder)
+
+
+def _config_hash(folder: Path, method: str) -> str | None:
+    try:
+        facts = Run(folder).read_config()
+    except CheckpointError:
+        return None
+    return config_hash(method, facts["config"]) if isinstance(facts.get("config"), dict) else None
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Wait while another process makes the same thing; afterwards it is there to be read."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with lock_file(folder.parent / f".{folder.name}.wait", wait=True):
+        yield
+
+
+def scratch_score(method: Estimator, dataset: Dataset, split: Split, seed: int, runs: Path) -> Tuned:
+    """The score of the method's network from random weights, read from ``runs`` if it was trained before."""
+    config = FinetuneConfig()
+    key = json.dumps(asdict(config), sort_keys=True) + split.hash + network_hash(fresh_encoder(method, seed))
+    name = f"scratch-{hashlib.sha256(key.encode()).hexdigest()[:16]}-seed{seed}"
+    path = runs / dataset.name / f"{name}.json"
+    with alone(runs / dataset.name / name):
+        if path.exists():
+            return Tuned(**parse_json(path.read_bytes()))
+        score = tuning(method, dataset.graph, dataset.labels, split, config, seed).from_scratch(method)
+        write_json(path, asdict(score))
+    return score
+
+
+def network_hash(network: nn.Module) -> str:
+    """Of everything that training depends on: the modules, their settings and every weight."""
+    digest = hashlib.sha256()
+    for name, module in network.named_modules():
+        plain = (str, int, float, list, tuple)
+        settings = {k: v for k, v in sorted(vars(module).items()) if isinstance(v, plain)}
+        digest.update(f"{name} {type(module).__name__} {settings}".encode())
+    for name, tensor in network.state_dict().items():
+        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+    return digest.hexdigest()

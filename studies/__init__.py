@@ -1,0 +1,1 @@
+"""Specifications, committed records and what is rendered from them; ``render`` is the renderer."""

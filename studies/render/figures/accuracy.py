@@ -1,0 +1,216 @@
+"""Accuracy, ranks, few labels, the ablation, and how much of their space the embeddings use."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from studies.render.figures.panels import (
+    bar_panels,
+    draw_bar,
+    draw_floor,
+    draw_paper,
+    explain,
+    floor_handle,
+    is_first_of_row,
+    method_handles,
+    name_rows,
+    panel_grid,
+    paper_handle,
+)
+from studies.render.figures.style import barred, look, marked, new_figure
+from studies.render.paper import (
+    FLOORS,
+    dataset_name,
+    method_name,
+    paper_ablation,
+    paper_accuracy,
+    paper_geometry,
+)
+from studies.render.selection import (
+    Record,
+    best_floor,
+    datasets_of,
+    methods_of,
+    on_paper_splits,
+    scores_of,
+    summaries,
+)
+from studies.render.statistics import rank_methods
+from studies.render.tables.ablation import variant_label, variant_values, variants_of
+from studies.render.tables.accuracy import fewshot_values
+from studies.render.tables.significance import paper_ranks
+
+
+def accuracy_figure(records: Sequence[Record]) -> Figure | None:
+    """Table 1 as bars, the best floor as a line."""
+    scores = scores_of(records, "test_accuracy")
+    datasets = datasets_of(records)
+    floors = {d: floor for d in datasets if (floor := best_floor(scores, d)) is not None}
+
+    comparable = on_paper_splits(records)
+
+    def printed(method: str, dataset: str) -> float | None:
+        found = paper_accuracy(method, dataset) if comparable else None
+        return None if found is None else found.mean
+
+    return bar_panels(
+        scores,
+        datasets,
+        methods_of(records),
+        label="test accuracy (%)",
+        decimals=1,
+        title="Test accuracy under the fair probe" + (" (paper: under its own)" if comparable else ""),
+        from_zero=False,
+        paper=printed,
+        floors=floors,
+    )
+
+
+def average_rank_figure(records: Sequence[Record]) -> Figure | None:
+    """Average rank among self-supervised methods, best on top; the paper's rank over the same graphs."""
+    ranking = rank_methods(records)
+    if not ranking.average:
+        return None
+    order = sorted(ranking.average, key=lambda method: (ranking.average[method], method))
+    printed = paper_ranks(ranking.datasets, ranking.average) if on_paper_splits(records) else {}
+    figure = new_figure(6.4, 1.7 + 0.34 * len(order))
+    panel = figure.add_subplot()
+    for row, method in enumerate(order):
+        rank = ranking.average[method]
+        panel.barh(row, rank, height=0.7, **barred(method))
+        right = panel.get_yaxis_transform()
+        panel.text(1.0, row, f"{rank:.2f}", transform=right, ha="right", va="center", fontsize=9)
+    shown = [method for method in order if method in printed]
+    if shown:
+        draw_paper(panel, [printed[m] for m in shown], [order.index(m) for m in shown])
+    name_rows(panel, [method_name(method) for method in order], shown=True)
+    panel.set_xlim(0, len(order) + 0.8)
+    where = ", ".join(dataset_name(d) for d in ranking.datasets)
+    title = f"Average rank among self-supervised methods, fair probe ({where})"
+    explain(figure, title, [paper_handle("paper's accuracies on these graphs")] if shown else [])
+    panel.set_xlabel("average rank (1 is best)")
+    return figure
+
+
+def fewshot_figure(records: Sequence[Record]) -> Figure | None:
+    """Accuracy against labels per class, one panel a graph."""
+    scores = summaries(fewshot_values(records))
+    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in scores)]
+    methods = [m for m in methods_of(records) if any(place[0] == m for place in scores)]
+    if not datasets:
+        return None
+    budgets = sorted({shots for _, _, shots in scores})
+    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.6, height=2.8)
+    for panel, dataset in zip(panels, datasets, strict=True):
+        for method in methods:
+            points = [(k, scores[method, dataset, k]) for k in budgets if (method, dataset, k) in scores]
+            if points:
+                panel.plot(
+                    [budgets.index(k) for k, _ in points],
+                    [score.mean for _, score in points],
+                    linestyle=look(method).line,
+                    linewidth=2.0 if method in FLOORS else 1.4,  # grey and dotted: thin ones would be lost
+                    label=method_name(method),
+                    **marked(method, 6),
+                )
+        panel.set_xticks(range(len(budgets)), [str(k) for k in budgets])
+        panel.set_xlim(-0.25, len(budgets) - 0.75)
+        _leave_out_far_below(panel)
+        panel.grid(axis="y")
+        panel.set_xlabel("labels per class")
+        if is_first_of_row(panel):
+            panel.set_ylabel("test accuracy (%)")
+    handles = method_handles(methods, lines=True)
+    seeds = sorted({score.n for score in scores.values()})
+    count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    mean = "one seed" if seeds == [1] else f"mean over {count} seeds"
+    explain(figure, f"Few labels per class, fair probe ({mean})", handles, handlelength=3.2)
+    return figure
+
+
+def _leave_out_far_below(panel: Axes) -> None:
+    """Cut the axis under all curves but the lowest where that one alone would take most of the panel."""
+    lines = sorted(panel.lines, key=lambda line: float(np.min(line.get_ydata())))
+    if len(lines) < 3:
+        return
+    lowest = float(np.min(lines[0].get_ydata()))
+    rest = np.concatenate([np.asarray(line.get_ydata()) for line in lines[1:]])
+    height = rest.max() - rest.min()
+    if rest.min() - lowest > height:
+        panel.set_ylim(rest.min() - 0.15 * height, rest.max() + 0.08 * height)
+        panel.set_title(f"{panel.get_title()} ({lines[0].get_label()}: from {lowest:.0f} %)")
+
+
+def ablation_figure(records: Sequence[Record]) -> Figure | None:
+    """Each variant: the paper's, ours under its probe and under the fair one, whose best floor is a line."""
+    fair = summaries(variant_values(records))
+    like = summaries(variant_values(records, "test_accuracy_paper_probe"))
+    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in fair)]
+    if not datasets:
+        return None
+    variants = variants_of(records)
+    floors = scores_of([r for r in records if r["method"] in FLOORS], "test_accuracy")
+    height = 0.9 + 0.66 * len(variants)
+    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=4.2, height=height)
+    colour = look("nodejepa").colour
+    looks = (("#DDDDDD", "//"), ("#F2B48A", ""), (colour, ""))  # in the order of the bars
+    for panel, dataset in zip(panels, datasets, strict=True):
+        printed = {v: found for v in variants if (found := paper_ablation(v, dataset)) is not None}
+        ours = ({v: side[v, dataset] for v in variants if (v, dataset) in side} for side in (like, fair))
+        sides = (printed, *ours)
+        floor = best_floor(floors, dataset)
+        shown = [score for side in sides for score in side.values()]
+        start = 5.0 * ((min(score.mean - (score.std or 0) for score in shown) - 2) // 5)
+        for offset, side, (shade, hatch) in zip((-0.28, 0.0, 0.28), sides, looks, strict=True):
+            for variant, score in side.items():
+                row = variants.index(variant) + offset
+                draw_bar(panel, row, score, start=start, decimals=1, colour=shade, hatch=hatch, height=0.26)
+        if floor is not None:
+            draw_floor(panel, floor)
+        top = max([score.mean + (score.std or 0) for score in shown] + ([] if floor is None else [floor]))
+        panel.set_xlim(start, start + 1.34 * (top - start))
+        name_rows(panel, [variant_label(variant) for variant in variants], shown=is_first_of_row(panel))
+        panel.set_xlabel(f"test accuracy (%), from {start:g}")
+    names = ("paper", "ours, paper probe", "ours, fair probe")
+    handles: list[Artist] = [
+        Patch(facecolor=shade, hatch=hatch, edgecolor="#777777" if hatch else shade, label=name)
+        for name, (shade, hatch) in zip(names, looks, strict=True)
+    ]
+    handles += [floor_handle()] if floors else []
+    explain(figure, "Ablation of NodeJEPA (± std, seeds in brackets; floor: fair probe)", handles)
+    return figure
+
+
+def effective_rank_figure(records: Sequence[Record]) -> Figure | None:
+    """Effective rank of the embeddings; floors that are as wide as the features stand in the table only."""
+    methods = [name for name in methods_of(records) if name not in FLOORS or name == "random-gcn"]
+    title = "Effective rank of frozen embeddings"
+    return _geometry(records, methods, "effective_rank", "effective rank", 1, title)
+
+
+def mean_std_figure(records: Sequence[Record]) -> Figure | None:
+    """Mean standard deviation of the embedding's dimensions."""
+    title = "Mean per-dimension standard deviation of embeddings"
+    return _geometry(records, methods_of(records), "mean_std", "mean std", 2, title)
+
+
+def _geometry(
+    records: Sequence[Record], methods: Sequence[str], field: str, label: str, decimals: int, title: str
+) -> Figure | None:
+    def printed(method: str, dataset: str) -> float | None:
+        found = paper_geometry(field, method, dataset)
+        return None if found is None else found.mean
+
+    return bar_panels(
+        scores_of(records, field),
+        datasets_of(records),
+        methods,
+        label=label,
+        decimals=decimals,
+        title=title,
+        paper=printed,
+    )

@@ -1,0 +1,167 @@
+"""Time and memory of training, and time against epoch: what NodeJEPA's farther masks cost."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from nodejepa.masking.khop import Curriculum
+from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
+from studies.render.paper import FLOORS, JEPA, method_name, paper, paper_source, paper_total_seconds
+from studies.render.selection import Record, datasets_of, methods_of, scores_of, unfinished_notes
+from studies.render.tables.shared import NAMES, Note, by_graph, name_cells, score_cell
+
+
+def efficiency_table(records: Sequence[Record]) -> ReportTable:
+    """Seconds of the whole training in the paper and here, seconds an epoch, epochs and memory."""
+    fields = ("total_seconds", "epoch_seconds", "epochs", "peak_memory_mb")
+    total, epoch, epochs, memory = (scores_of(records, field) for field in fields)
+
+    def against_paper(method: str, dataset: str) -> TableCell:
+        ours, printed = total.get((method, dataset)), paper_total_seconds(method, dataset)
+        return TableCell.number(None if ours is None or printed is None else ours.mean / printed)
+
+    def number_of_epochs(method: str, dataset: str) -> TableCell:
+        found = epochs.get((method, dataset))
+        return TableCell.number(None if found is None else found.mean, decimals=0)
+
+    threads = sorted({int(r["threads"]) for r in records if r.get("status") == "done" and r.get("threads")})
+    count = " or ".join(map(str, threads)) or "an unknown number of"
+    hardware = paper()["efficiency"]["hardware"]
+    return by_graph(
+        "efficiency",
+        "Time and memory of training (no probe)",
+        records,
+        {
+            Column("Paper: total (s)"): lambda m, d: TableCell.number(paper_total_seconds(m, d), decimals=1),
+            Column.score("Ours: total (s)"): score_cell(total, 1),
+            Column("Ours / paper"): against_paper,
+            Column.score("Ours: epoch (s)"): score_cell(epoch, 3),
+            Column("Epochs"): number_of_epochs,
+            Column.score("Ours: peak memory (MB)"): score_cell(memory, 0),
+        },
+        (
+            f"Different hardware: the paper ({paper_source('efficiency')}) used {hardware}; ours is a CPU, "
+            f"{count} thread{'s' if threads != [1] else ''}. Compare methods within a column, not columns.",
+            "Ours: total is the median of a few epochs times their number (those of NodeJEPA's curriculum as "
+            "they were): without what is computed once before the first, without the look for collapse after "
+            "every tenth (PatchJEPA, whose epochs are "
+            "short, feels it), and without early stopping, by which the supervised GCN may need fewer. Peak "
+            "memory is that of the whole process, loading included. Floors train nothing and are left out.",
+            Note.SEEDS,
+            *unfinished_notes(records),
+        ),
+        {name: method_name(name) for name in methods_of(records, floors=False) if name not in FLOORS},
+    )
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Seconds of epochs 2, 3, ... in one pass, and from which epoch (counted from 1) masks reach farthest."""
+
+    seconds: tuple[float, ...]
+    jump: int
+    total: float
+
+    @property
+    def phases(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Epochs before the jump and from it on."""
+        return self.seconds[: self.jump - 2], self.seconds[self.jump - 2 :]
+
+    @property
+    def first_total(self) -> float:
+        """Seconds of all epochs before the jump; the first is taken to be like the second."""
+        first = self.phases[0]
+        return math.fsum((*first[:1], *first))
+
+
+def curves_of(records: Sequence[Record]) -> dict[tuple[str, str], list[Curve]]:
+    """Every pass that timed its epochs one by one, by method and graph, in the order of the seeds."""
+    found: dict[tuple[str, str], list[Curve]] = {}
+    for record in sorted(records, key=lambda r: int(r["seed"])):
+        seconds = record.get("seconds_by_epoch")
+        if record.get("status") == "done" and isinstance(seconds, list) and record["method"] in JEPA:
+            curve = Curve(tuple(map(float, seconds)), _jump(record), float(record["total_seconds"]))
+            if all(curve.phases):
+                found.setdefault((str(record["method"]), str(record["dataset"])), []).append(curve)
+    return found
+
+
+def epoch_time_table(records: Sequence[Record]) -> ReportTable | None:
+    """Both phases of both variants; none where no record has single epochs."""
+    curves = curves_of(records)
+    if not curves:
+        return None
+    groups = tuple(
+        tuple(
+            _row(dataset, method, curves[method, dataset]) for method in JEPA if (method, dataset) in curves
+        )
+        for dataset in datasets_of(records)
+        if any(place[1] == dataset for place in curves)
+    )
+    jumps = sorted({curve.jump for passes in curves.values() for curve in passes})
+    when = " or ".join(str(jump) for jump in jumps)
+    printed = paper()["efficiency"]["epoch_seconds"]
+    slow, fast = printed["nodejepa"], printed["patchjepa"]
+    return ReportTable(
+        "epoch-time",
+        "Seconds of an epoch before and after NodeJEPA's masks reach farther (no probe)",
+        (
+            *NAMES,
+            Column.score("First phase: epoch (s)"),
+            Column("First phase: range (s)", ("low", "high")),
+            Column.score("Second phase: epoch (s)"),
+            Column("Second phase: range (s)", ("low", "high")),
+            Column("Second / first"),
+            *map(Column.score, ("First phase: total (s)", "Second phase: total (s)", "Total (s)")),
+        ),
+        groups,
+        (
+            f"The second phase begins with epoch {when}, where the curriculum goes from its fewest to its "
+            "most hops; PatchJEPA has no curriculum and is cut at the same epoch. The share of hidden nodes "
+            "grows through both phases.",
+            "Epoch: the median of a pass; range: the fastest and the slowest epoch of all passes "
+            "(PatchJEPA's slowest are those with a look for collapse, every tenth). The second phase's total "
+            "takes all epochs behind the curriculum to last as long as the median of those timed.",
+            f"Paper, Section 6, on arxiv and {paper()['efficiency']['hardware']}: NodeJEPA {slow[0]:g} s in "
+            f"the first 25 epochs and {slow[1]:g} s later, PatchJEPA {fast[0]:g} s. It names the search for "
+            "neighbourhoods as the reason.",
+            Note.SEEDS,
+        ),
+    )
+
+
+def _row(dataset: str, method: str, passes: Sequence[Curve]) -> Row:
+    cells: list[TableCell] = []
+    for sides in zip(*(curve.phases for curve in passes), strict=True):
+        cells.append(TableCell.score(summarise([median(side) for side in sides]), decimals=3))
+        cells.append(_range([second for side in sides for second in side]))
+    before, after = (summarise([median(curve.phases[i]) for curve in passes]) for i in (0, 1))
+    totals = (
+        [curve.first_total for curve in passes],
+        [curve.total - curve.first_total for curve in passes],
+        [curve.total for curve in passes],
+    )
+    return (
+        *name_cells(dataset, method),
+        *cells,
+        TableCell.number(None if before is None or after is None else after.mean / before.mean),
+        *(TableCell.score(summarise(values), decimals=1) for values in totals),
+    )
+
+
+def _range(seconds: Sequence[float]) -> TableCell:
+    low, high = (TableCell.number(value, decimals=3) for value in (min(seconds), max(seconds)))
+    return TableCell(f"{low.text} to {high.text}", (*low.values, *high.values))
+
+
+def _jump(record: Record) -> int:
+    """The first epoch, counted from 1, with the most hops."""
+    masking: object = (record.get("config") or {}).get("masking")
+    schedule = Curriculum()
+    if isinstance(masking, dict):
+        schedule = Curriculum(
+            hops_start=masking["hops_start"], hops_end=masking["hops"], epochs=masking["curriculum_epochs"]
+        )
+    most = schedule.at(schedule.epochs)[1]
+    return 1 + next(epoch for epoch in range(schedule.epochs + 1) if schedule.at(epoch)[1] == most)

@@ -1,0 +1,558 @@
+"""Studies resume cell by cell, survive failures, kills and second runners, and train each encoder once."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.forked import Forked
+
+from nodejepa.cli import main
+from nodejepa.data import load_dataset
+from nodejepa.errors import ConfigError, DataError, NodeJEPAError
+from nodejepa.evaluation.scoring import score_method, score_run
+from nodejepa.provenance import source_hash
+from nodejepa.study.estimate import Remaining
+from nodejepa.study.measure import TIMED_EPOCHS, encoder_folder, timed_epochs
+from nodejepa.study.records import append_record, read_records
+from nodejepa.study.runner import (
+    FAILED,
+    MEASURED,
+    NO_DATA,
+    TAKEN,
+    Folders,
+    Workers,
+    Worklist,
+    apart,
+    cell_record,
+    claim_path,
+    make_worklist,
+    run_study,
+    work,
+)
+from nodejepa.study.spec import Cell, Kind, StudySpec, identified, load_spec
+
+pytestmark = pytest.mark.slow
+
+RAW = Cell("mine", "probe", "raw", "default", "digits", "20-30", 1)
+SMALL = {"training.epochs": 2, "encoder.hidden": 16}
+TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, settings=SMALL)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    return Folders(tmp_path / "out", tmp_path / "runs")
+
+
+@pytest.fixture
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells are measured here, one at a time: for tests that are not about the workers' processes."""
+    guard = threading.Lock()
+
+    def measure_here(workers: Workers, cell: Cell) -> tuple[int, str]:
+        with guard:
+            return measure(cell, workers.folders, retry_failed=workers.retry_failed), ""
+
+    monkeypatch.setattr(Workers, "measure", measure_here)
+
+
+def study(*cells: Cell) -> StudySpec:
+    return StudySpec("mine", "a test", "probe", cells)
+
+
+def measure(cell: Cell, folders: Folders, **options: bool) -> int:
+    return work(cell, folders, **options)
+
+
+def test_a_record_has_the_scores_of_a_direct_call(folders: Folders) -> None:
+    assert measure(TRAINED, folders) == MEASURED
+    (record,) = read_records(folders.out)
+    digits = load_dataset("digits")
+    for probe, field in (("fair", "test_accuracy"), ("paper", "test_accuracy_paper_probe")):
+        direct = score_method(digits, "patchjepa", [1], preset="paper", settings=SMALL, probe=probe)
+        assert record[field] == direct.result.scores[0].test_accuracy
+    for field in ("effective_rank", "effective_rank_uncentred"):
+        assert record[field] == getattr(direct.diagnostics, field)
+    assert record["split_sizes"] == [200, 300, 1297]
+    assert record["split_hash"] == digits.split("20-30", seed=1).hash
+    named = {"method", "preset", "dataset", "split", "seed", "status", "val_accuracy", "train_seconds"}
+    named |= {"epoch_seconds", "peak_memory_mb", "mean_std", "participation_ratio", "config", "config_hash"}
+    assert named | {"versions", "threads", "shots", "source_hash"} <= record.keys()
+    assert record["status"] == "done"
+    assert record["epochs"] == 2
+    assert record["trained_source_hash"] == source_hash()
+
+
+def test_a_change_of_code_shows_in_the_source_hash(tmp_path: Path) -> None:
+    (tmp_path / "nn").mkdir()
+    code = tmp_path / "nn" / "gcn.py"
+    of = source_hash.__wrapped__  # the code of one process does not change: its hash is computed once
+    code.write_text("x = 1\n")
+    before = of(tmp_path)
+    assert of(tmp_path) == before
+    code.write_text("x = 2\n")
+    changed = of(tmp_path)
+    code.rename(tmp_path / "nn" / "sage.py")
+    assert len({before, changed, of(tmp_path)}) == 3
+
+
+@pytest.mark.usefixtures("_in_this_process")
+def test_only_what_is_missing_is_measured_again(folders: Folders) -> None:
+    spec = study(*(replace(RAW, seed=seed) for seed in range(3)))
+    assert [measure(cell, folders) for cell in spec.cells] == [MEASURED] * 3
+    path = folders.out / "records.jsonl"
+    lines = path.read_text().splitlines()
+    before = read_records(folders.out)
+    path.write_text(lines[0] + "\n")
+    worklist = make_worklist(spec, folders)
+    assert (len(worklist.cells), worklist.measured) == (2, 1)
+    outcome = run_study(worklist, folders, jobs=2)
+    assert (outcome.measured, outcome.failed) == (2, 0)
+    assert path.read_text().splitlines()[0] == lines[0]
+    assert read_records(folders.out) == before
+    assert make_worklist(spec, folders).cells == ()
+
+
+def test_all_splits_of_a_seed_share_one_encoder(folders: Folders) -> None:
+    assert measure(TRAINED, folders) == MEASURED
+    model = encoder_folder(TRAINED, folders.runs) / "model.safetensors"
+    written = model.stat().st_mtime_ns
+    assert measure(replace(TRAINED, split="5-30"), folders) == MEASURED
+    assert measure(replace(TRAINED, study="other", variant="A"), folders) == MEASURED
+    assert model.stat().st_mtime_ns == written
+    assert len(list(folders.runs.glob("digits/patchjepa*"))) == 1
+    accuracies = {(r["split"], r["variant"]): r["test_accuracy"] for r in read_records(folders.out)}
+    assert accuracies["20-30", None] == accuracies["20-30", "A"] != accuracies["5-30", None]
+
+
+def test_one_training_may_serve_the_splits_of_all_seeds(folders: Folders) -> None:
+    first, second = (replace(TRAINED, seed=seed, training_seed=7) for seed in (1, 2))
+    assert measure(first, folders) == measure(second, folders) == MEASURED
+    assert len(list(folders.runs.glob("digits/patchjepa-*"))) == 1
+    digits = load_dataset("digits")
+    one, other = read_records(folders.out)
+    for record in (one, other):
+        direct = score_run(digits, encoder_folder(first, folders.runs), [record["seed"]], split="20-30")
+        assert record["test_accuracy"] == direct.result.scores[0].test_accuracy
+        assert record["training_seed"] == direct.training_seed == 7
+    own = replace(first, training_seed=None)
+    assert len({own.key, first.key, second.key, replace(first, training_seed=8).key}) == 4
+    assert [identified(record)["key"] for record in (one, other)] == [first.key, second.key]
+
+
+def test_a_failure_is_recorded_kept_apart_and_retried_on_demand(folders: Folders) -> None:
+    bad = replace(RAW, split="nonsense")
+    outcome = run_study(make_worklist(study(bad, RAW), folders), folders)
+    assert (outcome.measured, outcome.failed) == (1, 1)
+    by_status = {r["status"]: r for r in read_records(folders.out)}
+    assert "split 'nonsense' is unknown" in by_status["failed"]["reason"]
+    assert "nonsense" in (folders.runs / "failures" / f"{bad.key}.txt").read_text()
+    assert make_worklist(study(bad, RAW), folders).cells == ()
+    assert make_worklist(study(bad, RAW), folders, retry_failed=True).cells == (bad,)
+    assert measure(bad, folders, retry_failed=True) == FAILED
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        MemoryError(),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 7 bytes."),
+    ],
+)
+def test_what_failed_for_the_machines_sake_is_tried_again_by_itself(folders, monkeypatch, error) -> None:
+    def fail(*_):
+        raise NodeJEPAError("cannot write") from error
+
+    with monkeypatch.context() as patch:
+        patch.setattr("nodejepa.study.measure.measure", fail)
+        assert measure(RAW, folders) == FAILED
+    worklist = make_worklist(study(RAW), folders)
+    assert (worklist.cells, worklist.measured, worklist.failed) == ((RAW,), 0, 0)
+    assert measure(RAW, folders) == MEASURED
+    assert make_worklist(study(RAW), folders).measured == 1
+
+
+def test_a_killed_worker_is_tried_again_and_a_crashed_one_is_not(folders, monkeypatch) -> None:
+    for ending, again in ((signal.SIGKILL, True), (signal.SIGSEGV, False)):
+        cell = replace(RAW, seed=int(ending))
+        monkeypatch.setattr("nodejepa.study.runner.Workers.measure", lambda *_, e=ending: (-e, ""))
+        assert run_study(make_worklist(study(cell), folders), folders).failed == 1
+        assert make_worklist(study(cell), folders).cells == ((cell,) if again else ())
+
+
+@pytest.mark.usefixtures("_in_this_process")
+def test_cells_that_stay_failed_are_told_of_and_the_command_does_not_end_well(tmp_path, capsys) -> None:
+    spec = tmp_path / "mine.toml"
+    what = 'methods = ["raw"]\npreset = "default"\ndatasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1"\n'
+    spec.write_text(f'summary = "one floor"\nkind = "probe"\n[[grid]]\n{what}')
+    (cell,) = load_spec(spec).cells
+    append_record(tmp_path / "mine", cell_record(cell, "failed", reason="ValueError: it always does"))
+    for options, code, said in (([], 2, "0 failed, 1 had failed before"), (["--retry-failed"], 0, "1 cell")):
+        with pytest.raises(SystemExit) as left:
+            main(["study", "run", str(spec), *options])
+        assert left.value.code == code
+        assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_bug_in_a_cell_is_a_failed_cell(folders: Folders) -> None:
+    floor = replace(RAW, kind="finetune")
+    assert measure(floor, folders) == FAILED
+    assert "only a fitted method whose encoder is trained" in read_records(folders.out)[0]["reason"]
+
+
+def test_a_cell_that_another_process_holds_is_left_alone(folders: Folders) -> None:
+    (folders.runs / "claims").mkdir(parents=True)
+    code = (
+        "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    claim = str(claim_path(RAW, folders.out, folders.runs))
+    with subprocess.Popen(
+        [sys.executable, "-c", code, claim], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        assert measure(RAW, folders) == TAKEN
+        other = Folders(folders.out.with_name("other"), folders.runs)
+        assert measure(replace(RAW, study="other"), other) == MEASURED  # the same cell of another study
+        assert measure(RAW, Folders(folders.out.with_name("again"), folders.runs)) == MEASURED  # or folder
+        holder.kill()
+    assert measure(RAW, folders) == MEASURED
+    assert measure(RAW, folders) == TAKEN  # done meanwhile
+    assert len(read_records(folders.out)) == 1
+
+
+def test_two_runners_at_once_measure_every_cell_once(folders: Folders, tmp_path: Path) -> None:
+    spec = tmp_path / "mine.toml"
+    spec.write_text(
+        'summary = "floors"\nkind = "probe"\n[[grid]]\nmethods = ["raw"]\npreset = "default"\n'
+        'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1-2"\n'
+    )
+    command = ("from nodejepa.__main__ import main; main()", "study", "run", spec, "--out", folders.out)
+    runners = [Forked(*command) for _ in range(2)]
+    assert [runner.wait()[0] for runner in runners] == [0, 0]
+    lines = [json.loads(line) for line in (folders.out / "records.jsonl").read_text().splitlines()]
+    assert sorted((line["method"], line["seed"]) for line in lines) == [("raw", 1), ("raw", 2)]
+
+
+def test_a_killed_worker_is_a_failed_cell_and_the_rest_goes_on(folders: Folders) -> None:
+    slow = replace(TRAINED, settings={"training.epochs": 100_000})
+    killed: list[int] = []
+
+    def kill_the_trainer(_: str) -> None:  # called when RAW, the other job, has finished
+        folder = encoder_folder(slow, folders.runs)
+        while not (folder / "history.jsonl").exists():
+            time.sleep(0.05)
+        for process in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                command = (process.parent / "cmdline").read_bytes()
+                parent = int((process.parent / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+            if b"nodejepa.study.runner" in command and parent == os.getpid() and not killed:
+                killed.append(int(process.parent.name))
+                os.kill(killed[0], signal.SIGKILL)
+
+    worklist = make_worklist(study(RAW, slow), folders)
+    outcome = run_study(worklist, folders, jobs=2, say=kill_the_trainer)
+    assert len(killed) == 1
+    assert (outcome.measured, outcome.failed) == (1, 1)
+    reasons = [r.get("reason") for r in read_records(folders.out)]
+    assert "the process ended with signal 9: out of memory?" in reasons
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_the_workers_and_the_next_run_goes_on(
+    folders: Folders, tmp_path: Path, how: signal.Signals
+) -> None:
+    spec = tmp_path / "mine.toml"
+    text = (
+        'summary = "one"\nkind = "probe"\n[[grid]]\nmethods = ["patchjepa"]\npreset = "paper"\n'
+        'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1"\nsettings = {"training.epochs" = 100000}\n'
+    )
+    spec.write_text(text)
+    command = [sys.executable, "-m", "nodejepa", "study", "run", str(spec), "--out", str(folders.out)]
+    runner = subprocess.Popen(
+        command,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job ignores it
+    )
+    history: list[Path] = []
+    while not history:
+        history = list(tmp_path.glob("runs/digits/patchjepa*/history.jsonl"))
+        time.sleep(0.05)
+        assert runner.poll() is None
+    runner.send_signal(how)
+    assert runner.wait() == 130
+    assert read_records(folders.out) == []
+    size = history[0].stat().st_size
+    time.sleep(1)
+    assert history[0].stat().st_size == size  # nobody trains on
+
+
+@pytest.mark.usefixtures("_in_this_process")
+def test_cells_without_data_are_marked_once_and_never_hold_up_others(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nodejepa.data.download._open", _no_network)
+    absent = Folders(folders.out, folders.runs, folders.runs / "no-data")
+    assert absent.data_root is not None
+    absent.data_root.mkdir(parents=True)
+    spec = study(replace(RAW, dataset="arxiv", split="official"), RAW)
+    for _ in range(2):
+        outcome = run_study(make_worklist(spec, absent), absent)
+        assert outcome.not_run == 1
+    lines = (absent.out / "records.jsonl").read_text().splitlines()
+    assert len(lines) == 2
+    assert {r["dataset"]: r.get("reason") for r in read_records(absent.out)} == {
+        "arxiv": NO_DATA,
+        "digits": None,
+    }
+
+
+def _no_network(url: str) -> None:
+    raise OSError(f"no network for {url}")
+
+
+def test_estimates_learn_from_records_and_know_finished_encoders(folders: Folders) -> None:
+    cell = replace(TRAINED, settings={})
+    assert cell.epochs == 300
+    rough = sum(make_worklist(study(cell), folders).seconds)
+    append_record(
+        folders.out, cell_record(replace(cell, seed=9), "done", epoch_seconds=100.0)
+    )  # a very slow machine
+    slow = sum(make_worklist(study(cell), folders).seconds)
+    assert slow == pytest.approx(30_000, rel=0.01)
+    assert rough < 100
+    variant = replace(cell, variant="C")
+    assert sum(make_worklist(study(variant), folders).seconds) == slow  # nothing known but the method
+    append_record(folders.out, cell_record(replace(variant, seed=9), "done", epoch_seconds=200.0))
+    assert sum(make_worklist(study(variant), folders).seconds) == pytest.approx(60_000, rel=0.01)
+    assert sum(make_worklist(study(cell), folders).seconds) == slow
+    folder = encoder_folder(cell, folders.runs)
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").touch()
+    assert sum(make_worklist(study(cell), folders).seconds) < rough
+    probed = sum(make_worklist(study(cell), folders).seconds)
+    tuned = replace(cell, kind="finetune")
+    append_record(folders.out, cell_record(replace(tuned, seed=9), "done", finetune_seconds=500.0))
+    assert sum(make_worklist(study(tuned), folders).seconds) == pytest.approx(probed + 500)
+
+
+def test_an_encoder_that_several_splits_share_is_expected_to_be_trained_once(folders: Folders) -> None:
+    append_record(
+        folders.out, cell_record(replace(TRAINED, settings={}, seed=9), "done", epoch_seconds=100.0)
+    )
+    splits = [replace(TRAINED, settings={}, training_seed=42, seed=seed) for seed in (42, 43, 44)]
+    full = replace(TRAINED, settings={}, seed=42)
+    assert {encoder_folder(cell, folders.runs) for cell in (full, *splits)} == {
+        encoder_folder(full, folders.runs)
+    }
+    first, *others = make_worklist(study(*splits), folders).seconds
+    assert first > 30_000
+    assert max(others) < 100
+
+
+def test_attention_is_expected_to_take_the_square_of_the_nodes(folders: Folders) -> None:
+    cell = Cell("mine", "probe", "nodejepa", "paper", "photo", "20-30", 1)
+    photo, physics = (
+        replace(cell, dataset=name, variant="C", settings={"predictor.kind": "attention"})
+        for name in ("photo", "physics")
+    )
+    append_record(folders.out, cell_record(replace(photo, seed=9), "done", epoch_seconds=1.25))
+    # as measured on both graphs (studies/ablation): 1.25 s an epoch becomes 17
+    assert sum(make_worklist(study(physics), folders).seconds) == pytest.approx(300 * 17, rel=0.1)
+
+
+def test_what_is_left_is_corrected_by_the_pace_so_far() -> None:
+    remaining = Remaining({"a": 1000.0, "b": 1000.0, "c": 400.0, "d": 400.0}, jobs=2)
+    assert remaining.after("a", 1.0, measured=False) == pytest.approx(900 * 122 / 120)  # others took it
+    # 1000 s were expected and two workers were busy for 250 s each: about twice as fast
+    assert remaining.after("b", 250.0, measured=True) == pytest.approx(400 * (500 + 120) / (1000 + 120))
+    assert remaining.after("c", 450.0, measured=True) == pytest.approx(200 * (900 + 120) / (1400 + 120))
+    assert remaining.after("d", 600.0, measured=True) == 0.0
+
+
+@pytest.mark.parametrize(("seconds", "timed"), [(0.0, 5), (1e6, 299)])
+def test_efficiency_cells_time_a_few_epochs_and_extrapolate(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, seconds: float, timed: int
+) -> None:
+    monkeypatch.setattr("nodejepa.study.measure.TIMED_SECONDS", seconds)  # long epochs, and short ones
+    assert (
+        measure(replace(TRAINED, method="dgi", kind="efficiency", settings={"encoder.hidden": 8}), folders)
+        == MEASURED
+    )
+    (record,) = read_records(folders.out)
+    assert (record["epochs"], record["timed_epochs"]) == (300, timed)
+    low, high = record["epoch_seconds_range"]
+    assert 0 < low <= record["epoch_seconds"] <= high
+    rounding = 0.05 + 300 * 0.00005  # of the total to a tenth, of the epoch to 0.1 ms
+    assert record["total_seconds"] == pytest.approx(300 * record["epoch_seconds"], abs=rounding + 1e-6)
+    assert record["peak_memory_mb"] > 50
+    assert not list(folders.runs.glob("digits/*"))
+
+
+def test_a_curriculum_is_timed_to_behind_its_end(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nodejepa.study.measure.TIMED_SECONDS", 0.0)
+    settings = {"encoder.hidden": 8, "predictor.hidden": 8, "masking.curriculum_epochs": 4}
+    cell = replace(TRAINED, method="nodejepa", preset="paper", kind="efficiency", settings=settings)
+    assert timed_epochs(cell) == 14
+    assert timed_epochs(replace(cell, settings=settings | {"masking.curriculum": False})) == TIMED_EPOCHS
+    assert timed_epochs(replace(cell, method="patchjepa", settings={})) == 60
+    assert measure(cell, folders) == MEASURED
+    (record,) = read_records(folders.out)
+    curve = record["seconds_by_epoch"]
+    assert len(curve) == record["timed_epochs"] == 13  # the first also warms up
+    assert record["epoch_seconds"] == pytest.approx(statistics.median(curve[3:]), abs=1e-4)
+    expected = curve[0] + sum(curve[:3]) + 296 * statistics.median(curve[3:])
+    assert record["total_seconds"] == pytest.approx(expected, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("load", "kind", "warned"),
+    [(1.9, "efficiency", True), (0.1, "efficiency", False), (1.9, "probe", False)],
+)
+def test_a_busy_machine_is_no_place_to_measure_time(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, load: float, kind: Kind, warned: bool
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(Workers, "measure", lambda *_: (MEASURED, ""))
+    said: list[str] = []
+    run_study(make_worklist(study(replace(TRAINED, kind=kind)), folders), folders, say=said.append)
+    assert ("The machine is not quiet (load average 1.9)" in said[0]) == warned
+    assert "done: " in said[-1]
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("probe", str(2**30)), ("efficiency", None)])
+def test_workers_keep_their_memory_unless_it_is_measured(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, kind: Kind, kept: str | None
+) -> None:
+    name = "MALLOC_MMAP_THRESHOLD_"
+    seen: list[str | None] = []
+
+    def refuse(*_: object, env: dict[str, str], **__: object) -> None:
+        seen.append(env.get(name))
+        raise InterruptedError
+
+    monkeypatch.setattr("nodejepa.study.runner.subprocess.Popen", refuse)
+    for mine in (None, "5"):  # who has said so decides
+        monkeypatch.delenv(name, raising=False) if mine is None else monkeypatch.setenv(name, mine)
+        with pytest.raises(InterruptedError):
+            Workers(folders, 1, False).measure(replace(TRAINED, kind=kind))
+    assert seen == [kept, "5"]
+
+
+def test_jobs_out_of_range(folders: Folders) -> None:
+    with pytest.raises(ConfigError, match="jobs is 0"):
+        run_study(Worklist((), (), 0), folders, jobs=0)
+
+
+def test_time_is_not_measured_side_by_side(folders: Folders) -> None:
+    worklist = make_worklist(study(replace(TRAINED, kind="efficiency", settings={})), folders)
+    with pytest.raises(ConfigError, match="slow each other down"):
+        run_study(worklist, folders, jobs=2)
+
+
+def test_what_would_fail_every_cell_is_found_before_the_first(folders: Folders, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    worklist = make_worklist(study(RAW), folders)
+    for wrong in (
+        replace(folders, runs=tmp_path / "file"),
+        replace(folders, out=tmp_path / "file" / "deep"),
+    ):
+        with pytest.raises(ConfigError, match="cannot write there"):
+            run_study(worklist, wrong)
+    with pytest.raises(DataError, match="no such folder of data"):
+        run_study(worklist, replace(folders, data_root=tmp_path / "mistyped"))
+    assert read_records(folders.out) == []
+
+
+def test_a_worker_that_dies_before_it_measures_leaves_its_reason(folders: Folders) -> None:
+    (folders.runs / "claims").parent.mkdir(parents=True)
+    (folders.runs / "claims").write_text("in the way")
+    said: list[str] = []
+    outcome = run_study(make_worklist(study(RAW), folders), folders, say=said.append)
+    assert outcome.failed == 1
+    (record,) = read_records(folders.out)
+    assert record["reason"] == "the process ended with exit code 1 (FileExistsError)"
+    (text,) = (folders.runs / "failures").glob("*.txt")
+    assert "in mkdir" in text.read_text()
+
+
+def test_dry_run_measures_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from nodejepa.cli import main
+
+    spec = Path(__file__).parents[2] / "studies" / "main.toml"
+    with pytest.raises(SystemExit) as left:
+        main(["study", "run", str(spec), "--dry-run", "--quick", "--out", str(tmp_path), "--seeds", "42"])
+    assert left.value.code == 0
+    shown = capfd.readouterr().out
+    assert "cells left, 0 measured" in shown
+    assert "nodejepa" in shown
+    assert list(tmp_path.iterdir()) == []
+    assert np.all([word in shown for word in ("raw", "bgrl", "digits")])
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--method=nodejpea", "no method 'nodejpea'"),
+        ("--dataset=foto", "no graph 'foto'"),
+        ("--seeds=42,99", "no seed 99"),
+        ("--jobs=0", "greater than or equal to 1"),
+        ("--threads=-1", "greater than or equal to 1"),
+        ("--data-root=nowhere", "no such folder of data"),
+    ],
+)
+def test_a_misspelt_choice_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], option: str, message: str
+) -> None:
+    from nodejepa.cli import main
+
+    spec = Path(__file__).parents[2] / "studies" / "main.toml"
+    with pytest.raises(SystemExit) as left:
+        main(["study", "run", str(spec), "--out", str(tmp_path), "--dry-run", option])
+    assert left.value.code == 2
+    assert message in capfd.readouterr().err
+
+
+def test_cells_that_share_an_encoder_do_not_wait_for_each_other(folders: Folders) -> None:
+    five = replace(TRAINED, split="5-30")
+    other = replace(TRAINED, seed=7)
+    order = apart([TRAINED, five, other, replace(other, split="5-30")], folders)
+    assert [(cell.seed, cell.split) for cell in order] == [
+        (1, "20-30"),
+        (7, "20-30"),
+        (1, "5-30"),
+        (7, "5-30"),
+    ]
+
+
+@pytest.mark.usefixtures("_in_this_process")
+def test_what_a_study_beside_has_measured_is_taken_over_and_says_so(tmp_path: Path) -> None:
+    first, second = (Folders(tmp_path / name, tmp_path / "runs") for name in ("one", "two"))
+    assert measure(RAW, first) == MEASURED
+    (before,) = read_records(first.out)
+    cell = replace(RAW, study="two", frozen="0123abc")
+    spec = StudySpec("two", "a test", "probe", (cell, replace(cell, split="5-30")))
+    said: list[str] = []
+    outcome = run_study(make_worklist(spec, second), second, say=said.append)
+    assert outcome.measured == 1
+    assert "1 cells were measured in a study beside this one" in said[0]
+    records = {record["split"]: record for record in read_records(second.out)}
+    assert records["20-30"] == before | {"study": "two", "frozen": "0123abc", "measured_in": "mine"}
+    assert "measured_in" not in records["5-30"]
+    assert records["5-30"]["frozen"] == "0123abc"
+    assert not make_worklist(spec, second).cells
