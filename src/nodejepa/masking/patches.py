@@ -83,6 +83,16 @@ class Patches:
         starts = self.starts.astype(np.int32 if self.nodes.size < 2**31 else np.int64)
         return sp.csr_array((weight, self.nodes, starts), shape=(len(self), self.num_nodes))
 
+    def pooling_over(self, patches: npt.NDArray[np.int64], nodes: IntArray) -> SparseMatrix:
+        """CSR ``[patches, nodes]``: means over those nodes of some expanded patches that are in ``nodes``."""
+        pooling = self.pooling[patches]
+        if len(nodes) == self.num_nodes:
+            return pooling
+        inside = pooling[:, nodes]
+        counts = np.diff(inside.indptr)
+        inside.data[:] = np.repeat(1.0 / np.maximum(counts, 1), counts)
+        return inside
+
     def sample(
         self,
         generator: np.random.Generator,

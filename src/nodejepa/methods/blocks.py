@@ -25,7 +25,7 @@ class EncoderConfig(Settings):
     hidden: PositiveInt = 256
     layers: PositiveInt = 3
     activation: Activation = "relu"  # the paper does not say
-    norm: Literal["layer", "batch", "none"] = "layer"
+    norm: Literal["layer", "graph", "batch", "none"] = "layer"
     heads: PositiveInt = 4  # gat only, which checks that it divides hidden
 
 

@@ -22,7 +22,7 @@ from nodejepa.nn.stack import pick_rows
 from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.objectives.laplacian import laplacian_energy
 from nodejepa.objectives.prediction import cosine_distance, l2_distance
-from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
+from nodejepa.objectives.vicreg import CovarianceOver, covariance_loss, covariance_matrix, variance_loss
 from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.training.task import StepContext, TrainingConfig, numpy_generator
@@ -93,6 +93,9 @@ class LossConfig(SIGRegConfig):
     prediction_weight: NonNegative = 1.0  # 0: ablation G
     variance: NonNegative = 0.2  # 0 with covariance 0: ablation D
     covariance: NonNegative = 0.2
+    # The paper does not say what the squared covariances are divided by. A mean over pairs reproduces the
+    # geometry that it prints (studies/readings); VICReg's own formula divides by dimensions.
+    covariance_over: CovarianceOver = "pairs"
     laplacian: NonNegative = 0.0  # promised in the abstract, absent from the loss
 
 
@@ -194,7 +197,7 @@ class NodeJEPATask(TeacherTask):
         if loss.variance or loss.covariance:
             covariance = covariance_matrix(guarded, context.reduction)
             terms["variance"] = variance_loss(covariance)
-            terms["covariance"] = covariance_loss(covariance)
+            terms["covariance"] = covariance_loss(covariance, loss.covariance_over)
         if loss.sigreg:
             terms["sigreg"] = loss.sigreg_term(guarded, context)
         if loss.laplacian:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import torch
 from annotated_types import Ge
 from torch import Tensor
 
+from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.masking.patches import Patches, patch_descriptors
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
@@ -17,6 +18,7 @@ from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask, paper_trai
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.predictors import PatchPredictor
+from nodejepa.nn.sparse import SparseOperator
 from nodejepa.nn.stack import Encoder
 from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.objectives.hyperbola import hyperbola_distance
@@ -46,6 +48,9 @@ class PatchesConfig(Settings):
     contexts: PositiveInt = 1
     targets: PositiveInt = 4
     hops: NonNegativeInt = 1  # how far a patch is expanded; 0 keeps it as METIS made it
+    # What the encoder sees: the whole graph, whose node embeddings are pooled by patch, or each patch alone.
+    # The paper does not say; the whole graph reproduces the geometry that it prints (studies/readings).
+    encode: Literal["graph", "patch"] = "graph"
     # The paper does not say. One step an epoch gives every method as many updates and comes closest to its
     # Table 1; ceil(count / (contexts + targets)) would draw every patch once an epoch, and scores less
     # (docs/log.md).
@@ -63,9 +68,12 @@ class PatchPredictorConfig(Settings):
 
 @dataclass(frozen=True)
 class PatchLossConfig(SIGRegConfig):
-    """Weights of the loss terms; SIGReg, on the nodes of the context patch, is the only collapse guard."""
+    """Weights of the loss terms; SIGReg is the only collapse guard."""
 
     hyperbola: NonNegative = 1.0  # the paper gives no weight
+    # Where SIGReg looks, which the paper does not say: at the pooled patches, at all nodes, or at the nodes of
+    # the context patches
+    sigreg_on: Literal["patches", "nodes", "context"] = "patches"
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,14 @@ class PatchJEPAConfig(Settings):
     training: TrainingConfig = field(default_factory=TrainingConfig)
     keep: Keep = "target"
 
+    def __post_init__(self) -> None:
+        if self.patches.encode == "patch" and self.loss.sigreg_on != "context":
+            raise ConfigError(
+                f"loss.sigreg_on is {self.loss.sigreg_on!r}, but only the patches of a step are encoded",
+                where="patches.encode",
+                fix="Set loss.sigreg_on=context, or patches.encode=graph.",
+            )
+
 
 class PatchJEPATask(TeacherTask):
     """Algorithm 2. Patches are those of the whole graph; of each, a step sees the nodes it is handed.
@@ -93,6 +109,7 @@ class PatchJEPATask(TeacherTask):
     def __init__(self, inputs: WholeGraph | StoredInputs, config: PatchJEPAConfig) -> None:
         super().__init__(inputs, config)
         self.config = config
+        self._pooled: SparseOperator | None = None
         count = config.patches.count or recommended_parts(inputs.num_nodes)
         self.patches = Patches.from_partition(
             inputs.graph, partition(inputs.graph, count), hops=config.patches.hops
@@ -114,9 +131,10 @@ class PatchJEPATask(TeacherTask):
         contexts, targets = self.patches.sample(
             context.numpy("mask"), asked.contexts, asked.targets, among=here
         )  # line 1
-        nodes, pooled = self._encode(self.encoder, inputs, contexts)  # line 2
+        encode = self._encode if asked.encode == "graph" else self._encode_patches
+        pooled, guarded = encode(self.encoder, inputs, contexts)  # line 2
         with torch.no_grad():
-            _, wanted = self._encode(self.target_encoder, inputs, targets)  # line 2
+            wanted, _ = encode(self.target_encoder, inputs, targets)  # line 2
         # line 3: every context predicts every target
         guess = self.predictor(
             pooled.repeat_interleave(len(targets), dim=0),
@@ -129,7 +147,7 @@ class PatchJEPATask(TeacherTask):
             terms["hyperbola"] = reduction.average(hyperbola_distance(guess, wanted), count)
         total = self.predicting(terms)
         if loss.sigreg:
-            terms["sigreg"] = loss.sigreg_term(nodes, context)
+            terms["sigreg"] = loss.sigreg_term(guarded, context)
             total = total + loss.sigreg * terms["sigreg"]
         return {"loss": total} | terms
 
@@ -142,14 +160,40 @@ class PatchJEPATask(TeacherTask):
     def _encode(
         self, encoder: Encoder, inputs: GraphInputs, patches: npt.NDArray[np.int64]
     ) -> tuple[Tensor, Tensor]:
-        """Node embeddings of expanded patches, one after another, and their means ``[patches, D]``."""
+        """Means ``[patches, D]`` of the whole graph's embeddings over expanded patches, and what SIGReg sees."""
+        members = self.patches.pooling_over(patches, inputs.nodes)
+        if not torch.is_grad_enabled() or self.config.loss.sigreg_on == "context":
+            rows = np.zeros(inputs.num_nodes, dtype=bool)
+            rows[members.indices] = True
+            h = encoder(inputs, rows=rows)
+            return SparseOperator(members[:, rows], device=inputs.device)(h), h
+        h = encoder(inputs)
+        if self.config.loss.sigreg_on == "nodes":
+            return SparseOperator(members, device=inputs.device)(h), h
+        here = self.patches.with_core_in(inputs.nodes)
+        pooled = self._pooling(inputs, here)(h)
+        places = torch.from_numpy(np.searchsorted(here, patches)).to(inputs.device)
+        return pooled.index_select(0, places), pooled
+
+    def _pooling(self, inputs: GraphInputs, patches: npt.NDArray[np.int64]) -> SparseOperator:
+        """Means over all patches of a step; those of the whole graph are the same in every step."""
+        if inputs.num_nodes < self.patches.num_nodes:
+            return SparseOperator(self.patches.pooling_over(patches, inputs.nodes), device=inputs.device)
+        if self._pooled is None:
+            self._pooled = SparseOperator(self.patches.pooling, device=inputs.device)
+        return self._pooled
+
+    def _encode_patches(
+        self, encoder: Encoder, inputs: GraphInputs, patches: npt.NDArray[np.int64]
+    ) -> tuple[Tensor, Tensor]:
+        """The same where each expanded patch is a graph of its own; SIGReg sees the nodes of the patches."""
         lists = [
             np.flatnonzero(np.isin(inputs.nodes, self.patches.expanded(int(p)))).astype(np.int32)
             for p in patches
         ]
         h = encoder(inputs.induced(lists))
         parts = torch.split(h, [len(part) for part in lists])
-        return h, torch.stack([part.mean(dim=0) for part in parts])
+        return torch.stack([part.mean(dim=0) for part in parts]), h
 
 
 class PatchJEPA(TrainedEstimator):

@@ -33,11 +33,30 @@ def make_norm(name: str, width: int) -> nn.Module:
     """The normalisation called ``name`` for ``width`` columns."""
     if name == "layer":
         return nn.LayerNorm(width)
+    if name == "graph":
+        return GraphLayerNorm(width)
     if name == "batch":
         return nn.BatchNorm1d(width)
     if name == "none":
         return nn.Identity()
-    raise ConfigError(f"norm {name!r} is unknown", fix="Use one of layer, batch, none.")
+    raise ConfigError(f"norm {name!r} is unknown", fix="Use one of layer, graph, batch, none.")
+
+
+class GraphLayerNorm(nn.Module):
+    r"""Layer normalisation over all nodes and columns at once: :math:`\gamma (H - \bar h) / \sigma_h + \beta`.
+
+    PyG's ``LayerNorm(mode="graph")``. A node's row depends on every other, so it is never computed by blocks.
+    """
+
+    def __init__(self, width: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+        self.eps = eps
+
+    def forward(self, h: Tensor) -> Tensor:
+        """The same shape."""
+        centred = h - h.mean()
+        return centred / (centred.square().mean().sqrt() + self.eps) * self.weight + self.bias
 
 
 class StackSettings(TypedDict, total=False):
@@ -62,7 +81,7 @@ class Encoder(nn.Module, ABC):
         hidden: width of every layer, also of the output.
         layers: how many.
         activation: see :data:`ACTIVATIONS`.
-        norm: ``"layer"``, ``"batch"`` or ``"none"``.
+        norm: ``"layer"``, ``"graph"`` (layer normalisation over all nodes), ``"batch"`` or ``"none"``.
         out_dim: width of the last layer if it differs.
         norm_last: whether the last layer is normalised too.
         activate_last: whether the last layer is activated too.
@@ -94,6 +113,7 @@ class Encoder(nn.Module, ABC):
             make_norm(norm if norm_last or i < layers - 1 else "none", width)
             for i, width in enumerate(self.widths[1:])
         )
+        self.by_rows = norm != "graph"  # whether a row can be normalised without the others
         self.activations = nn.ModuleList(
             make_activation(activation) if activate_last or i < layers - 1 else nn.Identity()
             for i in range(layers)
@@ -134,6 +154,8 @@ class Encoder(nn.Module, ABC):
         Nodes in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``) instead of their features. With
         ``rows`` the last layer is computed for these alone.
         """
+        if rows is not None and not self.by_rows:
+            return pick_rows(self(inputs, hidden, token), rows)
         inputs = inputs.row_normalised if self.row_normalise else inputs
         last = len(self.norms) - 1
         h: Tensor = self.first_layer(inputs, hidden, token, rows if last == 0 else None)
@@ -159,7 +181,7 @@ class Encoder(nn.Module, ABC):
         not cut: widths for which a dense product's bits depend on its number of rows, and a network in
         training, whose batch statistics and dropout are of all rows.
         """
-        if self.training or any(width % _EXACT_WIDTHS for width in self.widths[1:]):
+        if self.training or not self.by_rows or any(width % _EXACT_WIDTHS for width in self.widths[1:]):
             return pick_rows(self(inputs), rows)
         inputs = inputs.row_normalised if self.row_normalise else inputs
         h: Tensor = self.activations[0](self.norms[0](self.first_layer(inputs, None, None, None)))

@@ -1,11 +1,13 @@
 """VICReg's guards against collapse (Bardes, Ponce & LeCun 2022), both from one covariance matrix."""
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from nodejepa.training.distributed import ALONE, Reduction
+
+CovarianceOver = Literal["pairs", "dimensions"]
 
 
 def covariance_matrix(z: Tensor, reduction: Reduction = ALONE) -> Tensor:
@@ -42,10 +44,12 @@ def variance_loss(covariance: Tensor, eps: float = 1e-4) -> Tensor:
     return torch.relu(1 - torch.sqrt(covariance.diagonal() + eps)).mean()
 
 
-def covariance_loss(covariance: Tensor) -> Tensor:
-    r"""Decorrelates dimensions.
+def covariance_loss(covariance: Tensor, over: CovarianceOver = "pairs") -> Tensor:
+    r"""Decorrelates dimensions: the mean over ``"pairs"``, or VICReg's sum divided by ``"dimensions"``.
 
-    .. math:: \frac{1}{D} \sum_{i \ne j} C_{ij}^2
+    .. math:: \frac{1}{D (D - 1)} \sum_{i \ne j} C_{ij}^2
+        \quad\text{or}\quad \frac{1}{D} \sum_{i \ne j} C_{ij}^2
     """
+    dimensions = covariance.shape[0]
     off_diagonal = covariance.square().sum() - covariance.diagonal().square().sum()
-    return off_diagonal / covariance.shape[0]
+    return off_diagonal / (dimensions * max(dimensions - 1, 1) if over == "pairs" else dimensions)
