@@ -114,7 +114,7 @@ def test_a_step_predicts_and_guards_latents_before_propagation(graph):
     guarded = ((z - mean) / spread)[~targets]
     covariance = torch.cov(guarded.T)
     torch.testing.assert_close(terms["variance"], variance_loss(covariance), rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(terms["covariance"], covariance_loss(covariance), rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(terms["covariance"], covariance_loss(covariance, "dimensions"), rtol=1e-3, atol=1e-5)
     seen = torch.where(torch.from_numpy(targets)[:, None], torch.zeros_like(x), x) @ weight - encoder.shift
     hops = [seen]
     for _ in range(encoder.mix.shape[1] - 1):

@@ -115,28 +115,49 @@ def test_targets_are_drawn_anew_at_every_step(toy_graph, monkeypatch):
     assert first != second != third != first
 
 
-def test_a_step_of_patchjepa_equals_the_dense_algorithm_with_gradients(toy_graph):
-    task = patch_task(toy_graph)
-    s, x = propagation_tensor(toy_graph.adjacency), features(toy_graph)
-    (context,), targets = task.patches.sample(CONTEXT.numpy("mask"), 1, 4)
+def pooled_by_hand(task, x, s, patches, encode_all):
+    """Node embeddings of each expanded patch: of the whole graph, or of the patch as a graph of its own."""
+    everything = np.arange(len(x))
 
-    def encode(encoder, patch):
-        nodes = task.patches.expanded(patch)
+    def embeddings(encoder, nodes):
         h, block = x[nodes], s[np.ix_(nodes, nodes)]
         for i, weight in enumerate([encoder.first.weight, *encoder.weights]):
             h = encoder.norms[i](block @ h @ weight + encoder.biases[i])
             h = torch.relu(h) if i < len(encoder.weights) else h
         return h
 
-    nodes = encode(task.encoder, context)
-    wanted = torch.stack([encode(task.target_encoder, p).mean(dim=0) for p in targets]).detach()
-    pooled = nodes.mean(dim=0).expand(4, -1)
+    def of(encoder):
+        lists = [task.patches.expanded(int(p)) for p in patches]
+        if encode_all:
+            h = embeddings(encoder, everything)
+            return h, [h[nodes] for nodes in lists]
+        return None, [embeddings(encoder, nodes) for nodes in lists]
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("encode", "sigreg_on"),
+    [("graph", "patches"), ("graph", "nodes"), ("graph", "context"), ("patch", "context")],
+)
+def test_a_step_of_patchjepa_equals_the_dense_algorithm_with_gradients(toy_graph, encode, sigreg_on):
+    task = patch_task(toy_graph, **{"patches.encode": encode, "loss.sigreg_on": sigreg_on})
+    s, x = propagation_tensor(toy_graph.adjacency), features(toy_graph)
+    (context,), targets = task.patches.sample(CONTEXT.numpy("mask"), 1, 4)
+
+    whole, parts = pooled_by_hand(task, x, s, range(len(task.patches)), encode == "graph")(task.encoder)
+    _, others = pooled_by_hand(task, x, s, targets, encode == "graph")(task.target_encoder)
+    wanted = torch.stack([h.mean(dim=0) for h in others]).detach()
+    guarded = {"patches": torch.stack([h.mean(dim=0) for h in parts]), "nodes": whole}.get(
+        sigreg_on, parts[context]
+    )
+    pooled = parts[context].mean(dim=0).expand(4, -1)
     guess = task.predictor.mlp(torch.cat([pooled, task.descriptors[targets]], dim=1))
     points = [torch.stack([torch.cosh(v), torch.sinh(v)]) for v in (z.mean(dim=1) for z in (guess, wanted))]
     naive = {
         "prediction": reference.cosine_distance(guess, wanted),
         "hyperbola": torch.nn.functional.smooth_l1_loss(*points),
-        "sigreg": reference.sigreg(nodes, CONTEXT.torch("noise"), times_n=False),
+        "sigreg": reference.sigreg(guarded, CONTEXT.torch("noise"), times_n=False),
     }
     naive["loss"] = naive["prediction"] + naive["hyperbola"] + 0.02 * naive["sigreg"]
     mine = task.losses(task.inputs, CONTEXT)
@@ -145,6 +166,21 @@ def test_a_step_of_patchjepa_equals_the_dense_algorithm_with_gradients(toy_graph
         torch.testing.assert_close(mine[name], naive[name], atol=1e-5, rtol=1e-4)
     leaves = [p for p in task.parameters() if p.requires_grad]
     assert_same_gradients(mine["loss"], naive["loss"], leaves, atol=1e-5, rtol=1e-3)
+
+
+def test_pooled_patches_of_a_part_are_means_over_the_nodes_that_are_there(toy_graph):
+    task = patch_task(toy_graph)
+    nodes = np.arange(0, toy_graph.num_nodes, 2, dtype=np.int32)
+    patches = np.array([0, 3])
+    pooling = task.patches.pooling_over(patches, nodes).toarray()
+    for row, patch in zip(pooling, patches, strict=True):
+        inside = np.isin(nodes, task.patches.expanded(int(patch)))
+        np.testing.assert_allclose(row, inside / inside.sum(), rtol=1e-6)
+
+
+def test_sigreg_cannot_look_where_nothing_was_encoded():
+    with pytest.raises(ConfigError, match=r"only the patches of a step are encoded.*sigreg_on=context"):
+        PatchJEPA(**{"patches.encode": "patch"})
 
 
 @pytest.mark.parametrize("make", [node_task, patch_task])
@@ -182,6 +218,8 @@ def test_a_gradient_step_lowers_the_loss(toy_graph, make):
         {"predictor.descriptors": "degree,clustering"},
         {"predictor.kind": "attention"},
         {"variance": 0, "covariance": 0},
+        {"loss.covariance_over": "dimensions"},
+        {"encoder.norm": "graph"},
         {"masking.isolation": False},
         {"loss.prediction": "l2"},
         {"loss.laplacian": 0.1},

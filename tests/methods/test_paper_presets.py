@@ -33,6 +33,7 @@ def test_nodejepa_predicts_by_message_passing_from_all_descriptors():
     assert (predictor.spectral_dim, predictor.heads) == (8, 4)
     assert (loss.prediction, loss.prediction_weight, loss.laplacian) == ("cosine", 1.0, 0.0)
     assert NODE.masking.isolation
+    assert loss.covariance_over == "pairs"
     assert (NODE.masking.max_neighbours, NODE.masking.pool) == (None, None)
 
 
@@ -44,6 +45,7 @@ def test_how_much_of_the_target_encoder_is_its_random_start():
 
 def test_patchjepa_expands_by_one_hop_and_makes_one_step_an_epoch():
     assert (PATCH.patches.hops, PATCH.patches.steps_per_epoch) == (1, 1)
+    assert (PATCH.patches.encode, PATCH.loss.sigreg_on) == ("graph", "patches")
     assert (PATCH.predictor.hidden, PATCH.predictor.layers, PATCH.loss.hyperbola) == (256, 3, 1.0)
 
 

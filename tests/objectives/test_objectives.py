@@ -32,12 +32,13 @@ def test_prediction_losses_by_hand(pair):
     assert float(cosine_distance(wanted * 3, wanted)) == pytest.approx(0, abs=1e-6)
 
 
-def test_vicreg_terms_by_hand(pair):
+@pytest.mark.parametrize("over", ["pairs", "dimensions"])
+def test_vicreg_terms_by_hand(pair, over):
     z = pair[0] * torch.tensor([0.1, 0.5, 1, 2, 0, 1.0])
-    variance, covariance = reference.vicreg(z)
+    variance, covariance = reference.vicreg(z, over=over)
     matrix = covariance_matrix(z)
     assert float(variance_loss(matrix)) == pytest.approx(float(variance), rel=1e-5)
-    assert float(covariance_loss(matrix)) == pytest.approx(float(covariance), rel=1e-4)
+    assert float(covariance_loss(matrix, over)) == pytest.approx(float(covariance), rel=1e-4)
 
 
 def test_covariance_gradient_equals_autograd(pair):

@@ -21,14 +21,17 @@ def bootstrap(guesses, targets):
     return cosine_distance(guesses[0], targets[1]) + cosine_distance(guesses[1], targets[0])
 
 
-def vicreg(z, eps=1e-4):
-    """Variance and covariance terms, from the covariances of every pair of columns."""
+def vicreg(z, eps=1e-4, over="pairs"):
+    """Variance and covariance terms, from the covariances of every pair of columns.
+
+    Squared covariances are averaged over pairs, or summed and divided by the number of dimensions.
+    """
     n, d = z.shape
     mean = [z[:, j].sum() / n for j in range(d)]
     c = [[((z[:, j] - mean[j]) * (z[:, k] - mean[k])).sum() / (n - 1) for k in range(d)] for j in range(d)]
     variance = sum(torch.relu(1 - (c[j][j] + eps).sqrt()) for j in range(d)) / d
-    covariance = sum(c[j][k] ** 2 for j in range(d) for k in range(d) if j != k) / d
-    return variance, covariance
+    squares = [c[j][k] ** 2 for j in range(d) for k in range(d) if j != k]
+    return variance, sum(squares) / (len(squares) if over == "pairs" else d)
 
 
 def sigreg(z, generator, slices=256, max_nodes=None, times_n=True):

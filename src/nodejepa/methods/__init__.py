@@ -79,8 +79,8 @@ METHODS: dict[str, MethodEntry] = {
             _PAPER,
             NodeJEPA,
             Look("#D55E00", "o", "", "-"),
-            presets=("default", "paper"),
-            about_presets="default: LinearJEPA's solution, 0 epochs",
+            presets=("default", "paper", "linear-start"),
+            about_presets="default is paper; linear-start: trained on from LinearJEPA's solution",
             cost=StartedCost(GradientCost(6.0, 6.0, 6.0)),
         ),
         MethodEntry(

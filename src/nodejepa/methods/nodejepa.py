@@ -1,7 +1,7 @@
 """NodeJEPA: predict the embeddings of hidden k-hop neighbourhoods (the paper, Section 3.2, Algorithm 1)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -219,14 +219,15 @@ class NodeJEPA(StartedEstimator):
 
     @classmethod
     def preset(cls, name: str, dataset: str | None = None) -> NodeJEPAConfig:
-        """``paper``: the paper's; ``default``: LinearJEPA's solution, from which ``epochs=100`` trains on."""
-        training = paper_training(cls.name, name, dataset)
-        if name == "paper":
-            return NodeJEPAConfig(training=training)
+        """``paper`` and ``default``: the paper's; ``linear-start``: trained on from LinearJEPA's solution."""
+        if name != "linear-start":
+            return NodeJEPAConfig(training=paper_training(cls.name, name, dataset))
         return NodeJEPAConfig(
-            loss=LossConfig(prediction="l2", variance=0.02, covariance=0.02, sigreg=0.002),
+            loss=LossConfig(
+                prediction="l2", variance=0.02, covariance=0.02, covariance_over="dimensions", sigreg=0.002
+            ),
             ema=EMAConfig(0.98, 0.99),
-            training=replace(training, epochs=0, lr=0.01),
+            training=TrainingConfig(epochs=100, lr=0.01),
             start="closed-form",
         )
 

@@ -71,8 +71,8 @@ class PatchLossConfig(SIGRegConfig):
     """Weights of the loss terms; SIGReg is the only collapse guard."""
 
     hyperbola: NonNegative = 1.0  # the paper gives no weight
-    # Where SIGReg looks, which the paper does not say: at the pooled patches, at all nodes, or at the nodes of
-    # the context patches
+    # Where SIGReg looks, which the paper does not say: at the pooled patches, at all nodes, or at the nodes
+    # of the context patches
     sigreg_on: Literal["patches", "nodes", "context"] = "patches"
 
 
@@ -160,7 +160,7 @@ class PatchJEPATask(TeacherTask):
     def _encode(
         self, encoder: Encoder, inputs: GraphInputs, patches: npt.NDArray[np.int64]
     ) -> tuple[Tensor, Tensor]:
-        """Means ``[patches, D]`` of the whole graph's embeddings over expanded patches, and what SIGReg sees."""
+        """Means ``[patches, D]`` of node embeddings over expanded patches, and what SIGReg sees."""
         members = self.patches.pooling_over(patches, inputs.nodes)
         if not torch.is_grad_enabled() or self.config.loss.sigreg_on == "context":
             rows = np.zeros(inputs.num_nodes, dtype=bool)

@@ -43,7 +43,7 @@ def make_norm(name: str, width: int) -> nn.Module:
 
 
 class GraphLayerNorm(nn.Module):
-    r"""Layer normalisation over all nodes and columns at once: :math:`\gamma (H - \bar h) / \sigma_h + \beta`.
+    r"""Layer normalisation over all nodes and columns: :math:`\gamma (H - \bar h) / \sigma_h + \beta`.
 
     PyG's ``LayerNorm(mode="graph")``. A node's row depends on every other, so it is never computed by blocks.
     """
