@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import nodejepa.demo as demo_module
 from nodejepa.data import Dataset, load_dataset
 from nodejepa.demo import DEMO_METHODS, SHOTS, compare_with_floors, run_demo, write_as_csv
 from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
@@ -43,9 +44,25 @@ def test_demo_scores_every_method_and_writes_its_files(tmp_path, monkeypatch):
 
 
 def test_the_demo_compares_a_learned_method_with_floors():
-    learned, *floors = DEMO_METHODS
-    assert learned in METHODS.keys() - set(FLOORS)
-    assert set(floors) <= set(FLOORS)
+    learned = {name for name in DEMO_METHODS if METHODS[name].trained}
+    assert learned == {"linear-jepa", "nodejepa", "patchjepa"}
+    assert set(DEMO_METHODS) - learned <= set(FLOORS)
+
+
+@pytest.mark.slow
+def test_the_demo_shows_training_and_the_mask_of_a_step(tmp_path, monkeypatch):
+    monkeypatch.setattr(maps, "MAX_NEIGHBOUR_POINTS", 50)
+    monkeypatch.setattr(demo_module, "_EPOCHS", {"nodejepa": 2, "patchjepa": 2})
+    demo = run_demo(tmp_path, methods=("nodejepa", "patchjepa", "sgc"), draws=1)
+    page = demo.report.read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    _, node, patch, _ = data["chapters"]
+    assert (node["title"], patch["title"]) == ("nodejepa, 2 of 300 epochs", "patchjepa, 2 of 300 epochs")
+    assert [section["kind"] for section in node["sections"]] == ["text", "map", "curves", "map", "text"]
+    assert [section["kind"] for section in patch["sections"]] == ["text", "map", "curves", "text"]
+    mask = node["sections"][3]
+    assert "mask of one training step" in mask["title"]
+    assert sum(mask["labels"]) == round(0.5 * demo.dataset.graph.num_nodes)
 
 
 @pytest.mark.slow

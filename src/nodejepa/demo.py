@@ -1,4 +1,7 @@
-"""The demo: embed the built-in digits, score them with few labels, write embeddings and a report about it."""
+"""The demo: the paper's two methods, LinearJEPA and untrained baselines on the built-in digits.
+
+Every method embeds the graph, is scored with few labels, and has a chapter in the report.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +19,9 @@ from nodejepa.evaluation import ProbeResult, fewshot_probe
 from nodejepa.files import atomic_path
 from nodejepa.graph_checks import Features
 from nodejepa.io import write_embeddings
+from nodejepa.masking.khop import khop_mask
 from nodejepa.methods import METHODS, make_method
+from nodejepa.methods.nodejepa import NodeJEPAConfig
 from nodejepa.progress import progress_bar
 from nodejepa.report import footer, write_report
 from nodejepa.report.charts import Dot, DotPlot, training_curves, verdict
@@ -25,7 +30,8 @@ from nodejepa.report.sections import Chapter, Report, Section, SortableTable, Te
 from nodejepa.report.table import Column, ReportTable, Summary, TableCell
 from nodejepa.training.run import History
 
-DEMO_METHODS = ("linear-jepa", "raw", "sgc", "random-gcn")
+DEMO_METHODS = ("linear-jepa", "nodejepa", "patchjepa", "raw", "sgc", "random-gcn")
+_EPOCHS = {"nodejepa": 60, "patchjepa": 60}  # of the paper's 300, so that the demo stays short
 SHOTS = (5, 20)  # labels per class
 
 
@@ -34,6 +40,7 @@ class DemoRow:
     """One method's embeddings of the demo graph and what they are worth."""
 
     method: str
+    title: str  # the method's name, and how long it was trained
     embeddings: Features
     few_shot: dict[int, ProbeResult]
     diagnostics: Diagnostics
@@ -87,7 +94,7 @@ def write_as_csv(dataset: Dataset, folder: Path) -> tuple[Path, Path]:
 
 
 def compare_with_floors(results: Mapping[str, Mapping[int, ProbeResult]]) -> str:
-    """What the scores of each trained method (by labels per class) mean beside the best floor, in words.
+    """What the scores of each trained method (by labels per class) mean beside the best untrained baseline.
 
     Both are scored on the same draws of the labels: a difference counts once it exceeds its standard
     deviation over draws.
@@ -114,7 +121,7 @@ def _compare(name: str, floors: Sequence[str], results: Mapping[str, Mapping[int
         parts.append(f"{abs(gain):.1f} points {side} {best} with {shots} labels per class{size}")
         gains += gain > spread
     verdict = "" if gains else " So this small graph does not show that learning helps."
-    return f"Beside the best floor, {name} is {' and '.join(parts)}.{verdict}"
+    return f"Beside the best untrained baseline, {name} is {' and '.join(parts)}.{verdict}"
 
 
 def accuracy(result: ProbeResult) -> str:
@@ -136,7 +143,7 @@ def demo_report(
     chapters = [Chapter("Scores", (words, _dots(rows), SortableTable(_scores_table(rows))))]
     with progress_bar("Maps", total=len(rows)) as advance:
         for row in rows:
-            chapters.append(Chapter(row.method, _sections(dataset, row, seed), METHODS[row.method].summary))
+            chapters.append(Chapter(row.title, _sections(dataset, row, seed), METHODS[row.method].summary))
             advance(note=row.method)
     subtitle = (
         f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges (both directions), "
@@ -162,13 +169,28 @@ def _sections(dataset: Dataset, row: DemoRow, seed: int) -> tuple[Section, ...]:
             f"Embeddings: {row.path.parent.name}/{row.path.name}, a row a node.",
         )
     )
-    return (verdict(row.diagnostics), found, *training_curves(row.history), words)
+    mask = (_mask_of_a_step(dataset, row, seed),) if row.method == "nodejepa" else ()
+    return (verdict(row.diagnostics), found, *training_curves(row.history), *mask, words)
+
+
+def _mask_of_a_step(dataset: Dataset, row: DemoRow, seed: int) -> Section:
+    """Which nodes a step at the end of the curriculum hides from the encoder."""
+    masking = NodeJEPAConfig().masking
+    hidden = khop_mask(dataset.graph, masking.ratio, masking.hops, np.random.default_rng(seed))
+    return embedding_map(
+        dataset.graph,
+        row.embeddings,
+        title="The mask of one training step",
+        labels=hidden.astype(np.int64),
+        class_names=("visible: the encoder sees its features", "hidden: its embedding is predicted"),
+        neighbours=False,
+    )
 
 
 def _scores_table(rows: Sequence[DemoRow]) -> ReportTable:
     cells = tuple(
         (
-            TableCell.name(row.method),
+            TableCell.name(row.title),
             TableCell.name(METHODS[row.method].summary),
             *(TableCell.score(_summary(result), decimals=1) for result in row.few_shot.values()),
         )
@@ -187,7 +209,7 @@ def _dots(rows: Sequence[DemoRow]) -> DotPlot:
     panels = {
         f"{shots} labels per class": [
             Dot(
-                row.method,
+                row.title,
                 row.few_shot[shots].test_accuracy_mean,
                 row.few_shot[shots].test_accuracy_std,
                 tuple(score.test_accuracy for score in row.few_shot[shots].scores),
@@ -197,7 +219,7 @@ def _dots(rows: Sequence[DemoRow]) -> DotPlot:
         ]
         for shots in rows[0].few_shot
     }
-    caption = "Hollow: floors that need no training. The axes do not start at zero."
+    caption = "Hollow: untrained baselines. The axes do not start at zero."
     return DotPlot("Accuracy", "test accuracy, %", panels, caption)
 
 
@@ -207,9 +229,12 @@ def _summary(result: ProbeResult) -> Summary:
 
 def _row(dataset: Dataset, method: str, out: Path, draws: int, seed: int) -> DemoRow:
     graph = dataset.graph
-    made = make_method(method, dataset=dataset.name, seed=seed).fit(graph)
+    epochs = _EPOCHS.get(method)
+    settings = {} if epochs is None else {"training.epochs": epochs}
+    made = make_method(method, dataset=dataset.name, seed=seed, settings=settings).fit(graph)
     embeddings = made.transform(graph)
     path = out / "embeddings" / f"{method}.parquet"
     write_embeddings(path, graph, embeddings)
     few_shot = fewshot_probe(embeddings, dataset.labels, shots=SHOTS, draws=draws, seed=seed)
-    return DemoRow(method, embeddings, few_shot, diagnose(embeddings), made.history_, path)
+    title = method if epochs is None else f"{method}, {epochs} of 300 epochs"
+    return DemoRow(method, title, embeddings, few_shot, diagnose(embeddings), made.history_, path)

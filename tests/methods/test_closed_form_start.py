@@ -23,6 +23,11 @@ SMALL = {"encoder.hidden": 16, "predictor.hidden": 16, "predictor.layers": 2, "p
 TRAINED = SMALL | {"epochs": 3, "lr": 0.01}
 
 
+def started(**settings):
+    """NodeJEPA that starts at the closed form, and stays there unless epochs are asked for."""
+    return NodeJEPA(preset="linear-start", **({"epochs": 0} | settings))
+
+
 @pytest.fixture(scope="module")
 def wide():
     """More columns than are kept side by side, sparse: two communities with words of their own."""
@@ -41,8 +46,8 @@ def graph(request, toy_graph, wide):
     return toy_graph if request.param == "few columns" else wide
 
 
-def test_the_default_is_linear_jepa_to_the_bit(graph):
-    linear, method = LinearJEPA().fit(graph), NodeJEPA().fit(graph)
+def test_without_epochs_it_is_linear_jepa_to_the_bit(graph):
+    linear, method = LinearJEPA().fit(graph), started().fit(graph)
     np.testing.assert_array_equal(method.transform(graph), linear.transform(graph))
     assert method.describe() == linear.describe()
     assert method.spectrum() == linear.spectrum() != ()
@@ -50,7 +55,7 @@ def test_the_default_is_linear_jepa_to_the_bit(graph):
 
 
 def test_hidden_is_the_number_of_columns(graph):
-    method = NodeJEPA(**SMALL)
+    method = started(**SMALL)
     wanted = LinearJEPA(dim=16).fit_transform(graph)
     np.testing.assert_array_equal(method.fit_transform(graph), wanted)
     assert method.width(graph) == LinearJEPA(dim=16).width(graph) == 16
@@ -58,7 +63,7 @@ def test_hidden_is_the_number_of_columns(graph):
 
 @pytest.mark.parametrize("changes", [SMALL, TRAINED, TRAINED | {"start": "random-hops"}])
 def test_what_was_saved_is_what_is_loaded(graph, tmp_path, changes):
-    method = NodeJEPA(**changes).fit(graph, out=tmp_path)
+    method = started(**changes).fit(graph, out=tmp_path)
     again = load_method(tmp_path)
     np.testing.assert_array_equal(again.transform(graph), method.transform(graph))
     assert (again.describe(), again.spectrum()) == (method.describe(), method.spectrum())
@@ -66,19 +71,19 @@ def test_what_was_saved_is_what_is_loaded(graph, tmp_path, changes):
 
 @pytest.mark.slow
 def test_training_goes_on_from_the_start_and_is_the_same_for_the_same_seed(graph):
-    start = NodeJEPA(**SMALL).fit_transform(graph)
-    trained = NodeJEPA(seed=1, **TRAINED).fit(graph)
+    start = started(**SMALL).fit_transform(graph)
+    trained = started(seed=1, **TRAINED).fit(graph)
     z = trained.transform(graph)
     moved = np.linalg.norm(z - start) / np.linalg.norm(start)
     assert 0 < moved < 0.2
-    np.testing.assert_array_equal(NodeJEPA(seed=1, **TRAINED).fit_transform(graph), z)
+    np.testing.assert_array_equal(started(seed=1, **TRAINED).fit_transform(graph), z)
     assert 0 < trained.history_[-1]["prediction_share"] < 1
-    unpredicted = NodeJEPA(seed=1, **(TRAINED | {"loss.prediction_weight": 0})).fit_transform(graph)
+    unpredicted = started(seed=1, **(TRAINED | {"loss.prediction_weight": 0})).fit_transform(graph)
     assert not np.array_equal(unpredicted, z)
 
 
 def test_an_interrupted_run_ends_in_the_same_bits(graph, tmp_path, monkeypatch):
-    whole = NodeJEPA(**TRAINED).fit_transform(graph)
+    whole = started(**TRAINED).fit_transform(graph)
 
     def stop(_, epoch):
         if epoch == 2:
@@ -88,14 +93,14 @@ def test_an_interrupted_run_ends_in_the_same_bits(graph, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("nodejepa.training.monitor.Monitor.geometry", stop)
         with pytest.raises(KeyboardInterrupt):
-            NodeJEPA(**TRAINED).fit(graph, out=tmp_path, logging=Logging(checkpoint_epochs=1))
+            started(**TRAINED).fit(graph, out=tmp_path, logging=Logging(checkpoint_epochs=1))
     assert (tmp_path / "checkpoint.safetensors").exists()
-    resumed = NodeJEPA(**TRAINED).fit(graph, out=tmp_path, resume=True)
+    resumed = started(**TRAINED).fit(graph, out=tmp_path, resume=True)
     np.testing.assert_array_equal(resumed.transform(graph), whole)
 
 
 def started_task(graph, **changes):
-    method = NodeJEPA(device="cpu", **(TRAINED | changes))
+    method = started(device="cpu", **(TRAINED | changes))
     inputs = WholeGraph(graph, torch.device("cpu"))
     with seeded(0, "init"):
         return method.make_task(inputs), inputs
@@ -114,7 +119,9 @@ def test_a_step_predicts_and_guards_latents_before_propagation(graph):
     guarded = ((z - mean) / spread)[~targets]
     covariance = torch.cov(guarded.T)
     torch.testing.assert_close(terms["variance"], variance_loss(covariance), rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(terms["covariance"], covariance_loss(covariance, "dimensions"), rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(
+        terms["covariance"], covariance_loss(covariance, "dimensions"), rtol=1e-3, atol=1e-5
+    )
     seen = torch.where(torch.from_numpy(targets)[:, None], torch.zeros_like(x), x) @ weight - encoder.shift
     hops = [seen]
     for _ in range(encoder.mix.shape[1] - 1):
@@ -142,8 +149,8 @@ def test_one_step_lowers_the_loss(graph):
 
 
 def test_a_random_start_is_as_loud_as_the_closed_form(graph):
-    start = NodeJEPA(**SMALL).fit(graph)
-    drawn = NodeJEPA(start="random-hops", **SMALL).fit(graph)
+    start = started(**SMALL).fit(graph)
+    drawn = started(start="random-hops", **SMALL).fit(graph)
     mine, theirs = drawn.transform(graph), start.transform(graph)
     torch.testing.assert_close(drawn.encoder_.mix, start.encoder_.mix)
     lengths = [m.encoder_.weight.norm(dim=0) for m in (drawn, start)]
@@ -151,7 +158,7 @@ def test_a_random_start_is_as_loud_as_the_closed_form(graph):
     assert mine.shape == theirs.shape
     assert not np.allclose(mine, theirs, atol=0.1 * np.abs(theirs).max())
     assert drawn.describe() == ""
-    other = NodeJEPA(start="random-hops", seed=1, **SMALL).fit_transform(graph)
+    other = started(start="random-hops", seed=1, **SMALL).fit_transform(graph)
     assert not np.array_equal(other, mine)
 
 
@@ -161,13 +168,13 @@ def test_a_random_start_is_as_loud_as_the_closed_form(graph):
 )
 def test_settings_of_a_network_are_refused_where_there_is_none(name, value):
     with pytest.raises(ConfigError, match=rf"{name}.*start=closed-form.*preset paper"):
-        NodeJEPA(**{name: value})
-    NodeJEPA(start="random", **{name: value})
+        started(**{name: value})
+    started(start="random", **{name: value})
 
 
 def test_widths_that_the_closed_form_cannot_have_are_refused():
     with pytest.raises(ConfigError, match=r"encoder.hidden is 30.*multiple of 4"):
-        NodeJEPA(**{"encoder.hidden": 30})
+        started(**{"encoder.hidden": 30})
 
 
 def test_the_default_costs_what_linear_jepa_costs():
@@ -185,13 +192,13 @@ def test_the_default_costs_what_linear_jepa_costs():
 
 @pytest.mark.slow
 def test_it_is_trained_in_parts(graph):
-    z = NodeJEPA(**TRAINED, parts=4, parts_per_step=2, micro_batches=2).fit_transform(graph)
+    z = started(**TRAINED, parts=4, parts_per_step=2, micro_batches=2).fit_transform(graph)
     assert np.isfinite(z).all()
 
 
 def test_it_has_no_network_to_be_tuned(toy_graph):
     labels = np.repeat([0, 1], 30)
-    method = NodeJEPA(**TRAINED).fit(toy_graph)
+    method = started(**TRAINED).fit(toy_graph)
     with pytest.raises(ConfigError, match="only a fitted method whose encoder is trained"):
         finetune(method, toy_graph, labels, per_class_split(labels, train=5, val=5, seed=0))
 
@@ -202,7 +209,7 @@ def test_guards_see_latents_apart_and_what_is_kept_is_turned(wide):
     guarded = task.latents.guarded(task.encoder, inputs, np.ones(90, dtype=bool))
     off = torch.corrcoef(guarded.T) - torch.eye(guarded.shape[1])
     assert off.abs().mean() < 0.15
-    method = NodeJEPA(device="cpu", **(TRAINED | {"lr": 1e-12, "training.lr_end": 0.0})).fit(wide)
+    method = started(device="cpu", **(TRAINED | {"lr": 1e-12, "training.lr_end": 0.0})).fit(wide)
     np.testing.assert_allclose(method.transform(wide), LinearJEPA(dim=16).fit_transform(wide), atol=1e-4)
 
 

@@ -77,7 +77,7 @@ def naive_mean(z):
 
 def ours_covariance_terms(z, reduction):
     c = covariance_matrix(z, reduction)
-    return variance_loss(c) + covariance_loss(c)
+    return variance_loss(c) + covariance_loss(c, "dimensions")
 
 
 def ours_sigreg(z, reduction):

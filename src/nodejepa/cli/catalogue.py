@@ -97,7 +97,7 @@ def demo(
     for shots in SHOTS:
         table.add_column(f"{shots} labels per class", justify="right")
     for row in found.rows:
-        table.add_row(row.method, *(accuracy(row.few_shot[shots]) for shots in SHOTS))
+        table.add_row(row.title, *(accuracy(row.few_shot[shots]) for shots in SHOTS))
     stdout.print(table)
     stdout.print(Text(found.comparison))
     for path in found.files:
