@@ -177,11 +177,11 @@ def test_widths_that_the_closed_form_cannot_have_are_refused():
         started(**{"encoder.hidden": 30})
 
 
-def test_the_default_costs_what_linear_jepa_costs():
+def test_without_epochs_it_costs_what_linear_jepa_costs():
     work, cost = Workload(20_000, 200_000, 500, 10_000_000, True), METHODS["nodejepa"].cost
 
     def budget(**settings):
-        config = make_method("nodejepa", settings=settings).config
+        config = started(**settings).config
         return cost.budget(config, work, operations_per_second=1e10)
 
     linear = ClosedFormCost().budget(make_method("linear-jepa").config, work, operations_per_second=1e10)
@@ -216,7 +216,8 @@ def test_guards_see_latents_apart_and_what_is_kept_is_turned(wide):
 @pytest.mark.parametrize("name", ["linear-jepa", "nodejepa"])
 def test_a_model_of_an_older_recipe_is_refused(name, wide, tmp_path, monkeypatch):
     monkeypatch.setattr(linear_jepa, "_RECIPE", 2)
-    make_method(name, settings={"encoder.hidden": 16} if name == "nodejepa" else {}).fit(wide).save(tmp_path)
+    method = started(**{"encoder.hidden": 16}) if name == "nodejepa" else make_method(name)
+    method.fit(wide).save(tmp_path)
     monkeypatch.undo()
     with pytest.raises(CheckpointError, match="older recipe"):
         load_method(tmp_path)
