@@ -296,7 +296,8 @@ def test_who_asks_for_a_trained_encoder_is_also_shown_how_to_train_it_on_disk():
     assert "'training.parts': 6000" in road.words
     whole = find_method("nodejepa").cost.budget(asked.config, work, operations_per_second=1e10)
     assert road.seconds >= whole.seconds, "the work is not less because the graph is on disk"
-    for solved in ("linear-jepa", "nodejepa"):  # the latter's default trains for 0 epochs
-        assert len(stored_roads(make_estimator(solved), work, room)) == 1
+    started = make_estimator("nodejepa", preset="linear-start", settings={"epochs": 0})
+    for solved in (make_estimator("linear-jepa"), started):
+        assert len(stored_roads(solved, work, room)) == 1
     assert len(stored_roads(make_estimator("bgrl"), work, room)) == 2
     assert stored_roads(make_estimator("bgrl"), work, Room(500_000_000, 700_000_000, True)) == []

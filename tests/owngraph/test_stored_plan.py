@@ -99,7 +99,8 @@ def test_processes_share_a_step_and_each_has_its_libraries():
 
 
 def test_what_is_solved_by_rows_needs_room_for_what_is_as_long_as_the_graph():
-    for asked in (make_estimator("linear-jepa"), make_estimator("nodejepa")):
+    started = make_estimator("nodejepa", preset="linear-start", settings={"epochs": 0})
+    for asked in (make_estimator("linear-jepa"), started):
         refusal(asked, graph(), 0.41)
         refusal(asked, graph(), 1.2)
         require_room(asked, graph(), 1.5)  # in groups of a few columns
