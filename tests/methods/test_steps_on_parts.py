@@ -97,7 +97,9 @@ def test_patches_on_a_part_are_cut_to_it(monkeypatch):
     graph = graph_of(False)
     whole = WholeGraph(graph)
     torch.manual_seed(0)
-    task = PatchJEPATask(whole, override(PatchJEPAConfig(), {"encoder.hidden": 16, "patches.count": 8}))
+    alone = {"patches.encode": "patch", "loss.sigreg_on": "context"}
+    small = {"encoder.hidden": 16, "patches.count": 8}
+    task = PatchJEPATask(whole, override(PatchJEPAConfig(), small | alone))
     everything = whole.induced([np.arange(70, dtype=np.int32)])
     for name, term in task.losses(everything, CONTEXT).items():
         assert term.equal(task.losses(whole, CONTEXT)[name])
@@ -111,3 +113,7 @@ def test_patches_on_a_part_are_cut_to_it(monkeypatch):
     drawn = [set(part.nodes[rows]) for lists in seen for rows in lists]
     assert drawn
     assert all(nodes in allowed for nodes in drawn)
+    pooled = PatchJEPATask(whole, override(PatchJEPAConfig(), small))
+    for name, term in pooled.losses(everything, CONTEXT).items():
+        assert term.equal(pooled.losses(whole, CONTEXT)[name])
+    assert all(term.isfinite() for term in pooled.losses(part, CONTEXT).values())
