@@ -35,7 +35,7 @@ from studies.render.tables.accuracy import (
 )
 from studies.render.tables.efficiency import efficiency_table, epoch_time_table
 from studies.render.tables.gains import gains_table, variants_table
-from studies.render.tables.geometry import effective_rank_table, geometry_table
+from studies.render.tables.geometry import effective_rank_table, fingerprint_table, geometry_table
 from studies.render.tables.official import official_table
 from studies.render.tables.prediction_share import prediction_share_table
 from studies.render.tables.significance import ranks_table, significance_table, wins_table
@@ -43,7 +43,7 @@ from studies.render.tables.significance import ranks_table, significance_table, 
 _AGAINST_FLOORS = ("recipe", "development")  # what a method is worth beside what needs no training
 _OF_THE_PAPER = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "limits", "official")
 _OF_VARIANTS = ("keep", "ingredients", "start", "parts")  # which only ask each other
-KINDS = (*_OF_THE_PAPER, *_AGAINST_FLOORS, *_OF_VARIANTS)
+KINDS = ("readings", *_OF_THE_PAPER, *_AGAINST_FLOORS, *_OF_VARIANTS)
 _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 
 
@@ -100,6 +100,8 @@ def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ())
     """All tables of a study; ``main`` lends floors to a study that has none."""
     if kind == "official":
         return [official_table(records)]
+    if kind == "readings":
+        return [fingerprint_table(records)]
     if kind in _OF_VARIANTS:
         return [variants_table(records)]
     records = with_variant_names(records) if kind == "limits" else with_preset_names(records)
@@ -175,7 +177,7 @@ def figures_of(
         return {"ablation": partial(accuracy.ablation_figure, borrow_floors(part, main))}
     if kind == "limits":
         return {"limits": partial(accuracy.accuracy_figure, part)}
-    if kind in ("finetune", "official", *_OF_VARIANTS):
+    if kind in ("finetune", "official", "readings", *_OF_VARIANTS):
         return {}
     shape = {
         "effective-rank": partial(accuracy.effective_rank_figure, part),
