@@ -89,7 +89,7 @@ def test_facts_that_are_no_object_are_refused(model, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("nodejepa.training.run.dict", lambda _: ["deep", 1], raising=False)
         save_tensors(tmp_path / "a.safetensors", tensors, {})
-    with pytest.raises(CheckpointError, match="no object"):
+    with pytest.raises(CheckpointError, match="must be a table"):
         load_tensors(tmp_path / "a.safetensors")
 
 

@@ -26,7 +26,7 @@ from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.progress import progress_bar
 from nodejepa.training.logger import Logging, peak_memory_mb
 from nodejepa.training.run import History, Run
-from nodejepa.validation import NonNegativeInt, Positive, Settings, Share, ShareBelowOne
+from nodejepa.validation import NonNegativeInt, Positive, PositiveInt, Settings, Share, ShareBelowOne, of_type
 
 _RECIPE = 4  # what a saved encoder means: settings of methods that start at this one do not say it
 
@@ -64,8 +64,8 @@ class Findings:
     shrinkage: float
     agreement: float
     mean_kept: float
-    directions: int  # that the features have, or that were looked at
-    blocks: int  # mixtures of hops side by side
+    directions: NonNegativeInt  # that the features have, or that were looked at
+    blocks: PositiveInt  # mixtures of hops side by side
 
     def describe(self) -> str:
         """In plain words."""
@@ -190,15 +190,7 @@ class LinearJEPA(Estimator):
                 "the model was solved by an older recipe of LinearJEPA",
                 fix="Fit it again, which takes seconds, or use the version of nodejepa that wrote it.",
             )
-        found = facts["findings"]
-        self.findings_ = Findings(
-            tuple(float(value) for value in found["rho"]),
-            float(found["shrinkage"]),
-            float(found["agreement"]),
-            float(found["mean_kept"]),
-            int(found["directions"]),
-            int(found["blocks"]),
-        )
+        self.findings_ = of_type(Findings, facts.get("findings"))
 
 
 def hartley(size: int) -> Tensor:

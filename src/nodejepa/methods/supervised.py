@@ -18,7 +18,7 @@ from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.logger import Logging
 from nodejepa.training.task import TrainingConfig
-from nodejepa.validation import NonNegative, Settings, ShareBelowOne
+from nodejepa.validation import NonNegative, Settings, ShareBelowOne, of_type
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class SupervisedGCN(TrainedEstimator):
 
     def take_facts(self, facts: Mapping[str, Any]) -> None:
         """The classes back from a file."""
-        self.classes_ = np.asarray(facts["classes"], dtype=np.int64)
+        self.classes_ = np.asarray(of_type(list[int], facts.get("classes")), dtype=np.int64)
 
     def training_data(self, graph: RowGraph) -> dict[str, Any]:
         """The labels are part of what a run was trained on."""

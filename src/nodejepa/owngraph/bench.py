@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from nodejepa.progress import in_words, progress_bar
 from nodejepa.report.maps import neighbour_plane
 from nodejepa.training.logger import Logging, peak_memory_mb, reset_peak_memory
 from nodejepa.training.run import Run
+from nodejepa.validation import of_type
 
 VERSION = 2  # of what is measured: rows of another one are measured again
 
@@ -59,8 +60,8 @@ class Bench:
         """Read back if it is there, else measured; a method that fails or does not fit is a row, too."""
         identity = self.identity | {"config": to_dict(estimator.config), "seed": estimator.seed}
         path = self.runs / estimator.name / "scores.json"
-        if (there := _read(path)) and there.get("identity") == identity:
-            return MethodRow.from_dict(there["row"])
+        if (there := _read(path)) and there.identity == identity:
+            return there.row
         fits = 2 + METHODS[estimator.name].seeded
         plan = make_plan(estimator, self.graph, memory_limit)
         needed, left = fits * plan.seconds, None if deadline is None else deadline - time.monotonic()
@@ -124,10 +125,15 @@ class Bench:
         return copy.fit(graph, logging=Logging(description=f"{copy.name}, {why}")).transform(graph)
 
 
-def _read(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Measured:
+    identity: dict[str, Any]
+    row: MethodRow
+
+
+def _read(path: Path) -> _Measured | None:
     """A row that was measured before; whatever cannot be read is measured again."""
     try:
-        content = parse_json(path.read_bytes())
-        return content if isinstance(content, dict) and MethodRow.from_dict(content["row"]) else {}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
+        return of_type(_Measured, parse_json(path.read_bytes()))
+    except (OSError, ValueError):
+        return None

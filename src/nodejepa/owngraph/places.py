@@ -224,5 +224,5 @@ def drop_manifest(out: Path) -> None:
 
 def _manifest_of(out: Path) -> Path | None:
     path = out.with_suffix(".json")
-    described = (read_manifest(path) or {}).get("embeddings")
-    return path if isinstance(described, dict) and described.get("file") == out.name else None
+    manifest = read_manifest(path)
+    return path if manifest is not None and manifest.embeddings.file == out.name else None

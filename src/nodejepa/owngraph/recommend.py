@@ -6,7 +6,7 @@ taking LinearJEPA (``studies/compare``). The figures below are those of its tabl
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any
 
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.methods import METHODS
@@ -43,12 +43,6 @@ class MethodRow:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """What :meth:`to_dict` gave."""
-        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        return cls(**values | lists | {"plane": tuple((x, y) for x, y in values["plane"])})
 
 
 @dataclass(frozen=True)

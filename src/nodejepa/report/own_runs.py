@@ -6,7 +6,7 @@ as they are. Its digest is in the manifest: a page that was changed is not shown
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.report.charts import Dot, DotPlot
 from nodejepa.report.sections import Chapter, Section, SortableTable, Text
 from nodejepa.report.table import Column, ReportTable, Summary, TableCell, summarise
+from nodejepa.validation import of_type
 
 _MEASURES = {name: f"{title} %" for name, title in MEASURES.items()}
 _BEGIN, _END = b'<script type="application/json" id="data">', b"</script>"
@@ -35,37 +36,81 @@ class StoredSection(Section):
 
 
 @dataclass(frozen=True)
+class WrittenFile:
+    """A file that a manifest names."""
+
+    file: str
+    sha256: str = ""
+    dimensions: int | None = None  # of embeddings
+
+
+@dataclass(frozen=True)
+class Probed:
+    """The scores of one row, by measure, for every split."""
+
+    scores: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of the method and of the floors, by name."""
+
+    probe: dict[str, Probed]
+
+
+@dataclass(frozen=True)
+class EmbeddingsManifest:
+    """What ``embed-graph`` wrote beside its embeddings, as far as it is read again."""
+
+    method: str
+    embeddings: WrittenFile
+    run: dict[str, Any]
+    diagnostics: dict[str, Any]
+    seconds: dict[str, float]
+    inputs: dict[str, dict[str, Any]]
+    read: dict[str, Any] = field(default_factory=dict)
+    report: WrittenFile | None = None
+    scores: Scores | None = None
+
+    @property
+    def verdict(self) -> str:
+        """What was said of the embeddings."""
+        return str(self.diagnostics.get("verdict", "not judged"))
+
+
+@dataclass(frozen=True)
 class OwnRun:
     """One run of ``embed-graph``: where its manifest is, and what it says."""
 
     path: Path
-    manifest: Mapping[str, Any]
+    manifest: EmbeddingsManifest
 
     @property
     def method(self) -> str:
         """The name of the method."""
-        return str(self.manifest.get("method"))
+        return self.manifest.method
 
     @property
     def graph(self) -> tuple[str, str]:
         """The file of its edges and the digest of all files: what must be the same to be compared."""
-        inputs = self.manifest.get("inputs") or {}
-        read = (self.manifest.get("read") or {}).get("edge_file") or ""
-        digests = [str(inputs[name].get("sha256")) for name in sorted(inputs)]
-        return Path(str((inputs.get("edges") or {}).get("path") or read)).name, "-".join(digests)
+        inputs = self.manifest.inputs
+        edges = inputs.get("edges", {}).get("path") or self.manifest.read.get("edge_file") or ""
+        return Path(str(edges)).name, "-".join(str(inputs[name].get("sha256")) for name in sorted(inputs))
 
     def scores(self, method: str, measure: str) -> list[float]:
         """One measure of a row of the scores, a value a split; nothing where there are none."""
-        probe = ((self.manifest.get("scores") or {}).get("probe") or {}).get(method) or {}
-        values = [score.get(measure) for score in probe.get("scores") or ()]
-        return [float(value) for value in values if isinstance(value, int | float)]
+        row = self._rows.get(method)
+        values = [] if row is None else [score.get(measure) for score in row.scores]
+        return [float(value) for value in values if value is not None]
+
+    @property
+    def _rows(self) -> dict[str, Probed]:
+        return {} if self.manifest.scores is None else self.manifest.scores.probe
 
     def best_floor(self) -> tuple[str, Summary] | None:
         """The floor with the highest accuracy."""
-        rows = (self.manifest.get("scores") or {}).get("probe") or {}
-        floors = (
-            (name, summarise(self.scores(name, "test_accuracy"))) for name in rows if name != self.method
-        )
+        names = [name for name in self._rows if name != self.method]
+        floors = ((name, summarise(self.scores(name, "test_accuracy"))) for name in names)
         known = [(name, found) for name, found in floors if found is not None]
         return max(known, key=lambda pair: pair[1].mean) if known else None
 
@@ -76,17 +121,26 @@ def find_own_run(source: Path) -> OwnRun | None:
     manifest = read_manifest(path)
     if manifest is None:
         return None
-    folder = (manifest.get("run") or {}).get("folder")
-    return None if source.is_dir() and Path(str(folder)).name != source.name else OwnRun(path, manifest)
+    folder = Path(str(manifest.run.get("folder"))).name
+    return None if source.is_dir() and folder != source.name else OwnRun(path, manifest)
 
 
-def read_manifest(path: Path) -> dict[str, Any] | None:
-    """What ``embed-graph`` wrote beside its embeddings, if this is it."""
+def read_manifest(path: Path) -> EmbeddingsManifest | None:
+    """What ``embed-graph`` wrote beside its embeddings; None if this is something else."""
     try:
         content = parse_json(path.read_bytes())
     except (OSError, ValueError):
         return None
-    return content if isinstance(content, dict) and content.get("format") == MANIFEST_FORMAT else None
+    if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
+        return None
+    try:
+        return of_type(EmbeddingsManifest, content)
+    except ValueError as error:
+        raise CheckpointError(
+            f"the manifest of the embeddings is damaged: {error}",
+            where=str(path),
+            fix="Delete it, and make the embeddings again.",
+        ) from None
 
 
 def own_chapters(runs: Sequence[OwnRun]) -> list[Chapter]:
@@ -143,14 +197,12 @@ def _comparison(runs: Sequence[OwnRun], names: Sequence[str]) -> Chapter:
 
 
 def _rest(run: OwnRun) -> tuple[Any, ...]:
-    floor, said = run.best_floor(), str((run.manifest.get("diagnostics") or {}).get("verdict") or "")
-    seconds = (run.manifest.get("seconds") or {}).get("training")
-    width = (run.manifest.get("embeddings") or {}).get("dimensions")
+    floor, made = run.best_floor(), run.manifest
     return (
         TableCell.number(None if floor is None else floor[1].mean, decimals=1),
-        TableCell.number(width, decimals=0),
-        TableCell.number(seconds, decimals=1),
-        TableCell.name(said.partition(":")[0]),
+        TableCell.number(made.embeddings.dimensions, decimals=0),
+        TableCell.number(made.seconds.get("training"), decimals=1),
+        TableCell.name(made.verdict.partition(":")[0]),
     )
 
 
@@ -166,20 +218,19 @@ def _standing(graph: str, dots: Sequence[Dot]) -> str:
 
 
 def _stored_sections(run: OwnRun) -> tuple[Section, ...]:
-    described = run.manifest.get("report")
-    said = str((run.manifest.get("diagnostics") or {}).get("verdict") or "not judged")
+    described = run.manifest.report
     missing = (
-        Text((f"Embeddings: {said}",)),
+        Text((f"Embeddings: {run.manifest.verdict}",)),
         Text(("No map: the run was made without its page. Resume it with its page to have one.",)),
     )
-    if not isinstance(described, dict):
+    if described is None:
         return missing
-    page = run.path.with_name(Path(str(described.get("file"))).name)
+    page = run.path.with_name(Path(described.file).name)
     try:
         content = page.read_bytes()
     except FileNotFoundError:
         return missing
-    if hashlib.sha256(content).hexdigest() != described.get("sha256"):
+    if hashlib.sha256(content).hexdigest() != described.sha256:
         raise CheckpointError(
             "the page is not the one that the manifest tells of",
             where=str(page),

@@ -17,8 +17,7 @@ from nodejepa.progress import in_words
 from nodejepa.report.charts import training_curves, verdict, what_was_found
 from nodejepa.report.maps import embedding_map, error_sections, predict_test_nodes
 from nodejepa.report.sections import Chapter, Facts, Section, Text
-from nodejepa.training.logger import NOT_A_LOSS
-from nodejepa.training.run import History, Run, load_tensors
+from nodejepa.training.run import History, Run, check_epoch, check_history, load_tensors
 
 PROBE_SEED = 42  # of the split that colours errors
 
@@ -79,8 +78,7 @@ def _read(run: Run) -> tuple[dict[str, Any], History]:
     """Settings and history from the folder, or from the model where only that was saved."""
     if not (run.folder / "config.json").is_file():
         facts = load_tensors(run.model)[1]
-        described = facts.get("history")
-        history = [] if not isinstance(described, list) else [r for r in described if _is_epoch(r)]
+        history = check_history(facts.get("history", []), run.model)
     else:
         facts = run.read_config()
         history = _read_history(run.folder / "history.jsonl")
@@ -101,23 +99,12 @@ def _read_history(path: Path) -> History:
     history = []
     for number, line in enumerate(lines, start=1):
         try:
-            record = parse_json(line)
-            if not _is_epoch(record):
-                raise ValueError("not an epoch")
+            history.append(check_epoch(parse_json(line)))
         except ValueError as error:
             raise CheckpointError(
                 f"line {number} is damaged: {error}", where=str(path), fix="Delete that line."
             ) from None
-        history.append(record)
     return history
-
-
-def _is_epoch(record: object) -> bool:
-    """Whether the values that are read from it are numbers, or not there."""
-    if not isinstance(record, dict) or not isinstance(record.get("epoch"), int):
-        return False
-    names = (name for name in (*NOT_A_LOSS, "loss") if name in record)
-    return all(isinstance(record[name], int | float) for name in names)
 
 
 def _embedding_sections(folder: Path, data: Dataset, facts: Mapping[str, Any]) -> list[Section]:

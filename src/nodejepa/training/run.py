@@ -26,13 +26,14 @@ from torch import Tensor
 
 from nodejepa.errors import RESUME, Advice, CheckpointError, ConfigError, NodeJEPAError, TrainingError
 from nodejepa.files import atomic_path, lock_file, parse_json, remove_leftovers, write_json, write_text
+from nodejepa.validation import NonNegativeInt, of_type, read_json
 
 _FORMAT = "nodejepa-1"
 _TEXTS = ("config.json", "history.jsonl", "history.csv")
 _IDENTITY = ("method", "config", "seed", "graph", "max_columns")  # what makes two runs the same run
 
-
 History = list[dict[str, Any]]
+NUMBERS = {"loss", "lr", "seconds", "peak_memory_mb", "mean_std", "effective_rank", "gradient_norm"}
 
 
 class _Missing:
@@ -133,16 +134,11 @@ class Run:
     def read_config(self) -> dict[str, Any]:
         """config.json of the run."""
         path = self.folder / "config.json"
-        try:
-            config = parse_json(path.read_bytes())
-            if isinstance(config, dict):
-                return config
-            why = "damaged: not an object"
-        except FileNotFoundError:
-            why = "missing"
-        except (OSError, ValueError) as error:
-            why = f"damaged: {error}"
-        raise CheckpointError(f"config.json is {why}", where=str(path), fix="Train again in an empty folder.")
+        if not path.exists():
+            raise CheckpointError(
+                "config.json is missing", where=str(self.folder), fix="Train again in an empty folder."
+            )
+        return read_json(path, dict[str, Any], _damaged_config)
 
     def _compare(self, before: Mapping[str, Any], where: Path) -> None:
         for key, now in self._identity.items():
@@ -196,9 +192,13 @@ class Run:
             raise damaged("the file is no checkpoint", str(self.checkpoint))
         self._compare(facts, self.checkpoint)
         history = check_history(facts.get("history"), self.checkpoint, "loss")
-        step, sums = facts.get("step", 0), facts.get("sums", {})
-        if not isinstance(step, int) or step < 0 or not isinstance(sums, dict) or not _are_numbers(sums):
-            raise damaged("the steps in the file are none of a run", str(self.checkpoint))
+        try:
+            step, sums = (
+                of_type(NonNegativeInt, facts.get("step", 0)),
+                of_type(dict[str, float], facts.get("sums", {})),
+            )
+        except ValueError as error:
+            raise damaged(f"the steps in the file are none of a run: {error}", str(self.checkpoint)) from None
         write_text(self.folder / "history.jsonl", "".join(json.dumps(r) + "\n" for r in history))
         return Checkpoint(tensors, history, step, sums, str(self.checkpoint))
 
@@ -212,22 +212,27 @@ class Run:
             write_text(self.folder / "history.csv", out.getvalue())
 
 
-def _are_numbers(values: Mapping[str, Any]) -> bool:
-    return all(isinstance(value, int | float) for value in values.values())
+def _damaged_config(path: Path, reason: str) -> CheckpointError:
+    fix = "Train again in an empty folder."
+    return CheckpointError(f"config.json is damaged: {reason}", where=str(path), fix=fix)
+
+
+def check_epoch(record: Any, *needed: str) -> dict[str, Any]:
+    """What a file says of an epoch; a :class:`ValueError` names what should be a number and is none."""
+    epoch = of_type(dict[str, int | float | str | None], record)
+    for name in ("epoch", *needed, *(NUMBERS & epoch.keys())):
+        if not isinstance(epoch.get(name), int | float):
+            raise ValueError(f"{name} is {epoch.get(name)!r}, and must be a number")
+    return epoch
 
 
 def check_history(history: Any, where: Path, *more: str) -> History:
     """The epochs of a run as a file tells them, with ``more`` numbers each; else an error names the file."""
-    numbers = ("epoch", "seconds", "peak_memory_mb", *more)
-    if not isinstance(history, list) or not all(
-        isinstance(row, dict)
-        and all(isinstance(row.get(name), int | float) for name in numbers)
-        and isinstance(row.get("loss", 0), int | float)
-        and all(isinstance(value, str | int | float | None) for value in row.values())
-        for row in history
-    ):
-        raise damaged("the history in the file is none of a run", str(where))
-    return history
+    try:
+        epochs = of_type(list[Any], history)
+        return [check_epoch(epoch, "seconds", "peak_memory_mb", *more) for epoch in epochs]
+    except ValueError as error:
+        raise damaged(f"the history in the file is none of a run: {error}", str(where)) from None
 
 
 def _difference(before: Any, now: Any) -> str:
@@ -268,9 +273,7 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if header.get("digest") != _digest(tensors, header.get("facts", "")):
         raise damaged("the file is damaged: its digest does not match", where)
     try:
-        facts = parse_json(header["facts"])
-        if not isinstance(facts, dict):
-            raise ValueError("they are no object")
+        facts = of_type(dict[str, Any], parse_json(header["facts"]))
     except (KeyError, ValueError) as error:
         raise damaged(f"the facts in the file cannot be read: {error}", where) from None
     return tensors, facts
