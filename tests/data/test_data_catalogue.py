@@ -152,7 +152,7 @@ def test_only_synthetic_graphs_take_settings():
     dataset = load_dataset("synthetic:nodes=300,edges=1200,features=5,classes=3,seed=1")
     assert dataset.name == "synthetic:nodes=300,edges=1200,features=5,classes=3,seed=1"
     assert (dataset.graph.num_nodes, dataset.graph.num_edges, dataset.num_classes) == (300, 1200, 3)
-    with pytest.raises(ConfigError, match="Did you mean 'nodes'"):
+    with pytest.raises(ConfigError, match="Did you mean nodes"):
         load_dataset("synthetic:node=300")
 
 

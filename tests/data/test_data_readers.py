@@ -11,9 +11,13 @@ import pytest
 import scipy.sparse as sp
 
 from nodejepa.data.catalogue import CATALOGUE, load_dataset
-from nodejepa.data.gnn_benchmark import GNN_BENCHMARK_PATHS, load_gnn_benchmark, read_gnn_benchmark
-from nodejepa.data.ogb import read_ogb
-from nodejepa.data.planetoid import read_planetoid
+from nodejepa.data.readers import (
+    GNN_BENCHMARK_PATHS,
+    load_gnn_benchmark,
+    read_gnn_benchmark,
+    read_ogb,
+    read_planetoid,
+)
 from nodejepa.errors import DataError, NodeJEPAError
 
 # ---------------------------------------------------------------- gnn-benchmark
@@ -68,7 +72,7 @@ def test_a_file_of_unknown_digest_is_told_of(tmp_path, monkeypatch):
     with pytest.warns(UserWarning, match=r"amazon_electronics_photo\.npz has the SHA-256 .* do not know"):
         load_gnn_benchmark("photo", tmp_path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    monkeypatch.setattr("nodejepa.data.gnn_benchmark._KNOWN_SHA256", {"photo": digest})
+    monkeypatch.setattr("nodejepa.data.readers._KNOWN_SHA256", {"photo": digest})
     load_gnn_benchmark("photo", tmp_path)  # a warning would be an error
 
 
@@ -173,8 +177,8 @@ def test_no_byte_of_an_unknown_planetoid_file_is_parsed(monkeypatch, tmp_path, p
     read_planetoid(tmp_path, "toy", known=known)
     altered = tmp_path / f"ind.toy.{part}"
     altered.write_bytes(altered.read_bytes() + b" ")
-    monkeypatch.setattr("nodejepa.data.planetoid._ArrayUnpickler", lambda *_, **__: pytest.fail("parsed"))
-    with pytest.raises(DataError, match=rf"SHA-256.*ind\.toy\.{part}.*Nothing of it was parsed"):
+    monkeypatch.setattr("nodejepa.data.readers._ArrayUnpickler", lambda *_, **__: pytest.fail("parsed"))
+    with pytest.raises(DataError, match=rf"SHA-256.*nothing of it was parsed.*ind\.toy\.{part}"):
         read_planetoid(tmp_path, "toy", known=known)
 
 

@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from nodejepa import memory
-from nodejepa.data.gnn_benchmark import read_gnn_benchmark
+from nodejepa.data.readers import read_gnn_benchmark
 from nodejepa.errors import ConfigError, DataError, NodeJEPAError
 from nodejepa.io import read_graph
 

@@ -23,8 +23,6 @@ from nodejepa.cli import app
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError, TrainingError
 from nodejepa.methods import make_estimator
-from nodejepa.objectives.cca import cca_terms
-from nodejepa.objectives.infomax import infomax_loss
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
 from nodejepa.training.distributed import SINGLE, ProcessGroup, Reduction, launch, reduced
@@ -123,17 +121,6 @@ def test_micro_batches_share_the_nodes_that_sigreg_draws():
     for share in z.split(sizes):
         sigreg(share, torch.Generator(), max_nodes=30, reduction=Reduction(3, total))
     assert [int(x) for x in seen if x.dtype == torch.int64] == [9, 10, 10]
-
-
-def test_values_of_views_and_summaries_are_those_of_all_rows():
-    """As if a second micro-batch had the same rows."""
-    generator, twice = torch.Generator().manual_seed(0), Reduction(2, lambda x: 2 * x)
-    one, two = torch.randn(2, 30, 6, generator=generator)
-    doubled = [torch.cat([z, z]) for z in (one, two)]
-    for mine, wanted in zip(cca_terms(one, two, twice), cca_terms(*doubled), strict=True):
-        torch.testing.assert_close(mine, wanted)
-    weight = torch.randn(6, 6, generator=generator)
-    torch.testing.assert_close(infomax_loss(one, two, weight, twice), infomax_loss(*doubled, weight))
 
 
 def test_one_micro_batch_gets_its_own_tensors_and_runs_once():

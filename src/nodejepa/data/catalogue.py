@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from nodejepa.data.dataset import Dataset, load_digits_graph
-from nodejepa.data.gnn_benchmark import (
+from nodejepa.data.dataset import Dataset
+from nodejepa.data.readers import (
+    ARXIV_ARCHIVE,
+    CORA_FILES,
     GNN_BENCHMARK_PATHS,
     development_path,
+    load_arxiv,
+    load_cora,
     load_development,
+    load_digits_graph,
     load_gnn_benchmark,
 )
-from nodejepa.data.ogb import ARXIV_ARCHIVE, load_arxiv
-from nodejepa.data.planetoid import CORA_FILES, load_cora
-from nodejepa.data.synthetic import make_synthetic
-from nodejepa.data.synthetic_spec import ARXIV_LIKE, SyntheticSpec
+from nodejepa.data.synthetic import ARXIV_LIKE, SyntheticSpec, make_synthetic
 from nodejepa.errors import DataError, nearest
 from nodejepa.files import cache_root
 

@@ -1,4 +1,4 @@
-"""``Dataset``: a graph together with the task that judges its embeddings; ``digits`` is embedded."""
+"""``Dataset``: a graph together with the task that judges its embeddings."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,6 @@ import numpy.typing as npt
 from nodejepa.data.splits import Split, make_split
 from nodejepa.errors import DataError
 from nodejepa.graph import Graph
-
-_NEIGHBOURS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,22 +46,3 @@ class Dataset:
 
     def __repr__(self) -> str:
         return f"Dataset({self.name!r}, {self.graph}, classes={self.num_classes})"
-
-
-def load_digits_graph() -> Dataset:
-    """1,797 images of 8 x 8 pixels (0..1) and the symmetric k-nearest-neighbour graph between them.
-
-    i and j are joined if either is among the other's ten nearest by Euclidean distance. Pixels are
-    whole numbers from 0 to 16, so squared distances are exact (and below 2**15), and of equally distant
-    images the earlier one counts as nearer: the graph is the same on every machine.
-    """
-    from sklearn.datasets import load_digits  # takes a second to import: only who asks pays
-
-    images, labels = load_digits(return_X_y=True)
-    lengths = np.sum(images * images, axis=1)
-    squared_distances = (lengths[:, None] + lengths[None, :] - 2 * images @ images.T).astype(np.int16)
-    np.fill_diagonal(squared_distances, np.iinfo(np.int16).max)
-    nearest = np.argsort(squared_distances, axis=1, kind="stable")[:, :_NEIGHBOURS]
-    source = np.repeat(np.arange(len(images)), _NEIGHBOURS)
-    graph = Graph.from_edges(source, nearest.ravel(), features=images / 16)
-    return Dataset("digits", graph, labels, class_names=tuple("0123456789"))

@@ -19,7 +19,7 @@ from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.stack import make_activation
-from nodejepa.objectives.bootstrap import bootstrap_loss
+from nodejepa.objectives.baselines import bootstrap_loss
 from nodejepa.training.task import StepContext, Task, TrainingConfig, cosine_rate
 from nodejepa.validation import PositiveInt, Settings
 

@@ -19,7 +19,7 @@ from nodejepa.methods.blocks import (
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.sparse import Rows
-from nodejepa.objectives.cca import cca_terms
+from nodejepa.objectives.baselines import cca_terms
 from nodejepa.training.task import StepContext, Task, TrainingConfig
 from nodejepa.validation import NonNegative, Settings
 
@@ -69,7 +69,7 @@ class CCASSGTask(Task):
         views = [draw_view(inputs, self.config.view, generator) for _ in range(2)]
         rows = self._sample(inputs.num_nodes, generator)
         one, two = (self.encoder(view, rows=rows) for view in views)
-        invariance, decorrelation = cca_terms(one, two, context.reduction)
+        invariance, decorrelation = cca_terms(one, two)
         loss = invariance + self.config.loss.decorrelation * decorrelation
         return {"loss": loss, "invariance": invariance, "decorrelation": decorrelation}
 

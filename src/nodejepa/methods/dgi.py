@@ -15,7 +15,7 @@ from nodejepa.methods.blocks import (
 )
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
-from nodejepa.objectives.infomax import infomax_loss
+from nodejepa.objectives.baselines import infomax_loss
 from nodejepa.training.task import StepContext, Task, TrainingConfig
 from nodejepa.validation import Settings
 
@@ -54,7 +54,7 @@ class DGITask(Task):
         order = torch.from_numpy(shuffle_rows(inputs.num_nodes, context.numpy("mask")))
         both = encoder_inputs(inputs, self.config.encoder).shuffled(order)
         real, corrupted = (self.encoder(shown) for shown in both)
-        return {"loss": infomax_loss(real, corrupted, self.discriminator, context.reduction)}
+        return {"loss": infomax_loss(real, corrupted, self.discriminator)}
 
 
 class DGI(TrainedEstimator):

@@ -23,7 +23,7 @@ from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.predictors import FeatureDecoder
 from nodejepa.nn.sparse import SparseOperator
-from nodejepa.objectives.scaled_cosine import linear_scaled_cosine_error, scaled_cosine_error
+from nodejepa.objectives.baselines import linear_scaled_cosine_error, scaled_cosine_error
 from nodejepa.training.task import StepContext, Task, TrainingConfig
 from nodejepa.validation import OpenShare, Settings, Share
 

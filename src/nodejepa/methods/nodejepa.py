@@ -20,8 +20,7 @@ from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
 from nodejepa.nn.stack import pick_rows
 from nodejepa.nn.stored_inputs import StoredInputs
-from nodejepa.objectives.laplacian import laplacian_energy
-from nodejepa.objectives.prediction import cosine_distance, l2_distance
+from nodejepa.objectives.prediction import cosine_distance, l2_distance, laplacian_energy
 from nodejepa.objectives.vicreg import CovarianceOver, covariance_loss, covariance_matrix, variance_loss
 from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors

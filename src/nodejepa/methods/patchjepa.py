@@ -21,8 +21,7 @@ from nodejepa.nn.predictors import PatchPredictor
 from nodejepa.nn.sparse import SparseOperator
 from nodejepa.nn.stack import Encoder
 from nodejepa.nn.stored_inputs import StoredInputs
-from nodejepa.objectives.hyperbola import hyperbola_distance
-from nodejepa.objectives.prediction import cosine_distance
+from nodejepa.objectives.prediction import cosine_distance, hyperbola_distance
 from nodejepa.progress import progress_bar
 from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.partition import partition, recommended_parts

@@ -1,1 +1,1 @@
-"""Losses: one a file, its equation in the docstring."""
+"""Losses, their equations in the docstrings."""
