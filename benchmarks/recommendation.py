@@ -24,8 +24,7 @@ from nodejepa.files import write_text
 from nodejepa.methods import FLOORS
 from nodejepa.methods.estimator import versions
 from nodejepa.owngraph.recommend import DEFAULT, POINT, MethodRow, recommend
-from nodejepa.report.table import Column, ReportTable, TableCell, moments
-from nodejepa.report.table_formats import to_markdown
+from nodejepa.report.table import Column, ReportTable, TableCell, mean_and_std, to_markdown
 
 STUDY = Path(__file__).parents[1] / "studies" / "compare"
 GRAPHS = (
@@ -62,7 +61,7 @@ def read() -> dict[str, Rows]:
 
 def accuracy(row: MethodRow) -> float:
     """Mean over the draws of labels."""
-    return moments(row.accuracy).mean
+    return mean_and_std(row.accuracy).mean
 
 
 def highest(*names: str) -> Rule:
@@ -117,7 +116,7 @@ def rules_table(graphs: dict[str, Rows]) -> ReportTable:
         return (
             TableCell.name(name),
             *cells,
-            TableCell.number(moments(lost).mean),
+            TableCell.number(mean_and_std(lost).mean),
             TableCell.number(max(lost)),
         )
 

@@ -12,7 +12,7 @@ import pytest
 import nodejepa.demo as demo_module
 from nodejepa.data import Dataset, load_dataset
 from nodejepa.demo import DEMO_METHODS, SHOTS, compare_with_floors, run_demo, write_as_csv
-from nodejepa.evaluation.probe_result import ProbeResult, SplitScore
+from nodejepa.evaluation.probe import ProbeResult, SplitScore
 from nodejepa.evaluation.scoring import score_method
 from nodejepa.io import read_graph
 from nodejepa.methods import FLOORS, METHODS

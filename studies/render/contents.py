@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from nodejepa.errors import DataError
 from nodejepa.files import write_text
 from nodejepa.progress import progress_bar
-from nodejepa.report.table import ReportTable
-from nodejepa.report.table_formats import to_csv, to_latex, to_markdown
+from nodejepa.report.table import ReportTable, to_csv, to_latex, to_markdown
 from nodejepa.study.records import read_records, require_names
 from studies.render.figures import accuracy, differences, time
 from studies.render.figures.style import FORMATS, house_style, save_figure

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from scipy.special import stdtr, stdtrit
 
-from nodejepa.report.table import Summary, moments
+from nodejepa.report.table import Summary, mean_and_std
 from studies.render.paper import SELF_SUPERVISED
 from studies.render.selection import (
     Key,
@@ -75,10 +75,10 @@ def compare(
     # what is below the rounding of the scores themselves is no spread
     noise = 1e-12 * max(abs(value) for value in (*ours.values(), *theirs.values()))
     if ours.keys() == theirs.keys():
-        gaps = moments([ours[seed] - theirs[seed] for seed in sorted(ours)])
+        gaps = mean_and_std([ours[seed] - theirs[seed] for seed in sorted(ours)])
         error = None if gaps.std is None else gaps.std / math.sqrt(gaps.n) if gaps.std > noise else 0.0
         return _tested(gaps.mean, error, gaps.n - 1, confidence, noise, "paired", (gaps.n, gaps.n))
-    left, right = moments(list(ours.values())), moments(list(theirs.values()))
+    left, right = mean_and_std(list(ours.values())), mean_and_std(list(theirs.values()))
     error, freedom = welch_error(left, right)
     return _tested(left.mean - right.mean, error, freedom, confidence, noise, "Welch", (left.n, right.n))
 

@@ -124,7 +124,7 @@ def test_a_small_unturned_sparse_set_is_never_stacked_with_another(monkeypatch):
 def test_many_rows_in_float32_with_warm_starts(monkeypatch):
     monkeypatch.setattr(logistic, "_LARGE", 100)
     monkeypatch.setattr(logistic, "_MANY_ROWS", 1000)
-    monkeypatch.setattr("nodejepa.evaluation.softmax_loss._BLOCK_ELEMENTS", 2000)
+    monkeypatch.setattr("nodejepa.evaluation.solver._BLOCK_ELEMENTS", 2000)
     rows, labels = sample(2000, 15, 5, spread=0.7)
     training = TrainingSet(rows.astype(np.float32), labels, STRENGTHS)
     (fit,) = fit_logistic([training], 5)

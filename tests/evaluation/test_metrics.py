@@ -6,7 +6,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from nodejepa.data.splits import Split
 from nodejepa.evaluation import linear_probe
-from nodejepa.evaluation.probe_result import balanced_accuracy, macro_f1, roc_auc
+from nodejepa.evaluation.probe import balanced_accuracy, macro_f1, roc_auc
 
 
 def test_the_largest_class_flatters_accuracy_only():

@@ -13,7 +13,7 @@ from nodejepa.graph import Graph
 from nodejepa.report import Chapter, Report, render, write_report
 from nodejepa.report.charts import DotPlot
 from nodejepa.report.maps import embedding_map
-from nodejepa.report.own_runs import find_own_run
+from nodejepa.report.runs import find_own_run
 from nodejepa.report.sections import SortableTable, Text
 from nodejepa.study.page import build_report
 

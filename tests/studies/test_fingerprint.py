@@ -2,7 +2,7 @@
 
 from studies.render.contents import study_kind, tables_of
 
-from nodejepa.report.table_formats import to_csv
+from nodejepa.report.table import to_csv
 
 
 def record(variant, dataset, seed, rank, std, ratio, method="nodejepa"):

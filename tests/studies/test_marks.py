@@ -17,8 +17,7 @@ from studies.render.tables.accuracy import (
 from studies.render.tables.shared import best_of, floor_mark
 
 from nodejepa.errors import DataError
-from nodejepa.report.table import ReportTable, Summary
-from nodejepa.report.table_formats import to_latex
+from nodejepa.report.table import ReportTable, Summary, to_latex
 
 # seed 42 is an easy split: everything scores 3 points more on it
 SGC = [record("sgc", "computers", seed, 84.0 if seed == 42 else 81.0) for seed in range(42, 47)]

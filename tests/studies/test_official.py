@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studies.render.tables.official import literature, official_table
 
-from nodejepa.report.table_formats import to_csv, to_markdown
+from nodejepa.report.table import to_csv, to_markdown
 
 
 def record(method: str, dataset: str, split: str, seed: int, **more: object) -> dict[str, object]:

@@ -20,8 +20,16 @@ from studies.render.tables.accuracy import (
 )
 from studies.render.tables.significance import ranks_table, significance_table, wins_table
 
-from nodejepa.report.table import Column, ReportTable, Summary, TableCell
-from nodejepa.report.table_formats import escape_latex, to_csv, to_latex, to_markdown
+from nodejepa.report.table import (
+    Column,
+    ReportTable,
+    Summary,
+    TableCell,
+    escape_latex,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
 
 HAND_MADE = [
     record("nodejepa", "photo", 42, 90.0, test_accuracy_paper_probe=88.0),

@@ -131,7 +131,7 @@ def table(
     ] = "markdown",
 ) -> None:
     """Print mean, standard deviation and number of seeds of every method and data set of a study."""
-    from nodejepa.report.table_formats import to_csv, to_latex, to_markdown
+    from nodejepa.report.table import to_csv, to_latex, to_markdown
     from nodejepa.study.table import read_study, study_table
 
     made = study_table(read_study(study))

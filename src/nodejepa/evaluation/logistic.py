@@ -16,9 +16,8 @@ import torch
 from torch import Tensor
 
 from nodejepa.diagnostics import Embeddings
-from nodejepa.evaluation.lbfgs import minimise
 from nodejepa.evaluation.scaling import Basis, Matrix, small_basis, worth_turning
-from nodejepa.evaluation.softmax_loss import DenseRows, SoftmaxLoss, SparseRows
+from nodejepa.evaluation.solver import DenseRows, SoftmaxLoss, SparseRows, minimise
 from nodejepa.progress import progress_bar
 
 _LARGE = 2**21  # elements of a training set above which it is not stacked with others

@@ -15,7 +15,7 @@ from nodejepa.files import output_owned, remove_leftovers
 from nodejepa.io.embeddings import check_ending
 from nodejepa.io.files_in import refuse_replacing
 from nodejepa.progress import progress_bar
-from nodejepa.report.own_runs import read_manifest
+from nodejepa.report.runs import read_manifest
 from nodejepa.training.run import Run
 
 _HASHED_AT_ONCE = 1 << 24

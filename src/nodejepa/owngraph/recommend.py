@@ -10,7 +10,7 @@ from typing import Any
 
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.methods import METHODS
-from nodejepa.report.table import moments, summarise
+from nodejepa.report.table import mean_and_std, summarise
 
 DEFAULT = DEFAULT_METHOD  # what is recommended where labels say nothing
 COMPARED_PRESETS = {"nodejepa": "paper"}  # its own default is DEFAULT once more
@@ -64,7 +64,7 @@ def recommend(rows: Sequence[MethodRow]) -> Recommendation | None:
 
 
 def _by_labels(rows: Sequence[MethodRow]) -> Recommendation:
-    means = {row.method: moments(row.accuracy) for row in rows}
+    means = {row.method: mean_and_std(row.accuracy) for row in rows}
     best = max(rows, key=lambda row: (means[row.method].mean, row.method == DEFAULT))
     level = [row.method for row in rows if row is not best and _as_good(row, best)]
     found = means[best.method]

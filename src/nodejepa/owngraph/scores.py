@@ -11,7 +11,7 @@ from nodejepa.data.splits import SPLIT_SEEDS, TRAIN, VALIDATION, Split, default_
 from nodejepa.diagnostics import Diagnostics
 from nodejepa.evaluation import FinetuneResult, ProbeResult, SplitScore, finetune, linear_probe
 from nodejepa.evaluation.finetune import can_be_tuned
-from nodejepa.evaluation.probe_result import MEASURES, class_codes, measure_guesses
+from nodejepa.evaluation.probe import MEASURES, class_codes, measure_guesses
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import FLOORS, make_method

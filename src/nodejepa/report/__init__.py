@@ -2,9 +2,9 @@
 
 sections     what a page is made of, as plain data, and the page; its style and scripts are in assets/
 charts       the sections that are drawn
-table        a table as data, its cells, means and spreads; table_formats: Markdown, LaTeX and CSV
+table        a table as data, its cells, means and spreads; as Markdown, LaTeX and CSV
 maps         a graph and its embeddings -> map (in the plane), confusion matrix, scores by class
-runs         the chapter about a run folder, with the graph it was trained on; own_runs: about own graphs
+runs         chapters about run folders, and about the runs of a user's own graphs
 """
 
 from nodejepa.report.sections import Chapter, Report, footer, render, write_report

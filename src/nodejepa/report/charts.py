@@ -176,10 +176,10 @@ def what_was_found(estimator: Estimator) -> tuple[Section, ...]:
         return ()
     line = Series("rho", list(range(1, len(rho) + 1)), list(rho))
     caption = (
-        "1: neighbours tell all of it; 0: nothing; below 0: neighbours differ. Latents are as loud as the "
-        "root of |rho|."
+        "1: neighbours predict it fully; 0: not at all; below 0: neighbours differ. Each latent is scaled by "
+        "the root of |rho|."
     )
-    panels = {"how well the neighbours foretell each latent": [line]}
+    panels = {"how well the neighbours predict each latent": [line]}
     return (Text((words,)), Curves("What is predictable", "latent", panels, caption))
 
 

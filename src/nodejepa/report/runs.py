@@ -1,8 +1,15 @@
-"""The chapter about a run folder: how training went, what came out, where the nodes lie."""
+"""Chapters about runs.
 
-from collections.abc import Mapping
+A run folder: how training went, what came out, where the nodes lie. A run of ``embed-graph``: its manifest
+says what was made and how it scored. The page beside it has map and tables, which are taken over as they are.
+Its digest is in the manifest: a page that was changed is not shown.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,16 +17,22 @@ from nodejepa.config import dotted
 from nodejepa.data import Dataset, load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.diagnostics import diagnose
-from nodejepa.errors import CheckpointError, EvaluationError
+from nodejepa.errors import RESUME, Advice, CheckpointError, EvaluationError
+from nodejepa.evaluation.probe import MEASURES
 from nodejepa.files import parse_json
+from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.methods import METHODS, load_method
 from nodejepa.progress import in_words
-from nodejepa.report.charts import training_curves, verdict, what_was_found
+from nodejepa.report.charts import Dot, DotPlot, training_curves, verdict, what_was_found
 from nodejepa.report.maps import embedding_map, error_sections, predict_test_nodes
-from nodejepa.report.sections import Chapter, Facts, Section, Text
+from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
+from nodejepa.report.table import Column, ReportTable, Summary, TableCell, summarise
 from nodejepa.training.run import History, Run, check_epoch, check_history, load_tensors
+from nodejepa.validation import of_type
 
 PROBE_SEED = 42  # of the split that colours errors
+_MEASURES = {name: f"{title} %" for name, title in MEASURES.items()}
+_BEGIN, _END = b'<script type="application/json" id="data">', b"</script>"
 
 
 def is_run_folder(folder: Path) -> bool:
@@ -173,3 +186,220 @@ def _overview(facts: Mapping[str, Any], history: History) -> dict[str, str]:
 def _graph_facts(facts: Mapping[str, Any]) -> Mapping[str, Any]:
     graph = facts.get("graph")
     return graph if isinstance(graph, dict) else {}
+
+
+@dataclass(frozen=True)
+class StoredSection(Section):
+    """A section of a page that was written before."""
+
+    stored: Mapping[str, Any]
+    kind: ClassVar[str] = "stored"
+
+    def content(self) -> dict[str, Any]:
+        """As it was; its own kind is among the values."""
+        return dict(self.stored)
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file that a manifest names."""
+
+    file: str
+    sha256: str = ""
+    dimensions: int | None = None  # of embeddings
+
+
+@dataclass(frozen=True)
+class Probed:
+    """The scores of one row, by measure, for every split."""
+
+    scores: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of the method and of the floors, by name."""
+
+    probe: dict[str, Probed]
+
+
+@dataclass(frozen=True)
+class EmbeddingsManifest:
+    """What ``embed-graph`` wrote beside its embeddings, as far as it is read again."""
+
+    method: str
+    embeddings: WrittenFile
+    run: dict[str, Any]
+    diagnostics: dict[str, Any]
+    seconds: dict[str, float]
+    inputs: dict[str, dict[str, Any]]
+    read: dict[str, Any] = field(default_factory=dict)
+    report: WrittenFile | None = None
+    scores: Scores | None = None
+
+    @property
+    def verdict(self) -> str:
+        """What was said of the embeddings."""
+        return str(self.diagnostics.get("verdict", "not judged"))
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """One run of ``embed-graph``: where its manifest is, and what it says."""
+
+    path: Path
+    manifest: EmbeddingsManifest
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return self.manifest.method
+
+    @property
+    def graph(self) -> tuple[str, str]:
+        """The file of its edges and the digest of all files: what must be the same to be compared."""
+        inputs = self.manifest.inputs
+        edges = inputs.get("edges", {}).get("path") or self.manifest.read.get("edge_file") or ""
+        return Path(str(edges)).name, "-".join(str(inputs[name].get("sha256")) for name in sorted(inputs))
+
+    def scores(self, method: str, measure: str) -> list[float]:
+        """One measure of a row of the scores, a value a split; nothing where there are none."""
+        row = self._rows.get(method)
+        values = [] if row is None else [score.get(measure) for score in row.scores]
+        return [float(value) for value in values if value is not None]
+
+    @property
+    def _rows(self) -> dict[str, Probed]:
+        return {} if self.manifest.scores is None else self.manifest.scores.probe
+
+    def best_floor(self) -> tuple[str, Summary] | None:
+        """The floor with the highest accuracy."""
+        names = [name for name in self._rows if name != self.method]
+        floors = ((name, summarise(self.scores(name, "test_accuracy"))) for name in names)
+        known = [(name, found) for name, found in floors if found is not None]
+        return max(known, key=lambda pair: pair[1].mean) if known else None
+
+
+def find_own_run(source: Path) -> OwnRun | None:
+    """The run that a manifest, embeddings, page or run folder belongs to, if ``embed-graph`` made it."""
+    path = source if source.suffix == ".json" else source.with_suffix(".json")
+    manifest = read_manifest(path)
+    if manifest is None:
+        return None
+    folder = Path(str(manifest.run.get("folder"))).name
+    return None if source.is_dir() and folder != source.name else OwnRun(path, manifest)
+
+
+def read_manifest(path: Path) -> EmbeddingsManifest | None:
+    """What ``embed-graph`` wrote beside its embeddings; None if this is something else."""
+    try:
+        content = parse_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
+        return None
+    try:
+        return of_type(EmbeddingsManifest, content)
+    except ValueError as error:
+        raise CheckpointError(
+            f"the manifest of the embeddings is damaged: {error}",
+            where=str(path),
+            fix="Delete it, and make the embeddings again.",
+        ) from None
+
+
+def own_chapters(runs: Sequence[OwnRun]) -> list[Chapter]:
+    """A chapter that compares the runs, where there are several, and one for each, under its name."""
+    names = run_names(runs)
+    chapters = []
+    for run, name in zip(runs, names, strict=True):
+        title = f"{name}: {run.method} on {run.graph[0] or 'a graph'}"
+        chapters.append(Chapter(title, _stored_sections(run), subtitle=str(run.path)))
+    return [_comparison(runs, names), *chapters] if len(runs) > 1 else chapters
+
+
+def run_names(runs: Sequence[OwnRun]) -> list[str]:
+    """The name of each run's embeddings, with as many of its folders as it takes to tell them apart."""
+    places = [run.path.absolute().with_suffix("").parts for run in runs]
+    depth = 1
+    while len({place[-depth:] for place in places}) < len(set(places)):
+        depth += 1
+    return ["/".join(place[-depth:]) for place in places]
+
+
+def _comparison(runs: Sequence[OwnRun], names: Sequence[str]) -> Chapter:
+    graphs: dict[tuple[str, str], list[int]] = {}
+    for i, run in enumerate(runs):
+        graphs.setdefault(run.graph, []).append(i)
+    measures = {m: title for m, title in _MEASURES.items() if any(run.scores(run.method, m) for run in runs)}
+    rows, panels, words = [], {}, []
+    for number, ((file, _), members) in enumerate(graphs.items(), start=1):
+        graph = file if sum(f == file for f, _ in graphs) == 1 else f"{file} ({number})"
+        dots = []
+        for i in members:
+            run, values = runs[i], runs[i].scores(runs[i].method, "test_accuracy")
+            found = summarise(values)
+            cells = [TableCell.mean(summarise(run.scores(run.method, m)), decimals=1) for m in measures]
+            rows.append((*map(TableCell.name, (names[i], run.method, graph)), *cells, *_rest(run)))
+            if found is not None:
+                dots.append(Dot(names[i], found.mean, found.std, tuple(values)))
+        floors = [best for i in members if (best := runs[i].best_floor()) is not None]
+        if floors:
+            name, floor = max(floors, key=lambda pair: pair[1].mean)
+            dots.append(Dot(f"best floor ({name})", floor.mean, floor.std, emphasised=False))
+        if dots:
+            panels[graph] = dots
+            words.append(_standing(graph, [dot for dot in dots if dot.emphasised]))
+    columns = (*map(Column.name, ("run", "method", "graph")), *map(Column.mean, measures.values()))
+    last = (*map(Column, ("best floor %", "columns", "seconds")), Column.name("embeddings"))
+    notes = ("Mean ± standard deviation over splits; seconds of training. Only rows of one graph compare.",)
+    table = ReportTable("own", "The runs", (*columns, *last), (tuple(rows),), notes)
+    sections: list[Section] = [SortableTable(table, choices=("graph", "method"))]
+    if panels:
+        caption = "Hollow: the best floor, which needs no training. The axes do not start at zero."
+        sections = [Text(tuple(words)), DotPlot("Accuracy", "test accuracy, %", panels, caption), *sections]
+    return Chapter("Runs compared", tuple(sections))
+
+
+def _rest(run: OwnRun) -> tuple[Any, ...]:
+    floor, made = run.best_floor(), run.manifest
+    return (
+        TableCell.number(None if floor is None else floor[1].mean, decimals=1),
+        TableCell.number(made.embeddings.dimensions, decimals=0),
+        TableCell.number(made.seconds.get("training"), decimals=1),
+        TableCell.name(made.verdict.partition(":")[0]),
+    )
+
+
+def _standing(graph: str, dots: Sequence[Dot]) -> str:
+    """Which run is ahead on a graph, and whether that is more than the draw of the labels does."""
+    best, *others = sorted(dots, key=lambda dot: -dot.value)
+    words = f"{graph}: {best.label} has the highest accuracy, {best.value:.1f} %"
+    if not others:
+        return f"{graph}: {best.label} has {best.value:.1f} %."
+    gap, spread = best.value - others[0].value, max(best.spread or 0.0, others[0].spread or 0.0)
+    size = "no more than" if gap <= spread else "more than"
+    return f"{words}, {gap:.1f} points above {others[0].label}: {size} the spread over draws of the labels."
+
+
+def _stored_sections(run: OwnRun) -> tuple[Section, ...]:
+    described = run.manifest.report
+    missing = (
+        Text((f"Embeddings: {run.manifest.verdict}",)),
+        Text(("No map: the run was made without its page. Resume it with its page to have one.",)),
+    )
+    if described is None:
+        return missing
+    page = run.path.with_name(Path(described.file).name)
+    try:
+        content = page.read_bytes()
+    except FileNotFoundError:
+        return missing
+    if hashlib.sha256(content).hexdigest() != described.sha256:
+        raise CheckpointError(
+            "the page is not the one that the manifest tells of",
+            where=str(page),
+            fix=Advice.saying("Make it again: the same run with {}.", RESUME),
+        )
+    chapters = parse_json(content.partition(_BEGIN)[2].partition(_END)[0])["chapters"]
+    return tuple(StoredSection(section) for chapter in chapters for section in chapter["sections"])

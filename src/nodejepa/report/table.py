@@ -1,15 +1,38 @@
-"""A table as data, before it becomes Markdown, LaTeX or CSV, and the means and spreads that stand in it.
+"""A table as data, with the means and spreads that stand in it, and as Markdown, LaTeX (booktabs) and CSV.
 
-Sums are exact (``math.fsum``), so that a table does not depend on the order of what stands behind it.
+Sums are exact (``math.fsum``), so that a table does not depend on the order of what stands behind it. Text
+from records is escaped for each format.
 """
 
+import csv
+import io
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
 MISSING = "-"
 DAGGER = "†"
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "[": "{[}",  # at the start of a row it would be an argument of the line break before it
+    "]": "{]}",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    "†": r"$^{\dagger}$",
+    "…": r"\ldots{}",
+}
 
 
 @dataclass(frozen=True)
@@ -27,10 +50,10 @@ def summarise(values: Sequence[float]) -> Summary | None:
     >>> summarise([1.0, 3.0])
     Summary(mean=2.0, std=1.4142135623730951, n=2)
     """
-    return moments(values) if values else None
+    return mean_and_std(values) if values else None
 
 
-def moments(values: Sequence[float]) -> Summary:
+def mean_and_std(values: Sequence[float]) -> Summary:
     """As :func:`summarise`, of at least one value."""
     n = len(values)
     mean = math.fsum(values) / n
@@ -176,3 +199,66 @@ def _values(score: Summary) -> tuple[str, str]:
 def _bare(value: float) -> str:
     """Enough digits for further work, few enough to be the same on every machine."""
     return f"{value:.6g}"
+
+
+def to_markdown(table: ReportTable) -> str:
+    """A heading, the table and its notes."""
+    header = [_markdown(column.title) for column in table.columns]
+    rule = ["---" if column.left else "---:" for column in table.columns]
+    rows = [[_markdown_cell(cell) for cell in row] for row in table.rows]
+    lines = ["| " + " | ".join(cells) + " |" for cells in (header, rule, *rows)]
+    notes = "\n".join(f"- {_markdown(note)}" for note in table.notes)
+    return f"# {_markdown(table.title)}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"
+
+
+def to_latex(table: ReportTable) -> str:
+    """A floating table; the document needs ``\\usepackage{booktabs}``."""
+    layout = "".join("l" if column.left else "r" for column in table.columns)
+    header = " & ".join(escape_latex(column.title) for column in table.columns)
+    body = "\n\\midrule\n".join(
+        "\n".join(" & ".join(_latex_cell(cell) for cell in row) + r" \\" for row in group)
+        for group in table.groups
+        if group
+    )
+    caption = escape_latex(" ".join((f"{table.title}.", *table.notes)))
+    return (
+        "\\begin{table*}[t]\n\\centering\n\\small\n"
+        f"\\begin{{tabular}}{{{layout}}}\n\\toprule\n{header} \\\\\n\\midrule\n{body}\n\\bottomrule\n"
+        f"\\end{{tabular}}\n\\caption{{{caption}}}\n\\label{{tab:{table.name}}}\n\\end{{table*}}\n"
+    )
+
+
+def to_csv(table: ReportTable) -> str:
+    """Bare numbers, one column each; no notes."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([title for column in table.columns for title in column.csv_titles])
+    writer.writerows([value for cell in row for value in cell.values] for row in table.rows)
+    return text.getvalue()
+
+
+def escape_latex(text: str) -> str:
+    """Text that LaTeX prints as it is.
+
+    >>> print(escape_latex("S^2 X & 50 %"))
+    S\\textasciicircum{}2 X \\& 50 \\%
+    """
+    return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
+
+
+def _latex_cell(cell: TableCell) -> str:
+    text = re.sub(r"(?<!\w)-(?=\d)", "$-$", escape_latex(cell.text))  # a minus, not a hyphen
+    return (rf"\textbf{{{text}}}" if cell.bold else text) + escape_latex(cell.mark)
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", _one_line(text))
+
+
+def _markdown_cell(cell: TableCell) -> str:
+    text = _markdown(cell.text)
+    return (f"**{text}**" if cell.bold else text) + _markdown(cell.mark)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -12,8 +12,7 @@ from nodejepa.methods.entry import OTHER_LOOK
 from nodejepa.progress import progress_bar
 from nodejepa.report import Chapter, Report, footer
 from nodejepa.report.charts import Dot, DotPlot
-from nodejepa.report.own_runs import find_own_run, own_chapters
-from nodejepa.report.runs import is_run_folder, run_chapter
+from nodejepa.report.runs import find_own_run, is_run_folder, own_chapters, run_chapter
 from nodejepa.report.sections import Figures, Section, SortableTable, Text
 from nodejepa.report.table import summarise
 from nodejepa.study.records import Record, read_records, require_names
