@@ -23,8 +23,8 @@ from nodejepa import compare, load_dataset
 from nodejepa.files import write_text
 from nodejepa.methods import FLOORS
 from nodejepa.methods.estimator import versions
-from nodejepa.owngraph.recommend import DEFAULT, POINT, MethodRow, recommend
 from nodejepa.report.table import Column, ReportTable, TableCell, mean_and_std, to_markdown
+from nodejepa.workflow.recommend import DEFAULT, POINT, MethodRow, recommend
 
 STUDY = Path(__file__).parents[1] / "studies" / "compare"
 GRAPHS = (

@@ -14,7 +14,7 @@ from nodejepa.config import DEFAULT_METHOD
 from nodejepa.data.splits import default_splits
 from nodejepa.errors import ConfigError, EvaluationError, GraphError
 from nodejepa.methods import FLOORS, METHODS
-from nodejepa.owngraph import embed_graph
+from nodejepa.workflow import embed_graph
 
 RING = Graph.from_edges(np.arange(20), (np.arange(20) + 1) % 20, features=np.eye(20))
 SMALL = {"epochs": 1, "encoder.hidden": 8}

@@ -34,7 +34,7 @@ ORDER = [
     {"evaluation"},
     {"report"},
     {"study"},
-    {"owngraph", "demo"},
+    {"workflow", "demo"},
     {"pipeline"},
     {"nodejepa"},  # the package's own __init__: the public API
     {"cli"},
@@ -42,7 +42,7 @@ ORDER = [
 ]
 RANK = {name: rank for rank, group in enumerate(ORDER) for name in group}
 # Whoever uses the same tools beside each other knows nothing of the others.
-SIBLINGS = [{"study"}, {"owngraph"}, {"demo"}]
+SIBLINGS = [{"study"}, {"workflow"}, {"demo"}]
 
 
 def unit_of(path: Path) -> str:
@@ -100,7 +100,7 @@ def test_siblings_know_nothing_of_each_other(edges, family):
 def test_the_walk_sees_imports(edges):
     """The tests above would pass on an empty set."""
     assert {("graph", "graph_checks"), ("graph", "errors"), ("io", "graph")} <= edges
-    assert {("study", "report"), ("owngraph", "report")} <= edges
+    assert {("study", "report"), ("workflow", "report")} <= edges
 
 
 def test_no_optional_package_takes_part_in_what_is_computed():

@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     )
     from nodejepa.methods import METHODS, LinearJEPA, NodeJEPA, PatchJEPA, load_method, make_method
     from nodejepa.neighbours import Neighbours, nearest_neighbours
-    from nodejepa.owngraph import apply_run, compare, embed_graph, inspect_graph
     from nodejepa.pipeline import NodeEmbedder
     from nodejepa.store import StoredGraph
     from nodejepa.structure import descriptors
+    from nodejepa.workflow import apply_run, compare, embed_graph, inspect_graph
 
 __version__ = version("nodejepa")
 
@@ -120,7 +120,7 @@ _HOMES = {
     "methods": "METHODS LinearJEPA NodeJEPA PatchJEPA load_method make_method",
     "neighbours": "Neighbours nearest_neighbours",
     "pipeline": "NodeEmbedder",
-    "owngraph": "apply_run compare embed_graph inspect_graph",
+    "workflow": "apply_run compare embed_graph inspect_graph",
     "store": "StoredGraph",
     "structure": "descriptors",
 }

@@ -20,7 +20,7 @@ from nodejepa.io import find_rows, graph_with_features
 from nodejepa.memory import Room
 from nodejepa.methods import find_method, make_method
 from nodejepa.methods.arguments import pick_device
-from nodejepa.owngraph.plan import make_plan
+from nodejepa.workflow.plan import make_plan
 
 
 class NodeEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

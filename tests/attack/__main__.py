@@ -32,7 +32,7 @@ from tests.attack.ranks import kills_of_ranks
 
 import nodejepa
 import nodejepa.methods
-import nodejepa.owngraph
+import nodejepa.workflow
 from nodejepa.cli import main
 
 GOOD = {"accepted", "refused", "same bits", "one won", "killed too late"}

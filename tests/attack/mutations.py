@@ -135,7 +135,7 @@ def own_json(path: Path, chance: random.Random) -> None:
     at = chance.randrange(len(lines))
     value = odd(json.loads(lines[at]), chance)
     if isinstance(value, dict) and "sha256" in value and "features" in value:
-        from nodejepa.owngraph.run_schema import _digest
+        from nodejepa.workflow.run_schema import _digest
 
         kept = {k: v for k, v in value.items() if k not in ("format", "version", "sha256")}
         value = value | {"sha256": _digest(kept)}

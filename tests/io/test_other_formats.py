@@ -11,7 +11,7 @@ from torch_geometric.data import HeteroData
 
 from nodejepa.errors import CheckpointError, DataError, GraphError
 from nodejepa.io import as_graph, from_pyg, read_embeddings, read_graph
-from nodejepa.owngraph import apply_run
+from nodejepa.workflow import apply_run
 
 EDGES = "source,target\nann,bob\nbob,eve\neve,ann\n"
 NODES = "id,age,team\nann,1,red\nbob,2,blue\neve,3,red\n"

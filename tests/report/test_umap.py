@@ -9,9 +9,9 @@ import pytest
 
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.owngraph import embed_graph
 from nodejepa.report import maps
 from nodejepa.report.maps import embedding_map
+from nodejepa.workflow import embed_graph
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ from nodejepa.evaluation import clusters as clusters_module
 from nodejepa.evaluation.clusters import find_clusters
 from nodejepa.io import read_embeddings
 from nodejepa.methods import load_method, make_method
-from nodejepa.owngraph import embed_graph, embed_stored_graph
 from nodejepa.principal import PrincipalAxes
+from nodejepa.workflow import embed_graph, embed_stored_graph
 
 SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 1, "training.parts": 4}
 
@@ -194,11 +194,11 @@ def test_the_map_of_a_store_has_a_umap_of_its_sample(make_graph, tmp_path, monke
     _, store = make_graph()
     shown = []
     if find_spec("umap") is None:  # the picture itself is tested where it is installed
-        monkeypatch.setattr("nodejepa.owngraph.embed_stored.require_umap", lambda: None)
+        monkeypatch.setattr("nodejepa.workflow.embed_stored.require_umap", lambda: None)
         monkeypatch.setattr(
             "nodejepa.report.maps.umap_plane", lambda z, **_: shown.append(z.shape) or np.zeros((len(z), 2))
         )
-    monkeypatch.setattr("nodejepa.owngraph.stored_page.MAX_POINTS", 90)
+    monkeypatch.setattr("nodejepa.workflow.stored_page.MAX_POINTS", 90)
     embed_stored_graph(store.folder, out=tmp_path / "z.parquet", method="raw", umap=True)
     assert "UMAP" in (tmp_path / "z.html").read_text()
     assert shown == ([(90, 70)] if find_spec("umap") is None else [])

@@ -20,13 +20,13 @@ from nodejepa.io import delimited, read_embeddings, read_graph
 from nodejepa.io import tables as io_tables
 from nodejepa.io.embeddings import stream_embeddings, write_embeddings
 from nodejepa.methods import make_method
-from nodejepa.owngraph import embed_graph, embed_stored_graph
-from nodejepa.owngraph.apply import blocks
-from nodejepa.owngraph.scores import score_embeddings, score_stored
 from nodejepa.store import StoredGraph, layout
 from nodejepa.store.dataset import StoredDataset
 from nodejepa.store.labels import stored_labels
 from nodejepa.store.prepare import prepare_store
+from nodejepa.workflow import embed_graph, embed_stored_graph
+from nodejepa.workflow.apply import blocks
+from nodejepa.workflow.scores import score_embeddings, score_stored
 
 KINDS = {
     "words": lambda i: None if i % 7 == 0 else "bca"[i % 3],
@@ -147,7 +147,7 @@ def test_of_a_large_graph_a_sample_is_scored(both):
 
 @pytest.mark.parametrize("named", [("source", "target"), ("user_id", "item_id")])
 def test_tables_of_embeddings_have_sides_and_labels(tmp_path, monkeypatch, named):
-    monkeypatch.setattr("nodejepa.owngraph.apply._ROWS", 50)
+    monkeypatch.setattr("nodejepa.workflow.apply._ROWS", 50)
     files = write(tmp_path, "words", named=named)
     if named[0] == "user_id":
         table = pq.read_table(files[1]).rename_columns(["user_id", "y", "a", "b"])
@@ -201,7 +201,7 @@ def test_a_disk_too_small_for_the_floors_does_not_cost_the_embeddings(both, tmp_
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("nodejepa.owngraph.embed_stored.score_stored", full)
+    monkeypatch.setattr("nodejepa.workflow.embed_stored.score_stored", full)
     made = embed_stored_graph(both[1].folder, out=tmp_path / "z.parquet", method="raw", report=False)
     assert made.scores is None
     assert "No space left" in made.manifest["warnings"][0]

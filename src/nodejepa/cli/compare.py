@@ -16,7 +16,7 @@ from nodejepa.cli.reading_options import EdgeFile, MemoryLimit, NodeFile, reads_
 from nodejepa.cli.screen import say, stderr, stdout
 
 if TYPE_CHECKING:
-    from nodejepa.owngraph import Comparison, MethodRow
+    from nodejepa.workflow import Comparison, MethodRow
 
 COMPARE_EXAMPLES = (
     "Examples:\n\n"
@@ -60,10 +60,10 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
 ) -> None:
     """Compare embeddings of your own graph, with or without labels, and say which one to take."""
-    from nodejepa import owngraph
+    from nodejepa import workflow
 
-    chosen = owngraph.COMPARED if methods is None else [name.strip() for name in methods.split(",")]
-    made = owngraph.compare_files(
+    chosen = workflow.COMPARED if methods is None else [name.strip() for name in methods.split(",")]
+    made = workflow.compare_files(
         edges,
         nodes,
         reading,
@@ -84,9 +84,9 @@ def compare(
         return
     _show(made)
     for name, file in (
-        ("embeddings", owngraph.EMBEDDINGS),
-        ("report", owngraph.PAGE),
-        ("results", owngraph.RESULT),
+        ("embeddings", workflow.EMBEDDINGS),
+        ("report", workflow.PAGE),
+        ("results", workflow.RESULT),
     ):
         say(f"{name:11}{out / file}")
 
@@ -97,7 +97,7 @@ def _say(row: MethodRow) -> None:
 
 
 def _show(made: Comparison) -> None:
-    from nodejepa.owngraph.compare_page import comparison_table, problems
+    from nodejepa.workflow.compare_page import comparison_table, problems
 
     chosen = made.recommendation
     found = comparison_table(made.rows, chosen.method, made.split)

@@ -61,7 +61,7 @@ def embed(
         from nodejepa.store import StoredGraph
 
         if StoredGraph.is_at(dataset):
-            from nodejepa.owngraph.apply import embed_store
+            from nodejepa.workflow.apply import embed_store
 
             graph = StoredGraph(str(dataset))
             shape, found = embed_store(run, graph, out, force=force, memory_limit=memory_limit)
@@ -69,7 +69,7 @@ def embed(
         else:
             _embed_dataset(run, str(dataset), out, device, data_root, force)
         return
-    from nodejepa.owngraph import apply_run
+    from nodejepa.workflow import apply_run
 
     applied = apply_run(
         run, edges, nodes, reading, out=out, device=device, force=force, memory_limit=memory_limit
@@ -88,7 +88,7 @@ def _embed_dataset(
     from nodejepa.io.embeddings import check_ending, write_embeddings
     from nodejepa.io.files_in import refuse_other_kind
     from nodejepa.methods import load_method
-    from nodejepa.owngraph.places import drop_manifest, refuse_losing
+    from nodejepa.workflow.places import drop_manifest, refuse_losing
 
     check_ending(out)  # before the work
     begins, columns = (b"\x93NUMPY", ()) if out.suffix == ".npy" else (b"PAR1", ("id", "z0"))

@@ -19,7 +19,7 @@ from nodejepa.config import DEFAULT_METHOD
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nodejepa.owngraph import EmbeddedGraph, EmbeddedStore, Inspection
+    from nodejepa.workflow import EmbeddedGraph, EmbeddedStore, Inspection
 
 EMBED_GRAPH_EXAMPLES = (
     "Examples:\n\n"
@@ -77,7 +77,7 @@ def embed_graph(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
 ) -> None:
     """Learn embeddings of your own graph: files in, embeddings keyed by your ids out."""
-    from nodejepa import owngraph
+    from nodejepa import workflow
     from nodejepa.config import parse_assignments
     from nodejepa.memory import TooLarge
     from nodejepa.store import StoredGraph
@@ -95,7 +95,7 @@ def embed_graph(
         if check:
             show_store(StoredGraph(edges), trained, memory_limit, as_json)
             return
-        kept = owngraph.embed_stored_graph(
+        kept = workflow.embed_stored_graph(
             edges,
             out=_require(out),
             run=run,
@@ -111,9 +111,9 @@ def embed_graph(
         _tell(kept, kept.shape, as_json)
         return
     if check:
-        estimator = owngraph.make_trainable(**trained)
+        estimator = workflow.make_trainable(**trained)
         try:
-            found = owngraph.inspect_graph(
+            found = workflow.inspect_graph(
                 edges, nodes, reading, estimator=estimator, memory_limit=memory_limit, describe=False
             )
         except TooLarge as error:  # nothing is wrong with the files: the answer is another road
@@ -131,7 +131,7 @@ def embed_graph(
         else:
             show_inspection(stdout, found)
         return
-    made = owngraph.embed_graph(
+    made = workflow.embed_graph(
         edges,
         nodes,
         reading,

@@ -14,8 +14,8 @@ from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.errors import Advice, Setting
 
 if TYPE_CHECKING:
-    from nodejepa.owngraph import EmbeddedGraph, EmbeddedStore
     from nodejepa.store import StoredGraph
+    from nodejepa.workflow import EmbeddedGraph, EmbeddedStore
 
 
 def show_store(
@@ -24,9 +24,9 @@ def show_store(
     """What is in a store, and what embedding it would take."""
     from nodejepa.memory import Room
     from nodejepa.methods.budget import Workload
-    from nodejepa.owngraph import make_trainable
-    from nodejepa.owngraph.apply import store_facts
-    from nodejepa.owngraph.plan import stored_roads
+    from nodejepa.workflow import make_trainable
+    from nodejepa.workflow.apply import store_facts
+    from nodejepa.workflow.plan import stored_roads
 
     if as_json:
         typer.echo(json.dumps({"store": str(graph.folder), "graph": store_facts(graph)}, indent=2))
@@ -53,7 +53,7 @@ def show_result(made: EmbeddedGraph | EmbeddedStore, shape: tuple[int, ...]) -> 
         if warning.startswith("No scores"):
             say(("Warning: ", "yellow"), warning, to=stderr)
     if made.scores is not None:
-        from nodejepa.owngraph.page import beats_the_floors, floor_words, largest_words
+        from nodejepa.workflow.page import beats_the_floors, floor_words, largest_words
 
         table = Table(title="What the embeddings are worth, % on test nodes")
         table.add_column("embeddings")
@@ -74,7 +74,7 @@ def show_result(made: EmbeddedGraph | EmbeddedStore, shape: tuple[int, ...]) -> 
         for words in largest_words(made.scores):
             say(words)
     if made.clusters is not None:
-        from nodejepa.owngraph.page import cluster_words
+        from nodejepa.workflow.page import cluster_words
 
         say(cluster_words(made.clusters, made.labels))
     if made.manifest["found"]:

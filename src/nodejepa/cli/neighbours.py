@@ -109,7 +109,7 @@ def export(
     from nodejepa.io import export_embeddings, read_columns, read_embeddings
     from nodejepa.io.export import EXPORT_FORMATS, check_target
     from nodejepa.io.files_in import refuse_other_kind, refuse_replacing
-    from nodejepa.owngraph.places import refuse_losing
+    from nodejepa.workflow.places import refuse_losing
 
     check_target(out, to)  # before the work
     refuse_replacing(out, embeddings)

@@ -115,11 +115,11 @@ def pretrain(
     from nodejepa.diagnostics import diagnose
     from nodejepa.graph import Graph
     from nodejepa.methods import find_method, make_estimator
-    from nodejepa.owngraph.apply import schema_of
-    from nodejepa.owngraph.plan import make_plan
-    from nodejepa.owngraph.stored_plan import require_room
     from nodejepa.store import StoredGraph
     from nodejepa.training.logger import Logging
+    from nodejepa.workflow.apply import schema_of
+    from nodejepa.workflow.plan import make_plan
+    from nodejepa.workflow.stored_plan import require_room
 
     if find_method(method).supervised:
         raise ConfigError(

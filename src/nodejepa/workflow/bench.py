@@ -21,13 +21,13 @@ from nodejepa.graph_checks import Features
 from nodejepa.memory import gigabytes
 from nodejepa.methods import METHODS
 from nodejepa.methods.estimator import Estimator
-from nodejepa.owngraph.plan import make_plan
-from nodejepa.owngraph.recommend import DEFAULT, MethodRow
 from nodejepa.progress import in_words, progress_bar
 from nodejepa.report.maps import neighbour_plane
 from nodejepa.training.logger import Logging, peak_memory_mb, reset_peak_memory
 from nodejepa.training.run import Run
 from nodejepa.validation import of_type
+from nodejepa.workflow.plan import make_plan
+from nodejepa.workflow.recommend import DEFAULT, MethodRow
 
 VERSION = 2  # of what is measured: rows of another one are measured again
 

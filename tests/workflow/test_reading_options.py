@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from owngraph_files import write
+from workflow_files import write
 
 import nodejepa
 from nodejepa import apply_run, embed_graph, read_graph

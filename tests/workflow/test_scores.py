@@ -15,9 +15,9 @@ from nodejepa.errors import GraphError
 from nodejepa.evaluation import ProbeResult, SplitScore
 from nodejepa.io import read_graph
 from nodejepa.io.labels import read_labels
-from nodejepa.owngraph.page import beats_the_floors, floor_words, largest_words
-from nodejepa.owngraph.scores import Scores, always_largest
 from nodejepa.report.charts import verdict
+from nodejepa.workflow.page import beats_the_floors, floor_words, largest_words
+from nodejepa.workflow.scores import Scores, always_largest
 
 
 def result(value, count=2):

@@ -15,13 +15,13 @@ from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.io.files_in import near_path
 from nodejepa.io.reading_options import REMEMBERED
 from nodejepa.methods.estimator import Estimator
-from nodejepa.owngraph.places import Places, sha256_of
-from nodejepa.owngraph.scores import Found
 from nodejepa.progress import timed
 from nodejepa.provenance import versions
 from nodejepa.store.graph import StoredGraph
 from nodejepa.training.logger import Logging
 from nodejepa.validation import Exact, of_type, read_document, write_document
+from nodejepa.workflow.places import Places, sha256_of
+from nodejepa.workflow.scores import Found
 
 _FORMAT = "nodejepa run schema"
 _VERSION = 1

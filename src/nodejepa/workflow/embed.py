@@ -18,16 +18,16 @@ from nodejepa.files import write_json
 from nodejepa.io import ReadingOptions, write_embeddings
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
-from nodejepa.owngraph.inspect import Inspection, inspect_graph, make_trainable
-from nodejepa.owngraph.page import graph_report
-from nodejepa.owngraph.places import Places, input_files
-from nodejepa.owngraph.run_schema import RunSchema, make_manifest, train_into
-from nodejepa.owngraph.scores import Found, Scores, score_embeddings
 from nodejepa.progress import progress_bar, timed
 from nodejepa.report import write_report
 from nodejepa.report.maps import require_umap
 from nodejepa.store import StoredGraph
 from nodejepa.training.logger import Logging
+from nodejepa.workflow.inspect import Inspection, inspect_graph, make_trainable
+from nodejepa.workflow.page import graph_report
+from nodejepa.workflow.places import Places, input_files
+from nodejepa.workflow.run_schema import RunSchema, make_manifest, train_into
+from nodejepa.workflow.scores import Found, Scores, score_embeddings
 
 _BYTES_PER_VALUE = 4
 
@@ -104,7 +104,7 @@ def embed_graph(
         raise ConfigError(
             "this is a graph store, which is not read into memory",
             where=str(edges),
-            fix="Call nodejepa.owngraph.embed_stored_graph(store, out=...).",
+            fix="Call nodejepa.workflow.embed_stored_graph(store, out=...).",
         )
     if umap:
         require_umap()

@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from owngraph_files import QUICK
 from tests.forked import Forked
+from workflow_files import QUICK
 
 from nodejepa import memory
 from nodejepa.cli.screen import in_options
@@ -19,8 +19,8 @@ from nodejepa.memory import Room
 from nodejepa.methods import METHODS, find_method, make_estimator
 from nodejepa.methods.budget import Workload, measured_speed
 from nodejepa.methods.trained import joined_parts
-from nodejepa.owngraph.plan import make_plan, roads_of_files, stored_roads
 from nodejepa.structure.descriptors import ADJACENCY_BYTES, DESCRIPTORS
+from nodejepa.workflow.plan import make_plan, roads_of_files, stored_roads
 
 # estimate, then train and embed; the peak of the process is the truth
 MEASURE = """
@@ -29,7 +29,7 @@ warnings.simplefilter("ignore")
 from nodejepa.data import load_dataset
 from nodejepa.methods import make_estimator
 from nodejepa.memory import resident_bytes
-from nodejepa.owngraph.plan import make_plan
+from nodejepa.workflow.plan import make_plan
 from nodejepa.training.logger import peak_memory_mb
 name, method, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 graph = load_dataset(name).graph
@@ -155,7 +155,7 @@ def test_coordinates_of_the_adjacency_count_before_they_are_computed(wide_graph,
 
 
 def test_what_takes_long_is_told_and_not_refused(wide_graph, monkeypatch):
-    monkeypatch.setattr("nodejepa.owngraph.plan.measured_speed", lambda: 1e8)
+    monkeypatch.setattr("nodejepa.workflow.plan.measured_speed", lambda: 1e8)
     plan = make_plan(make_estimator("nodejepa", preset="paper"), wide_graph, memory_limit=100)
     assert plan.takes_long
     assert plan.fits

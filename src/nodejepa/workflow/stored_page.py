@@ -9,15 +9,15 @@ from nodejepa.diagnostics import TallRows
 from nodejepa.evaluation.clusters import Clusters
 from nodejepa.io import FeatureSchema
 from nodejepa.io.reading_options import ReadReport
-from nodejepa.owngraph.apply import store_facts
-from nodejepa.owngraph.page import cluster_words, report_on
-from nodejepa.owngraph.scores import Found, Scores
 from nodejepa.report import Report
 from nodejepa.report.maps import MAX_POINTS, SampledNodes, embedding_map
 from nodejepa.report.sections import Section, Text
 from nodejepa.store import StoredGraph
 from nodejepa.store.dataset import StoredDataset
 from nodejepa.store.labels import stored_labels
+from nodejepa.workflow.apply import store_facts
+from nodejepa.workflow.page import cluster_words, report_on
+from nodejepa.workflow.scores import Found, Scores
 
 _SEED = 0
 
@@ -32,7 +32,7 @@ def stored_report(
     clusters: Clusters | None = None,
     umap: bool = False,
 ) -> Report:
-    """As :func:`nodejepa.owngraph.page.graph_report`; ``data`` are the labelled nodes, if there are some."""
+    """As :func:`nodejepa.workflow.page.graph_report`; ``data`` are the labelled nodes, if there are some."""
     read, labels = ReadReport(**graph.manifest.report), stored_labels(graph)
     words = () if clusters is None else (Text((cluster_words(clusters, labels and labels.codes),)),)
     return report_on(

@@ -14,10 +14,10 @@ from nodejepa.memory import Room, TooLarge, gigabytes
 from nodejepa.methods import find_method, make_method
 from nodejepa.methods.arguments import pick_device
 from nodejepa.methods.estimator import Estimator
-from nodejepa.owngraph.places import describe_file
-from nodejepa.owngraph.plan import Plan, make_plan, roads_of_files
 from nodejepa.progress import in_words, progress_bar, timed
 from nodejepa.structure.summary import GraphSummary, summarise_graph
+from nodejepa.workflow.places import describe_file
+from nodejepa.workflow.plan import Plan, make_plan, roads_of_files
 
 
 def make_trainable(

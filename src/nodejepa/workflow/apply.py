@@ -21,11 +21,11 @@ from nodejepa.io.join import sides_of
 from nodejepa.io.reading_options import ReadReport
 from nodejepa.memory import gigabytes
 from nodejepa.methods import load_method
-from nodejepa.owngraph.places import drop_manifest, input_files, refuse_losing
-from nodejepa.owngraph.run_schema import RunSchema
 from nodejepa.progress import progress_bar
 from nodejepa.store import StoredGraph
 from nodejepa.store.labels import stored_labels
+from nodejepa.workflow.places import drop_manifest, input_files, refuse_losing
+from nodejepa.workflow.run_schema import RunSchema
 
 _SAMPLE, _STRETCHES = 16_384, 64  # rows that the diagnosis looks at, and from how many places
 _ROWS = 1 << 16  # of a group of rows in a parquet file

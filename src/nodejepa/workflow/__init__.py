@@ -10,12 +10,12 @@ page         the HTML report; the manifest (``run_schema``) is the same for prog
 compare      several methods on one graph (``bench`` measures), and which to take (``recommend``)
 """
 
-from nodejepa.owngraph.apply import apply_run
-from nodejepa.owngraph.compare import COMPARED, EMBEDDINGS, PAGE, RESULT, Comparison, compare, compare_files
-from nodejepa.owngraph.embed import EmbeddedGraph, embed_graph
-from nodejepa.owngraph.embed_stored import EmbeddedStore, embed_stored_graph
-from nodejepa.owngraph.inspect import Inspection, inspect_graph, make_trainable
-from nodejepa.owngraph.recommend import MethodRow
+from nodejepa.workflow.apply import apply_run
+from nodejepa.workflow.compare import COMPARED, EMBEDDINGS, PAGE, RESULT, Comparison, compare, compare_files
+from nodejepa.workflow.embed import EmbeddedGraph, embed_graph
+from nodejepa.workflow.embed_stored import EmbeddedStore, embed_stored_graph
+from nodejepa.workflow.inspect import Inspection, inspect_graph, make_trainable
+from nodejepa.workflow.recommend import MethodRow
 
 __all__ = [
     "COMPARED",

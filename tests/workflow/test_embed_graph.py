@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from owngraph_files import NODES, QUICK, people, write
+from workflow_files import NODES, QUICK, people, write
 
 from nodejepa import NodeJEPA, embed_graph, load_graph
 from nodejepa.io import read_embeddings

@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 import pytest
-from owngraph_files import QUICK
+from workflow_files import QUICK
 
 from nodejepa.errors import ConfigError
 from nodejepa.files import output_owned
-from nodejepa.owngraph import embed_graph
+from nodejepa.workflow import embed_graph
 
 SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "training.epochs": 1}
 
@@ -132,7 +132,7 @@ def test_what_came_during_the_work_is_not_replaced(files):
 def test_a_finished_output_is_seen_also_when_it_came_while_waiting_for_the_lock(files, monkeypatch):
     out = files.folder / "z.parquet"
     monkeypatch.setattr(
-        "nodejepa.owngraph.places.output_owned", lambda path: out.write_text("done") and output_owned(path)
+        "nodejepa.workflow.places.output_owned", lambda path: out.write_text("done") and output_owned(path)
     )
     with pytest.raises(ConfigError, match=r"z\.parquet exists"):
         embed_graph(files.edges, files.nodes, out=out, method="nodejepa", preset="paper", settings=SMALL)

@@ -7,13 +7,13 @@ import sys
 from contextlib import contextmanager
 
 import pytest
-from owngraph_files import people, write
+from workflow_files import people, write
 
 from nodejepa import NodeJEPA, embed_graph
 from nodejepa.errors import GraphError
 from nodejepa.methods import load_method
-from nodejepa.owngraph import embed, inspect_graph, make_trainable, page
 from nodejepa.structure import descriptors
+from nodejepa.workflow import embed, inspect_graph, make_trainable, page
 
 TINY = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 3}
 
@@ -114,7 +114,7 @@ def test_a_check_computes_no_structural_features(run, edges, monkeypatch):
     def never(*_, **__):
         raise AssertionError("not needed for the report")
 
-    monkeypatch.setattr("nodejepa.owngraph.plan.measured_speed", lambda: 1e9)
+    monkeypatch.setattr("nodejepa.workflow.plan.measured_speed", lambda: 1e9)
     estimator = make_trainable("nodejepa", preset="paper", settings=TINY)
     whole = inspect_graph(edges, estimator=estimator)
     monkeypatch.setattr("nodejepa.structure.descriptors", never)

@@ -13,8 +13,8 @@ import signal
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from owngraph_files import people, write
 from tests.forked import Forked
+from workflow_files import people, write
 
 from nodejepa import embed_graph
 from nodejepa.training.logger import Logging
@@ -177,7 +177,7 @@ def no_space(*_, **__):
         "nodejepa.io.embeddings.pq.ParquetWriter.write_table",
         "nodejepa.training.run.Run.append",
         "nodejepa.files.os.fsync",
-        "nodejepa.owngraph.places.tempfile.TemporaryFile",
+        "nodejepa.workflow.places.tempfile.TemporaryFile",
     ],
 )
 def test_a_full_disk_is_told_and_costs_nothing(run, folder, monkeypatch, place, undisturbed):
@@ -195,7 +195,7 @@ def test_a_full_disk_is_told_and_costs_nothing(run, folder, monkeypatch, place, 
 
 def test_no_room_for_the_embeddings_is_told_before_training(run, folder, monkeypatch):
     monkeypatch.setattr(
-        "nodejepa.owngraph.places.shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 9)
+        "nodejepa.workflow.places.shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 9)
     )
     code, _, err = run(*command(folder))
     assert code == 2

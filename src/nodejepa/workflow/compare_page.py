@@ -12,15 +12,15 @@ from nodejepa.diagnostics import diagnose
 from nodejepa.evaluation.clusters import find_clusters
 from nodejepa.graph import Graph
 from nodejepa.methods import METHODS
-from nodejepa.owngraph.recommend import MethodRow
 from nodejepa.report import Report, footer
 from nodejepa.report.charts import EmbeddingMap, verdict
 from nodejepa.report.maps import embedding_map, names_of_classes
 from nodejepa.report.sections import Chapter, Section, SortableTable, Text
 from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
+from nodejepa.workflow.recommend import MethodRow
 
 if TYPE_CHECKING:
-    from nodejepa.owngraph.compare import Comparison
+    from nodejepa.workflow.compare import Comparison
 
 Labels = npt.NDArray[np.int64]
 

@@ -15,9 +15,9 @@ from nodejepa.cli.screen import in_options
 from nodejepa.errors import ConfigError
 from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.budget import StoredCost, StoredPartsCost, Workload
-from nodejepa.owngraph.stored_plan import require_room
 from nodejepa.store.prepare import prepare_store
 from nodejepa.structure import partition
+from nodejepa.workflow.stored_plan import require_room
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RECORDS, SOLVED = BENCHMARKS / "scale_train.jsonl", BENCHMARKS / "scale.jsonl"
@@ -82,7 +82,7 @@ def test_parts_that_metis_has_no_memory_for_are_drawn(monkeypatch):
     advice = refusal(asked, stored, 3.0)
     assert advice.startswith("These fit: --set training.partition=random (about")
     require_room(estimator(**IN_PARTS | {"parts_per_step": 1}, partition="random"), stored, 3.0)
-    monkeypatch.setattr("nodejepa.owngraph.stored_plan.partition_is_kept", lambda *_: True)
+    monkeypatch.setattr("nodejepa.workflow.stored_plan.partition_is_kept", lambda *_: True)
     require_room(asked, stored, 3.0)  # they were found before
 
 

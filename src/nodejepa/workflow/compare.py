@@ -21,17 +21,17 @@ from nodejepa.io.files_in import refuse_replacing
 from nodejepa.methods import FLOORS, METHODS, find_method, load_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
-from nodejepa.owngraph.bench import VERSION, Bench
-from nodejepa.owngraph.compare_page import comparison_report
-from nodejepa.owngraph.inspect import Inspection, inspect_graph, make_trainable
-from nodejepa.owngraph.places import input_files
-from nodejepa.owngraph.recommend import COMPARED_PRESETS, DEFAULT, MethodRow, Recommendation, recommend
-from nodejepa.owngraph.run_schema import RunSchema
-from nodejepa.owngraph.scores import describe_split
 from nodejepa.progress import progress_bar
 from nodejepa.report import write_report
 from nodejepa.store import StoredGraph
 from nodejepa.training.run import Run
+from nodejepa.workflow.bench import VERSION, Bench
+from nodejepa.workflow.compare_page import comparison_report
+from nodejepa.workflow.inspect import Inspection, inspect_graph, make_trainable
+from nodejepa.workflow.places import input_files
+from nodejepa.workflow.recommend import COMPARED_PRESETS, DEFAULT, MethodRow, Recommendation, recommend
+from nodejepa.workflow.run_schema import RunSchema
+from nodejepa.workflow.scores import describe_split
 
 COMPARED = (DEFAULT, *FLOORS, "nodejepa", "patchjepa")
 RESULT, PAGE, EMBEDDINGS = "compare.json", "report.html", "embeddings.parquet"

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from owngraph_files import NODES, people, write
+from workflow_files import NODES, people, write
 
 from nodejepa import compare, load_graph, read_embeddings
 from nodejepa.errors import CheckpointError, ConfigError, EvaluationError
 from nodejepa.graph import Graph
 from nodejepa.methods import FLOORS, load_method, make_method
-from nodejepa.owngraph import COMPARED, apply_run
-from nodejepa.owngraph.bench import Bench
-from nodejepa.owngraph.recommend import MethodRow, recommend
+from nodejepa.workflow import COMPARED, apply_run
+from nodejepa.workflow.bench import Bench
+from nodejepa.workflow.recommend import MethodRow, recommend
 
 FEW = ("raw", "random-gcn")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from owngraph_files import Files, people, write
+from workflow_files import Files, people, write
 
 from nodejepa.cli import main
 
@@ -21,7 +21,7 @@ def files(tmp_path, request) -> Files:
 @pytest.fixture(autouse=True)
 def _steady_speed(monkeypatch):
     """A plan reckons with the same machine, however busy this one is."""
-    monkeypatch.setattr("nodejepa.owngraph.plan.measured_speed", lambda: 1e11)
+    monkeypatch.setattr("nodejepa.workflow.plan.measured_speed", lambda: 1e11)
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from nodejepa.evaluation.clusters import Clusters, Labels, agreement
 from nodejepa.io import FeatureSchema
 from nodejepa.io.reading_options import ReadReport, first_names
 from nodejepa.methods import FLOORS, METHODS
-from nodejepa.owngraph.inspect import Inspection
-from nodejepa.owngraph.scores import Found, Scores
 from nodejepa.report import Report, footer
 from nodejepa.report.charts import training_curves, verdict, what_was_found
 from nodejepa.report.maps import embedding_map, error_sections
 from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
 from nodejepa.report.table import Column, ReportTable, TableCell
+from nodejepa.workflow.inspect import Inspection
+from nodejepa.workflow.scores import Found, Scores
 
 # t-SNE can only show a few thousand nodes: in a graph much larger than that hardly any of them are neighbours
 # of each other, and the picture would take longer than everything else that is written

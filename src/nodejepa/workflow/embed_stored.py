@@ -15,13 +15,6 @@ from nodejepa.errors import EvaluationError
 from nodejepa.evaluation.clusters import COMPONENT_BYTES, Clusters, agreement, check_count, find_clusters
 from nodejepa.files import refusals, write_json
 from nodejepa.io.embeddings import stream_embeddings
-from nodejepa.owngraph.apply import blocks, sample, schema_of
-from nodejepa.owngraph.inspect import make_trainable
-from nodejepa.owngraph.places import Places
-from nodejepa.owngraph.run_schema import make_manifest, train_into
-from nodejepa.owngraph.scores import Found, Scores, score_stored
-from nodejepa.owngraph.stored_page import stored_report
-from nodejepa.owngraph.stored_plan import require_room
 from nodejepa.progress import progress_bar, timed
 from nodejepa.report import write_report
 from nodejepa.report.maps import require_umap
@@ -29,6 +22,13 @@ from nodejepa.store import StoredGraph
 from nodejepa.store.dataset import StoredDataset
 from nodejepa.store.labels import stored_labels
 from nodejepa.training.logger import Logging
+from nodejepa.workflow.apply import blocks, sample, schema_of
+from nodejepa.workflow.inspect import make_trainable
+from nodejepa.workflow.places import Places
+from nodejepa.workflow.run_schema import make_manifest, train_into
+from nodejepa.workflow.scores import Found, Scores, score_stored
+from nodejepa.workflow.stored_page import stored_report
+from nodejepa.workflow.stored_plan import require_room
 
 _BYTES_PER_VALUE = 4
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nodejepa.methods import FLOORS
-from nodejepa.owngraph import recommend
+from nodejepa.workflow import recommend
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from owngraph_files import NODES, people
+from workflow_files import NODES, people
 
 from nodejepa import embed_graph, load_graph, read_embeddings
 from nodejepa.errors import CheckpointError, ConfigError, EvaluationError
 from nodejepa.methods import FLOORS, METHODS, load_method, make_method
-from nodejepa.owngraph import apply_run, make_trainable
+from nodejepa.workflow import apply_run, make_trainable
 from reference.matrices import dense
 
 
