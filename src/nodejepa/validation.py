@@ -16,7 +16,8 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import ConfigDict, InstanceOf, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from nodejepa.errors import ConfigError, NodeJEPAError
+from nodejepa.config import right_name
+from nodejepa.errors import ConfigError, NodeJEPAError, did_you_mean
 from nodejepa.files import json_digest, parse_json, write_json
 
 T = TypeVar("T")
@@ -35,8 +36,8 @@ _BOUNDS = {  # by pydantic's names
     "le": "at most {}",
     "lt": "below {}",
     "multiple_of": "a multiple of {}",
-    "min_length": "at least {} long",
-    "max_length": "at most {} long",
+    "min_length": "a list of {} or more",
+    "max_length": "a list of at most {}",
 }
 _KINDS = {  # by the beginnings of pydantic's names of errors
     "bool": "true or false",
@@ -51,7 +52,6 @@ _KINDS = {  # by the beginnings of pydantic's names of errors
     "literal": "{expected}",
     "is": "of type {class}",
 }
-_PRESENCE = {"missing": "missing", "unexpected_keyword_argument": "unknown"}
 
 
 class Settings:
@@ -105,8 +105,12 @@ def of_type(kind: type[T], content: Any) -> T:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"])) or "it"
-        if first["type"] in _PRESENCE:
-            raise ValueError(f"{name} is {_PRESENCE[first['type']]}") from None
+        if first["type"] == "missing":
+            raise ValueError(f"{name} is missing") from None
+        if first["type"] == "unexpected_keyword_argument":
+            known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+            hint = right_name(name, known) or did_you_mean(name, known)
+            raise ValueError(f"{name!r} is unknown. {hint}Known are {', '.join(known)}") from None
         raise ValueError(f"{name} is {first['input']!r:.80}, and must be {_rule(error)}") from None
 
 

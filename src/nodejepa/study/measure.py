@@ -23,7 +23,7 @@ from nodejepa.errors import CheckpointError
 from nodejepa.evaluation import finetune, linear_probe
 from nodejepa.evaluation.finetune import FinetuneConfig, Tuned, fresh_encoder, tuning
 from nodejepa.evaluation.scoring import fit_on, score_head
-from nodejepa.files import lock_file, parse_json, write_json
+from nodejepa.files import lock_file, write_json
 from nodejepa.graph_checks import Features
 from nodejepa.masking.khop import Curriculum
 from nodejepa.methods import Estimator, find_method, make_estimator, make_method
@@ -32,6 +32,7 @@ from nodejepa.study.records import Record
 from nodejepa.study.spec import Cell, config_hash
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run
+from nodejepa.validation import read_json
 
 TIMED_EPOCHS = 6  # of an efficiency cell; the first also warms up and is not counted
 LOOKED_AT_EPOCHS = ("1", "10", "100")  # and the last: where records show the prediction term's share
@@ -232,6 +233,10 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
+def _damaged(path: Path, reason: str) -> CheckpointError:
+    return CheckpointError(f"the score is damaged: {reason}", where=str(path), fix="Delete it.")
+
+
 def scratch_score(method: Estimator, dataset: Dataset, split: Split, seed: int, runs: Path) -> Tuned:
     """The score of the method's network from random weights, read from ``runs`` if it was trained before."""
     config = FinetuneConfig()
@@ -240,7 +245,7 @@ def scratch_score(method: Estimator, dataset: Dataset, split: Split, seed: int, 
     path = runs / dataset.name / f"{name}.json"
     with alone(runs / dataset.name / name):
         if path.exists():
-            return Tuned(**parse_json(path.read_bytes()))
+            return read_json(path, Tuned, _damaged)
         score = tuning(method, dataset.graph, dataset.labels, split, config, seed).from_scratch(method)
         write_json(path, asdict(score))
     return score

@@ -3,12 +3,14 @@
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nodejepa.errors import DataError, NodeJEPAError
 from nodejepa.files import hold, parse_json
 from nodejepa.study.spec import coordinates, identified
+from nodejepa.validation import of_type
 
 Record = dict[str, Any]
 
@@ -45,19 +47,27 @@ def read_records(folder: str | Path) -> list[Record]:
     return [newest[place] for place in sorted(newest)]
 
 
+@dataclass(frozen=True)
+class _Row:
+    """What places a record in a table."""
+
+    method: str
+    dataset: str
+    seed: int
+    shots: int | None = None
+
+
 def require_names(records: Iterable[Mapping[str, Any]], folder: str | Path) -> None:
     """Refuse records that belong to no row of a table: another program's, or edited by hand."""
-    wanted: dict[str, type | tuple[type, ...]] = {"method": str, "dataset": str, "seed": int}
     for record in records:
-        wrong = [name for name, kind in wanted.items() if not isinstance(record.get(name), kind)]
-        wrong += [] if isinstance(record.get("shots"), int | None) else ["shots"]
-        if wrong:
-            described = ", ".join(f"{name} {record.get(name)!r}" for name in wrong)
+        try:
+            of_type(_Row, record)
+        except ValueError as error:
             raise DataError(
-                f"a record is not one of a study: {described}",
+                f"a record is not one of a study: {error}",
                 where=str(Path(folder) / "records.jsonl"),
                 fix="Delete that line; its cell is measured again by the next run.",
-            )
+            ) from None
 
 
 def append_record(folder: str | Path, record: Mapping[str, Any]) -> None:
@@ -102,10 +112,7 @@ def _is_done(record: Mapping[str, Any]) -> bool:
 def _parse(line: bytes) -> Record:
     if not line.strip():
         raise ValueError("it is empty")
-    record = parse_json(line)
-    if not isinstance(record, dict):
-        raise ValueError("not an object")
-    return record
+    return of_type(Record, parse_json(line))
 
 
 def _is_whole(line: bytes) -> bool:

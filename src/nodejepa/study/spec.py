@@ -35,22 +35,61 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias, get_args
+from typing import Annotated, Any, Literal, NoReturn, TypeAlias
 
-from nodejepa.config import parse_seeds, right_name, to_dict
+from annotated_types import MinLen
+
+from nodejepa.config import parse_seeds, to_dict
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.data.splits import parse_split_name
-from nodejepa.errors import ConfigError, EvaluationError, did_you_mean
+from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.methods import METHODS, find_method, make_method
 from nodejepa.methods.migrations import config_of_today
+from nodejepa.validation import Exact, of_type
 
 # frozen embeddings, both probes and diagnostics; end to end, beside random weights; seconds and memory
 Kind: TypeAlias = Literal["probe", "finetune", "efficiency"]
 
-_GRID = {"methods": list, "preset": str, "datasets": list, "splits": list, "seeds": str}
-_OPTIONAL = {"settings": dict, "variant": str, "training_seed": int}
-_QUICK = {"datasets": list, "seeds": str, "settings": dict, "splits": list}
-_IN_WORDS: dict[type, str] = {str: "a text in quotes", list: "a list", dict: "a table", int: "a number"}
+Names = Annotated[list[str], MinLen(1)]
+
+
+@dataclass(frozen=True)
+class Grid(Exact):
+    """All combinations of what is listed, as the file says it."""
+
+    methods: Names
+    preset: str
+    datasets: Names
+    splits: Names
+    seeds: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    variant: str | None = None
+    training_seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Quick(Exact):
+    """What the grids have instead in the size for a first look."""
+
+    datasets: Names | None = None
+    splits: Names | None = None
+    seeds: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def of(self, grid: Grid) -> Grid:
+        """The grid in this size."""
+        others = {"datasets": self.datasets, "splits": self.splits, "seeds": self.seeds}
+        changed: dict[str, Any] = {name: value for name, value in others.items() if value is not None}
+        return replace(grid, settings=grid.settings | self.settings, **changed)
+
+
+@dataclass(frozen=True)
+class _Study(Exact):
+    summary: str
+    kind: Kind
+    grid: Annotated[list[dict[str, Any]], MinLen(1)]
+    quick: dict[str, Any] | None = None
+    frozen: str | None = None
 
 
 @dataclass(frozen=True)
@@ -193,50 +232,45 @@ def load_spec(path: str | Path, *, quick: bool = False) -> StudySpec:
             f"cannot read the study: {why}", where=str(path), fix="Name a .toml file, e.g. studies/main.toml."
         ) from None
     try:
-        values = tomllib.loads(text)
+        study = of_type(_Study, tomllib.loads(text))
+        grids = [of_type(Grid, grid) for grid in study.grid]
+        reduced = None if study.quick is None else of_type(Quick, study.quick)
     except tomllib.TOMLDecodeError as error:
         _refuse(path, f"this is not TOML: {error}")
-    _check_keys(path, values, {"summary": str, "kind": str, "grid": list}, {"quick": dict, "frozen": str})
-    if values["kind"] not in get_args(Kind):
-        _refuse(path, f"kind is {values['kind']!r}; it must be one of {', '.join(get_args(Kind))}")
-    reduced = values.get("quick")
+    except ValueError as error:
+        _refuse(path, str(error))
     if quick and reduced is None:
         _refuse(path, "there is no [quick] size")
-    if reduced is not None:
-        _check_keys(path, reduced, {}, _QUICK)
     cells: list[Cell] = []
-    for grid in values["grid"]:
-        if not isinstance(grid, dict):
-            _refuse(path, "each [[grid]] must be a table")
-        _check_keys(path, grid, _GRID, _OPTIONAL)
+    for grid in grids:
         _check_settings(path, grid)
-        cells += _expand(path, values["kind"], _shrink(grid, reduced) if quick and reduced else grid)
-    cells = [replace(cell, frozen=values.get("frozen")) for cell in cells]
+        cells += _expand(path, study.kind, reduced.of(grid) if quick and reduced else grid)
+    cells = [replace(cell, frozen=study.frozen) for cell in cells]
     by_key = {cell.key: cell for cell in cells}  # quick sizes make grids overlap
-    return StudySpec(path.stem, values["summary"], values["kind"], tuple(_interleave(by_key.values())))
+    return StudySpec(path.stem, study.summary, study.kind, tuple(_interleave(by_key.values())))
 
 
-def _expand(path: Path, kind: Kind, grid: Mapping[str, Any]) -> list[Cell]:
-    for dataset in grid["datasets"]:
+def _expand(path: Path, kind: Kind, grid: Grid) -> list[Cell]:
+    for dataset in grid.datasets:
         if dataset not in CATALOGUE:
             _refuse(path, f"no graph is called {dataset!r}; known are {', '.join(CATALOGUE)}")
-        if "official" in grid["splits"] and CATALOGUE[dataset].default_split != "official":
+        if "official" in grid.splits and CATALOGUE[dataset].default_split != "official":
             _refuse(path, f'{dataset} has no official split; use "20-30" or "random-10-10-80"')
     try:
-        for split in grid["splits"]:
+        for split in grid.splits:
             if split != "official":
                 parse_split_name(split)
         cells = []
         for name, dataset, split, seed in product(
-            grid["methods"], grid["datasets"], grid["splits"], parse_seeds(grid["seeds"])
+            grid.methods, grid.datasets, grid.splits, parse_seeds(grid.seeds)
         ):
             trained = find_method(name).trained
             if kind != "probe" and not trained:
                 raise ConfigError(f"{name} needs no training; a study of {kind} has nothing to measure")
-            preset = grid["preset"] if trained else "default"
-            cell = Cell(path.stem, kind, name, preset, dataset, split, seed, grid.get("variant"))
+            preset = grid.preset if trained else "default"
+            cell = Cell(path.stem, kind, name, preset, dataset, split, seed, grid.variant)
             if trained:
-                once = grid.get("training_seed")
+                once = grid.training_seed
                 if once is not None and find_method(name).supervised:
                     raise ConfigError(f"{name} learns from the split: it has no training_seed of its own")
                 cell = replace(cell, settings=_settings_of(name, grid), training_seed=once)
@@ -247,24 +281,17 @@ def _expand(path: Path, kind: Kind, grid: Mapping[str, Any]) -> list[Cell]:
     return cells
 
 
-def _settings_of(method: str, grid: Mapping[str, Any]) -> dict[str, Any]:
+def _settings_of(method: str, grid: Grid) -> dict[str, Any]:
     """Those of the grid; what is solved, not trained, has no use for the small size's epochs."""
-    settings = dict(grid.get("settings", {}))
-    solved = not find_method(method).by_gradient and len(grid["methods"]) > 1
+    settings = dict(grid.settings)
+    solved = not find_method(method).by_gradient and len(grid.methods) > 1
     return {name: v for name, v in settings.items() if not (solved and name.startswith("training."))}
 
 
-def _check_settings(path: Path, grid: Mapping[str, Any]) -> None:
+def _check_settings(path: Path, grid: Grid) -> None:
     """In a mixed grid settings are for those that train; alone, a floor would hide every mistake in them."""
-    if grid.get("settings") and all(
-        name in METHODS and not METHODS[name].trained for name in grid["methods"]
-    ):
-        _refuse(path, f"methods without training take no settings: {', '.join(grid['methods'])}")
-
-
-def _shrink(grid: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:
-    settings = {**grid.get("settings", {}), **quick.get("settings", {})}
-    return {**grid, **{k: v for k, v in quick.items() if k != "settings"}, "settings": settings}
+    if grid.settings and all(name in METHODS and not METHODS[name].trained for name in grid.methods):
+        _refuse(path, f"methods without training take no settings: {', '.join(grid.methods)}")
 
 
 def _interleave(cells: Sequence[Cell] | Any) -> list[Cell]:
@@ -276,26 +303,6 @@ def _interleave(cells: Sequence[Cell] | Any) -> list[Cell]:
         seen[place] = seen.get(place, -1) + 1
         ranks.append((seen[place], cell))
     return [cell for _, cell in sorted(ranks, key=lambda pair: pair[0])]
-
-
-def _check_keys(
-    path: Path, table: Mapping[str, Any], required: Mapping[str, type], optional: Mapping[str, type]
-) -> None:
-    known = {**required, **optional}
-    for name, value in table.items():
-        if name not in known:
-            hint = right_name(name, known) or did_you_mean(name, known)
-            _refuse(path, f"{name!r} is unknown. {hint}Known are {', '.join(known)}")
-        if not isinstance(value, known[name]):
-            _refuse(path, f"{name} must be {_IN_WORDS[known[name]]}, not {value!r}")
-        if isinstance(value, list) and not value:
-            _refuse(path, f"{name} is empty")
-        for item in value if isinstance(value, list) and name != "grid" else []:
-            if not isinstance(item, str):
-                _refuse(path, f"{name} must be a list of texts; {item!r} is none")
-    for name in required:
-        if name not in table:
-            _refuse(path, f"{name} is missing")
 
 
 def _refuse(path: Path, why: str) -> NoReturn:
