@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.timing import Row, best_of
-from nodejepa.io import read_graph
+from nodejepa.tables import read_graph
 
 EDGES = 1_000_000
 

@@ -27,7 +27,7 @@ print(json.dumps({"seconds": manifest["seconds"], "peak_memory_mb": round(peak_m
 """
 _READ = """
 import json, sys, time
-from nodejepa.io import read_graph
+from nodejepa.tables import read_graph
 from nodejepa.training.logger import peak_memory_mb
 started = time.perf_counter()
 graph = read_graph(sys.argv[1], structural=False).graph

@@ -13,7 +13,7 @@ from pathlib import Path
 
 _FROM = multiprocessing.get_context("forkserver")
 _FROM.set_forkserver_preload(
-    ["torch._dynamo", "nodejepa.cli", "nodejepa.methods", "nodejepa.workflow", "nodejepa.store.prepare"]
+    ["torch._dynamo", "nodejepa.cli", "nodejepa.methods", "nodejepa.workflow", "nodejepa.tables.prepare"]
 )
 
 

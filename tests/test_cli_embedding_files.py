@@ -9,7 +9,7 @@ import pytest
 
 from nodejepa.cli import main
 from nodejepa.graph import Graph
-from nodejepa.io import write_embeddings
+from nodejepa.tables import write_embeddings
 
 Z = np.array([[1, 0], [0.9, 0.1], [0, 1], [-1, 0], [0, 0]], dtype=np.float32)
 NAMES = ["ann", "bob", "\x1b[31mred\x07", "=[bold]eve[/bold]", "nobody"]
@@ -89,7 +89,6 @@ def test_a_zero_embedding_is_pointed_out(run):
         (("export", "z.parquet", "--to", "csv", "--out", "z.txt"), "End the name in .csv"),
         (("export", "z.parquet", "--to", "xml", "--out", "z.xml"), "--to"),
         (("export", "z.txt", "--to", "csv", "--out", "z.csv"), "not read from .txt"),
-        (("export", "z.parquet", "--to", "projector", "--out", "z.npy"), "needs a folder"),
         (("export", "z.parquet", "--to", "parquet", "--out", "./z.parquet"), "would replace an input"),
     ],
 )
@@ -104,11 +103,9 @@ def test_mistakes_end_with_advice_and_exit_code_2(run, tmp_path, arguments, mess
 @pytest.mark.parametrize(
     ("to", "out", "files"),
     [
-        ("projector", "p", ["p/tensors.tsv", "p/metadata.tsv", "p/projector_config.pbtxt"]),
         ("parquet", "v.parquet", ["v.parquet"]),
         ("jsonl", "v.jsonl", ["v.jsonl"]),
         ("csv", "v.csv", ["v.csv"]),
-        ("fvecs", "v.fvecs", ["v.fvecs", "v.fvecs.ids.jsonl"]),
         ("npy", "v.npy", ["v.npy", "v.npy.ids.jsonl"]),
     ],
 )

@@ -14,9 +14,9 @@ from nodejepa.data import Dataset, load_dataset
 from nodejepa.demo import DEMO_METHODS, SHOTS, compare_with_floors, run_demo, write_as_csv
 from nodejepa.evaluation.probe import ProbeResult, SplitScore
 from nodejepa.evaluation.scoring import score_method
-from nodejepa.io import read_graph
 from nodejepa.methods import FLOORS, METHODS
 from nodejepa.report import maps
+from nodejepa.tables import read_graph
 
 
 @pytest.mark.slow

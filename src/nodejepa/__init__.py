@@ -36,9 +36,14 @@ if TYPE_CHECKING:
     )
     from nodejepa.evaluation import ProbeResult, fewshot_probe, linear_probe
     from nodejepa.graph import Graph
-    from nodejepa.io import (
+    from nodejepa.methods import METHODS, LinearJEPA, NodeJEPA, PatchJEPA, load_method, make_method
+    from nodejepa.neighbours import Neighbours, nearest_neighbours
+    from nodejepa.pipeline import NodeEmbedder
+    from nodejepa.structure import descriptors
+    from nodejepa.tables import (
         FeatureSchema,
         LoadedGraph,
+        StoredGraph,
         as_graph,
         embeddings_frame,
         export_embeddings,
@@ -51,11 +56,6 @@ if TYPE_CHECKING:
         to_pyg,
         write_embeddings,
     )
-    from nodejepa.methods import METHODS, LinearJEPA, NodeJEPA, PatchJEPA, load_method, make_method
-    from nodejepa.neighbours import Neighbours, nearest_neighbours
-    from nodejepa.pipeline import NodeEmbedder
-    from nodejepa.store import StoredGraph
-    from nodejepa.structure import descriptors
     from nodejepa.workflow import apply_run, compare, embed_graph, inspect_graph
 
 __version__ = version("nodejepa")
@@ -115,13 +115,12 @@ _HOMES = {
     "errors": "CheckpointError ConfigError DataError EvaluationError GraphError NodeJEPAError TrainingError",
     "evaluation": "ProbeResult fewshot_probe linear_probe",
     "graph": "Graph",
-    "io": "FeatureSchema LoadedGraph as_graph embeddings_frame export_embeddings from_networkx from_pyg "
-    "load_graph read_embeddings read_graph to_networkx to_pyg write_embeddings",
+    "tables": "FeatureSchema LoadedGraph StoredGraph as_graph embeddings_frame export_embeddings "
+    "from_networkx from_pyg load_graph read_embeddings read_graph to_networkx to_pyg write_embeddings",
     "methods": "METHODS LinearJEPA NodeJEPA PatchJEPA load_method make_method",
     "neighbours": "Neighbours nearest_neighbours",
     "pipeline": "NodeEmbedder",
     "workflow": "apply_run compare embed_graph inspect_graph",
-    "store": "StoredGraph",
     "structure": "descriptors",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}

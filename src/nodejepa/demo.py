@@ -18,7 +18,6 @@ from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.evaluation import ProbeResult, fewshot_probe
 from nodejepa.files import atomic_path
 from nodejepa.graph_checks import Features
-from nodejepa.io import write_embeddings
 from nodejepa.masking.khop import khop_mask
 from nodejepa.methods import METHODS, make_method
 from nodejepa.methods.nodejepa import NodeJEPAConfig
@@ -28,6 +27,7 @@ from nodejepa.report.charts import Dot, DotPlot, training_curves, verdict
 from nodejepa.report.maps import embedding_map, predict_test_nodes
 from nodejepa.report.sections import Chapter, Report, Section, SortableTable, Text
 from nodejepa.report.table import Column, ReportTable, Summary, TableCell
+from nodejepa.tables import write_embeddings
 from nodejepa.training.run import History
 
 DEMO_METHODS = ("linear-jepa", "nodejepa", "patchjepa", "raw", "sgc", "random-gcn")

@@ -31,7 +31,8 @@ from nodejepa.graph_checks import (
     count_nodes,
     fit_features,
     in_node_order,
-    merged_weights,
+    merge_directions,
+    merge_entries,
     read_features,
     read_ids,
     read_sparse,
@@ -40,7 +41,7 @@ from nodejepa.graph_checks import (
 
 
 class RowGraph(Protocol):
-    """A graph by rows: :class:`nodejepa.graph.Graph` and :class:`nodejepa.store.StoredGraph` are such."""
+    """A graph by rows: :class:`nodejepa.graph.Graph` and :class:`nodejepa.tables.StoredGraph` are such."""
 
     @property
     def num_nodes(self) -> int:
@@ -269,17 +270,12 @@ class Graph:
         loop = start == end
         loops = np.unique(start[loop & (weight > 0)]).size
         keep = ~loop
-        matrix = sp.coo_array((weight[keep], (start[keep], end[keep])), shape=(size, size)).tocsr()
-        matrix.sum_duplicates()
-        if weights is None:
-            matrix.data[:] = 1
-        matrix = merged_weights(matrix)
+        heavy = None if weights is None else weight[keep]
+        matrix = merge_entries(start[keep], end[keep], heavy, (size, size))
         if direction == "check":
             refuse_one_way_edges(matrix)
         if direction != "keep":
-            # exactly symmetric, also where "check" forgave rounding
-            matrix = matrix.maximum(matrix.T).tocsr()
-        matrix.sort_indices()
+            matrix = merge_directions(matrix, matrix.T)  # exactly symmetric, also where "check" forgave
         adjacency = compact_csr(matrix.data, matrix.indices, matrix.indptr, size)
         return cls(adjacency, fit_features(table, size), ids, direction == "keep", loops)
 
@@ -329,7 +325,7 @@ class Graph:
 
     @classmethod
     def _through(cls, name: str, *given: Any, **options: Any) -> Self:
-        graph: Self = getattr(importlib.import_module("nodejepa.io"), name)(*given, **options)
+        graph: Self = getattr(importlib.import_module("nodejepa.tables"), name)(*given, **options)
         return graph
 
     # ---------------------------------------------------------------- out

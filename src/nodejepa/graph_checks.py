@@ -82,7 +82,7 @@ def check_positions(values: object, name: str) -> npt.NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def check_range(array: npt.NDArray[np.int64], size: int, name: str) -> None:
+def check_range(array: npt.NDArray[np.integer[Any]], size: int, name: str) -> None:
     """Refuse positions that are no node's."""
     bad = np.flatnonzero(array >= size)
     if bad.size:
@@ -149,8 +149,18 @@ def check_weights(weights: object, count: int) -> npt.NDArray[np.float64]:
     return numbers
 
 
-def merged_weights(matrix: SparseMatrix) -> SparseMatrix:
-    """The matrix in float32 without zeros; refused where degrees would not fit into float32."""
+def merge_entries(row: Any, column: Any, weight: Any, shape: tuple[int, int]) -> SparseMatrix:
+    """Entries of some rows as float32 CSR, sorted, without zeros; weights of repeated ones add up.
+
+    Without ``weight`` an entry is 1 however often it is there. Refused where degrees would not fit into
+    float32.
+    """
+    data = np.ones(len(row), dtype=np.float32) if weight is None else weight
+    matrix = sp.coo_array((data, (row, column)), shape=shape).tocsr()
+    matrix.sum_duplicates()
+    if weight is None:
+        matrix.data[:] = 1
+        return matrix
     if matrix.data.sum() > _MAX_FLOAT / 2:  # symmetrising may double it
         raise GraphError(
             f"the weights add up to {matrix.data.sum():.1e}", where="edge weights", fix="Scale them down."
@@ -158,6 +168,13 @@ def merged_weights(matrix: SparseMatrix) -> SparseMatrix:
     single = matrix.astype(np.float32)
     single.eliminate_zeros()
     return single
+
+
+def merge_directions(rows: SparseMatrix, reverse: Any) -> SparseMatrix:
+    """Rows of the adjacency of an undirected graph: of both directions the larger weight counts."""
+    matrix = rows.maximum(reverse).tocsr()
+    matrix.sort_indices()
+    return matrix
 
 
 def refuse_one_way_edges(matrix: SparseMatrix) -> None:

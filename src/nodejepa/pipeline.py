@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from nodejepa.config import DEFAULT_METHOD, refuse_unknown
 from nodejepa.errors import ConfigError, EvaluationError, GraphError
 from nodejepa.graph_checks import Features
-from nodejepa.io import find_rows, graph_with_features
 from nodejepa.memory import Room
 from nodejepa.methods import find_method, make_method
 from nodejepa.methods.arguments import pick_device
+from nodejepa.tables import find_rows, graph_with_features
 from nodejepa.workflow.plan import make_plan
 
 

@@ -17,10 +17,10 @@ from nodejepa.config import flatten
 from nodejepa.data import Split
 from nodejepa.errors import ConfigError, GraphError, NodeJEPAError
 from nodejepa.graph import Graph
-from nodejepa.io import graph_with_features, to_pyg
 from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_method
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.estimator import Estimator
+from nodejepa.tables import graph_with_features, to_pyg
 from nodejepa.training.logger import Logging
 from reference.matrices import dense
 

@@ -12,8 +12,8 @@ import pytest
 from workflow_files import NODES, QUICK, people, write
 
 from nodejepa import NodeJEPA, embed_graph, load_graph
-from nodejepa.io import read_embeddings
 from nodejepa.methods import FLOORS, load_method
+from nodejepa.tables import read_embeddings
 
 
 def matrix(path):

@@ -42,8 +42,8 @@ def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 from nodejepa.cli import main
 if stage == "reading":
-    import nodejepa.io.load
-    nodejepa.io.load.join = die
+    import nodejepa.tables.read
+    nodejepa.tables.read.number_files = die
 elif stage == "partition":
     import nodejepa.structure
     sys.modules["nodejepa.structure.partition"]._metis = die
@@ -174,7 +174,7 @@ def no_space(*_, **__):
 @pytest.mark.parametrize(
     "place",
     [
-        "nodejepa.io.embeddings.pq.ParquetWriter.write_table",
+        "nodejepa.tables.embeddings.pq.ParquetWriter.write_table",
         "nodejepa.training.run.Run.append",
         "nodejepa.files.os.fsync",
         "nodejepa.workflow.places.tempfile.TemporaryFile",

@@ -14,12 +14,12 @@ from nodejepa.cli.screen import in_options
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.io import read_graph
 from nodejepa.memory import Room
 from nodejepa.methods import METHODS, find_method, make_estimator
 from nodejepa.methods.budget import Workload, measured_speed
 from nodejepa.methods.trained import joined_parts
 from nodejepa.structure.descriptors import ADJACENCY_BYTES, DESCRIPTORS
+from nodejepa.tables import read_graph
 from nodejepa.workflow.plan import make_plan, roads_of_files, stored_roads
 
 # estimate, then train and embed; the peak of the process is the truth

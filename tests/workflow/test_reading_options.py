@@ -17,9 +17,9 @@ import nodejepa
 from nodejepa import apply_run, embed_graph, read_graph
 from nodejepa.cli.screen import in_options
 from nodejepa.errors import Advice, ConfigError, GraphError, Setting
-from nodejepa.io import FeatureSchema, ReadingOptions
-from nodejepa.io.reading_options import COMPARABLE, STRUCTURAL
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
+from nodejepa.tables import FeatureSchema, ReadingOptions
+from nodejepa.tables.options import COMPARABLE, STRUCTURAL
 
 PACKAGE = Path(nodejepa.__file__).parent
 _OPTION = re.compile(r"(?<![\w-])--[a-z]")

@@ -13,9 +13,9 @@ from nodejepa.data.splits import default_splits
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import GraphError
 from nodejepa.evaluation import ProbeResult, SplitScore
-from nodejepa.io import read_graph
-from nodejepa.io.labels import read_labels
 from nodejepa.report.charts import verdict
+from nodejepa.tables import read_graph
+from nodejepa.tables.labels import read_labels
 from nodejepa.workflow.page import beats_the_floors, floor_words, largest_words
 from nodejepa.workflow.scores import Scores, always_largest
 
@@ -112,7 +112,7 @@ MANY = ["a", "b", "a;b", "b;c"] * 20
 )
 def test_several_labels_a_node_are_refused_with_advice(values):
     with pytest.raises(GraphError, match="one class a node") as caught:
-        read_labels(pa.chunked_array([values]), True, "nodes.csv, column 'topics'")
+        read_labels([pa.chunked_array([values])], True, "nodes.csv, column 'topics'")
     assert "Keep the main label" in caught.value.fix
 
 
@@ -125,7 +125,7 @@ def test_several_labels_a_node_are_refused_with_advice(values):
     ],
 )
 def test_names_with_commas_are_one_label(names):
-    codes, found = read_labels(pa.chunked_array([pa.array(names * 20)]), True, "here")
+    codes, found = read_labels([pa.chunked_array([pa.array(names * 20)])], True, "here")
     assert len(found) == len(names)
     assert codes.max() == len(names) - 1
 

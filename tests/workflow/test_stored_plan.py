@@ -15,8 +15,8 @@ from nodejepa.cli.screen import in_options
 from nodejepa.errors import ConfigError
 from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.budget import StoredCost, StoredPartsCost, Workload
-from nodejepa.store.prepare import prepare_store
 from nodejepa.structure import partition
+from nodejepa.tables.prepare import prepare_store
 from nodejepa.workflow.stored_plan import require_room
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

@@ -58,7 +58,7 @@ def embed(
     if edges is None:
         for option in [*(["--nodes"] if nodes else []), *options_given(reading)]:
             raise typer.BadParameter(f"{option} belongs to --edges, not to a data set.")
-        from nodejepa.store import StoredGraph
+        from nodejepa.tables import StoredGraph
 
         if StoredGraph.is_at(dataset):
             from nodejepa.workflow.apply import embed_store
@@ -85,9 +85,9 @@ def _embed_dataset(
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
     from nodejepa.files import output_owned
-    from nodejepa.io.embeddings import check_ending, write_embeddings
-    from nodejepa.io.files_in import refuse_other_kind
     from nodejepa.methods import load_method
+    from nodejepa.tables.embeddings import check_ending, write_embeddings
+    from nodejepa.tables.inputs import refuse_other_kind
     from nodejepa.workflow.places import drop_manifest, refuse_losing
 
     check_ending(out)  # before the work

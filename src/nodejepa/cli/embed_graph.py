@@ -80,7 +80,7 @@ def embed_graph(
     from nodejepa import workflow
     from nodejepa.config import parse_assignments
     from nodejepa.memory import TooLarge
-    from nodejepa.store import StoredGraph
+    from nodejepa.tables import StoredGraph
     from nodejepa.training.logger import Logging
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))

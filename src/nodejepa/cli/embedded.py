@@ -14,7 +14,7 @@ from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.errors import Advice, Setting
 
 if TYPE_CHECKING:
-    from nodejepa.store import StoredGraph
+    from nodejepa.tables import StoredGraph
     from nodejepa.workflow import EmbeddedGraph, EmbeddedStore
 
 

@@ -13,8 +13,8 @@ from rich.text import Text
 from nodejepa.cli.screen import say, stderr, stdout
 
 if TYPE_CHECKING:
-    from nodejepa.io import StoredEmbeddings
     from nodejepa.neighbours import Neighbours
+    from nodejepa.tables import StoredEmbeddings
 
 NEIGHBOURS_EXAMPLES = (
     "Examples:\n\n"
@@ -23,17 +23,16 @@ NEIGHBOURS_EXAMPLES = (
 )
 EXPORT_EXAMPLES = (
     "Examples:\n\n"
-    "nodejepa export z.parquet --to projector --out projector && tensorboard --logdir projector\n\n"
     "nodejepa export z.parquet --to parquet --out vectors.parquet   (LanceDB, Milvus)\n\n"
     "nodejepa export z.parquet --to jsonl --out vectors.jsonl   (Qdrant, Weaviate, OpenSearch)\n\n"
-    "nodejepa export z.parquet --to fvecs --out z.fvecs   (FAISS; ids go to z.fvecs.ids.jsonl)"
+    "nodejepa export z.parquet --to npy --out z.npy   (FAISS; ids go to z.npy.ids.jsonl)"
 )
 
 EmbeddingsFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="Embeddings: .parquet (with ids) or .npy (row numbers).")
 ]
-# what nodejepa.io.EXPORT_FORMATS offers, without the cost of importing it
-Format = Literal["projector", "parquet", "jsonl", "csv", "fvecs", "npy"]
+# what nodejepa.tables.EXPORT_FORMATS offers, without the cost of importing it
+Format = Literal["parquet", "jsonl", "csv", "npy"]
 
 
 def neighbours(
@@ -46,8 +45,8 @@ def neighbours(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
 ) -> None:
     """List the nodes nearest to a node in a file of embeddings; the search is exact."""
-    from nodejepa.io import find_row, read_embeddings
     from nodejepa.neighbours import nearest_neighbours
+    from nodejepa.tables import find_row, read_embeddings
 
     stored = read_embeddings(embeddings)
     row = find_row(stored.ids, node)
@@ -100,15 +99,15 @@ def _printable(name: object) -> str:
 def export(
     embeddings: EmbeddingsFile,
     to: Annotated[Format, typer.Option(help="The format.")],
-    out: Annotated[Path, typer.Option(help="The file; for the projector, the folder.")],
+    out: Annotated[Path, typer.Option(help="The file.")],
     force: Annotated[
         bool, typer.Option("--force", help="Replace --out, also where it holds something else.")
     ] = False,
 ) -> None:
-    """Write embeddings for TensorBoard's projector, a vector store, FAISS or a spreadsheet."""
-    from nodejepa.io import export_embeddings, read_columns, read_embeddings
-    from nodejepa.io.export import EXPORT_FORMATS, check_target
-    from nodejepa.io.files_in import refuse_other_kind, refuse_replacing
+    """Write embeddings for a vector store, FAISS or a spreadsheet."""
+    from nodejepa.tables import export_embeddings, read_columns, read_embeddings
+    from nodejepa.tables.export import EXPORT_FORMATS, check_target
+    from nodejepa.tables.inputs import refuse_other_kind, refuse_replacing
     from nodejepa.workflow.places import refuse_losing
 
     check_target(out, to)  # before the work

@@ -19,7 +19,7 @@ from nodejepa.config import DEFAULT_METHOD
 from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
-    from nodejepa.store import StoredGraph
+    from nodejepa.tables import StoredGraph
 
 PREPARE_EXAMPLES = (
     "Examples:\n\n"
@@ -57,7 +57,7 @@ def prepare(
 ) -> None:
     """Keep a graph that is larger than memory on disk; killed, it goes on where it was."""
     if verify is not None:
-        from nodejepa.store import StoredGraph
+        from nodejepa.tables import StoredGraph
 
         found = StoredGraph(verify)
         found.verify()
@@ -65,7 +65,7 @@ def prepare(
         return
     if edges is None or out is None:
         raise typer.BadParameter("Give --edges and --out, or --verify a store.")
-    from nodejepa.store.prepare import prepare_store
+    from nodejepa.tables.prepare import prepare_store
 
     def announce(notes: Sequence[str]) -> None:
         for note in notes:
@@ -115,7 +115,7 @@ def pretrain(
     from nodejepa.diagnostics import diagnose
     from nodejepa.graph import Graph
     from nodejepa.methods import find_method, make_estimator
-    from nodejepa.store import StoredGraph
+    from nodejepa.tables import StoredGraph
     from nodejepa.training.logger import Logging
     from nodejepa.workflow.apply import schema_of
     from nodejepa.workflow.plan import make_plan

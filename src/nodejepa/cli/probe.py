@@ -52,9 +52,9 @@ def probe(
     chosen = parse_seeds(seeds)
     from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
+    from nodejepa.data.stored import StoredDataset
     from nodejepa.evaluation.scoring import score_method, score_run
-    from nodejepa.store import StoredGraph
-    from nodejepa.store.dataset import StoredDataset
+    from nodejepa.tables import StoredGraph
 
     if stderr.is_terminal:
         stderr.print(

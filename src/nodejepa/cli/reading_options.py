@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from nodejepa.io import ReadingOptions
+    from nodejepa.tables import ReadingOptions
 
 EdgeFile = Annotated[
     Path,
@@ -115,8 +115,8 @@ def _options(
 
 def _reading(given: dict[str, Any]) -> ReadingOptions:
     """The options as the reader wants them; a delimiter that is hard to type has a name."""
-    from nodejepa.io import ReadingOptions
-    from nodejepa.io.reading_options import COMPARABLE
+    from nodejepa.tables import ReadingOptions
+    from nodejepa.tables.options import COMPARABLE
 
     if given.pop("no_weight", False):
         if given["weight"] is not None:

@@ -187,9 +187,9 @@ def report(
     data_root: DataRoot = None,
 ) -> None:
     """Write one self-contained HTML page: sortable tables, curves, diagnostics, maps of the embeddings."""
-    from nodejepa.io.files_in import refuse_other_kind
     from nodejepa.report import write_report
     from nodejepa.study.page import build_report
+    from nodejepa.tables.inputs import refuse_other_kind
 
     refuse_other_kind(out, b"<!doctype html", force=force)
     found = build_report(runs, dataset=dataset, data_root=data_root)

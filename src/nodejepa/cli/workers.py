@@ -50,7 +50,7 @@ def start_workers(
 ) -> None:
     """Run the command in ``workers`` processes; what is wrong with it is said before, and once."""
     from nodejepa.data import load_dataset
-    from nodejepa.store import StoredGraph
+    from nodejepa.tables import StoredGraph
     from nodejepa.training.distributed import launch, launch_with_ray
     from nodejepa.training.run import Run
     from nodejepa.workflow.stored_plan import require_room

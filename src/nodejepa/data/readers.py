@@ -41,8 +41,8 @@ from nodejepa.data.download import RemoteArchive, RemoteFile, ensure_archive, en
 from nodejepa.data.splits import Split
 from nodejepa.errors import Advice, DataError, Setting
 from nodejepa.graph import Graph
-from nodejepa.io.stored_size import array_bytes
 from nodejepa.memory import Room
+from nodejepa.tables.inputs import array_bytes
 
 
 def _damaged(path: Path, why: str) -> DataError:

@@ -11,7 +11,6 @@ from torch import nn
 
 from nodejepa.data.splits import Split
 from nodejepa.errors import ConfigError, EvaluationError
-from nodejepa.io import as_graph
 from nodejepa.methods.arguments import check_seed
 from nodejepa.methods.classifier import Classifier, ClassifierTask
 from nodejepa.methods.estimator import Estimator
@@ -19,6 +18,7 @@ from nodejepa.methods.supervision import Supervision, supervise
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import WholeGraph
+from nodejepa.tables import as_graph
 from nodejepa.training.batches import Whole
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train

@@ -11,6 +11,7 @@ import torch
 
 from nodejepa.config import to_dict
 from nodejepa.data import Dataset, Split
+from nodejepa.data.stored import StoredDataset
 from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.errors import Advice, EvaluationError, Setting
 from nodejepa.evaluation import ProbeResult, linear_probe
@@ -18,7 +19,6 @@ from nodejepa.evaluation.probe import ProbeMode
 from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, find_method, load_method, make_method
 from nodejepa.provenance import versions
-from nodejepa.store.dataset import StoredDataset
 from nodejepa.structure.undirected import largest_component, neighbours
 
 

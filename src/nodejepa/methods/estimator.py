@@ -13,7 +13,6 @@ from nodejepa.diagnostics import TallRows
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features
-from nodejepa.io import as_graph, graph_with_features, refuse_another
 from nodejepa.memory import Room
 from nodejepa.methods.arguments import (
     check_columns,
@@ -32,7 +31,8 @@ from nodejepa.nn.stored import embed_stored
 from nodejepa.nn.stored_inputs import StoredInputs, array_bytes
 from nodejepa.principal import PrincipalAxes, ProjectedRows
 from nodejepa.provenance import source_hash, versions
-from nodejepa.store.graph import StoredGraph
+from nodejepa.tables import as_graph, graph_with_features, refuse_another
+from nodejepa.tables.store import StoredGraph
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run

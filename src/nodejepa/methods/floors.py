@@ -18,7 +18,7 @@ from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.stack import Activation
 from nodejepa.nn.stored import StoredFeatures
 from nodejepa.nn.stored_inputs import StoredInputs
-from nodejepa.store.graph import StoredGraph
+from nodejepa.tables.store import StoredGraph
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
 from nodejepa.training.task import seeded

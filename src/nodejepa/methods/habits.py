@@ -7,7 +7,7 @@ import numpy as np
 
 from nodejepa.config import flatten, override, to_dict
 from nodejepa.graph_checks import Features
-from nodejepa.io import as_graph
+from nodejepa.tables import as_graph
 
 
 def with_own_features(graph: Any, X: Any) -> Any:

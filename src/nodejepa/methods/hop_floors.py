@@ -19,7 +19,7 @@ from nodejepa.nn.hop_encoder import walk_weights
 from nodejepa.nn.sparse import density, to_dense
 from nodejepa.nn.stored import Tall
 from nodejepa.nn.stored_inputs import StoredInputs
-from nodejepa.store.graph import StoredGraph
+from nodejepa.tables.store import StoredGraph
 from nodejepa.validation import NonNegativeInt, PositiveInt, Settings, ShareBelowOne
 
 

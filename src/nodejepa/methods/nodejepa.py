@@ -22,8 +22,8 @@ from nodejepa.nn.stack import pick_rows
 from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.objectives.prediction import cosine_distance, l2_distance, laplacian_energy
 from nodejepa.objectives.vicreg import CovarianceOver, covariance_loss, covariance_matrix, variance_loss
-from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
+from nodejepa.tables.store import StoredGraph
 from nodejepa.training.task import StepContext, TrainingConfig, numpy_generator
 from nodejepa.validation import NonNegative, NonNegativeInt, OpenShare, PositiveInt, Settings, require
 

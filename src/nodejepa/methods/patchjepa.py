@@ -23,8 +23,8 @@ from nodejepa.nn.stack import Encoder
 from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.objectives.prediction import cosine_distance, hyperbola_distance
 from nodejepa.progress import progress_bar
-from nodejepa.store.graph import StoredGraph
 from nodejepa.structure.partition import partition, recommended_parts
+from nodejepa.tables.store import StoredGraph
 from nodejepa.training.task import StepContext, TrainingConfig
 from nodejepa.validation import NonNegative, NonNegativeInt, PositiveInt, Settings
 

@@ -14,9 +14,9 @@ from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.nn.parts import Renumbered, RowsPart, Stretches
 from nodejepa.nn.stored_inputs import StoredInputs
-from nodejepa.store.graph import StoredGraph
-from nodejepa.store.ordered import ordered_by_part
 from nodejepa.structure.partition import METIS_ENTRIES, partition, random_parts
+from nodejepa.tables.ordered import ordered_by_part
+from nodejepa.tables.store import StoredGraph
 from nodejepa.training.batches import Parts, Source, Whole
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train

@@ -16,7 +16,7 @@ from nodejepa.nn.sparse import to_dense
 from nodejepa.nn.stack import Encoder
 from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.progress import progress_bar
-from nodejepa.store.graph import StoredGraph
+from nodejepa.tables.store import StoredGraph
 
 
 @final

@@ -24,8 +24,7 @@ from nodejepa.memory import Room
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.operators import FeatureMatrix, OperatorKind, row_normalise, scaled_rows, transform
 from nodejepa.nn.sparse import Rows, SparseOperator, csr_tensor, multiply, to_dense
-from nodejepa.store.graph import StoredGraph
-from nodejepa.store.layout import DENSE
+from nodejepa.tables.store import DENSE, StoredGraph
 
 # A private map that may be written to counts as memory in full, and one larger than the machine is refused,
 # although nobody writes; unless the system is told not to set memory aside (Python names it from 3.13 on).

@@ -20,13 +20,13 @@ from nodejepa.diagnostics import diagnose
 from nodejepa.errors import RESUME, Advice, CheckpointError, EvaluationError
 from nodejepa.evaluation.probe import MEASURES
 from nodejepa.files import parse_json
-from nodejepa.io.embeddings import MANIFEST_FORMAT
 from nodejepa.methods import METHODS, load_method
 from nodejepa.progress import in_words
 from nodejepa.report.charts import Dot, DotPlot, training_curves, verdict, what_was_found
 from nodejepa.report.maps import embedding_map, error_sections, predict_test_nodes
 from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
 from nodejepa.report.table import Column, ReportTable, Summary, TableCell, summarise
+from nodejepa.tables.embeddings import MANIFEST_FORMAT
 from nodejepa.training.run import History, Run, check_epoch, check_history, load_tensors
 from nodejepa.validation import of_type
 

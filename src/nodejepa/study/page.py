@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from nodejepa.errors import Advice, ConfigError, NodeJEPAError, Setting
-from nodejepa.io.files_in import near_path
 from nodejepa.methods import METHODS
 from nodejepa.methods.entry import OTHER_LOOK
 from nodejepa.progress import progress_bar
@@ -18,6 +17,7 @@ from nodejepa.report.table import summarise
 from nodejepa.study.records import Record, read_records, require_names
 from nodejepa.study.spec import load_spec
 from nodejepa.study.table import cells_table, missing_words, study_rows, study_table, values_by_seed
+from nodejepa.tables.inputs import near_path
 
 _CHOICES = ("method", "preset", "variant", "dataset", "split", "status")
 _DRAWN = {  # what to draw: the first field that the study has

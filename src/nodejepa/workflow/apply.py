@@ -14,16 +14,22 @@ import pyarrow as pa
 from nodejepa.diagnostics import Diagnostics, TallRows, diagnose
 from nodejepa.errors import Advice, ConfigError, GraphError
 from nodejepa.files import output_owned, refusals
-from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions, read_graph, write_embeddings
-from nodejepa.io.embeddings import check_ending, stream_embeddings
-from nodejepa.io.files_in import refuse_replacing
-from nodejepa.io.join import sides_of
-from nodejepa.io.reading_options import ReadReport
 from nodejepa.memory import gigabytes
 from nodejepa.methods import load_method
 from nodejepa.progress import progress_bar
-from nodejepa.store import StoredGraph
-from nodejepa.store.labels import stored_labels
+from nodejepa.tables import (
+    FeatureSchema,
+    LoadedGraph,
+    ReadingOptions,
+    StoredGraph,
+    read_graph,
+    write_embeddings,
+)
+from nodejepa.tables.embeddings import check_ending, stream_embeddings
+from nodejepa.tables.inputs import refuse_replacing
+from nodejepa.tables.names import sides_of
+from nodejepa.tables.options import ReadReport
+from nodejepa.tables.store import stored_labels
 from nodejepa.workflow.places import drop_manifest, input_files, refuse_losing
 from nodejepa.workflow.run_schema import RunSchema
 

@@ -16,14 +16,13 @@ import numpy.typing as npt
 from nodejepa.errors import FORCE, OUT, RESUME, Advice, ConfigError, DataError, EvaluationError
 from nodejepa.files import write_json
 from nodejepa.graph import Graph
-from nodejepa.io import ReadingOptions, as_graph, write_embeddings
-from nodejepa.io.files_in import refuse_replacing
 from nodejepa.methods import FLOORS, METHODS, find_method, load_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import progress_bar
 from nodejepa.report import write_report
-from nodejepa.store import StoredGraph
+from nodejepa.tables import ReadingOptions, StoredGraph, as_graph, write_embeddings
+from nodejepa.tables.inputs import refuse_replacing
 from nodejepa.training.run import Run
 from nodejepa.workflow.bench import VERSION, Bench
 from nodejepa.workflow.compare_page import comparison_report

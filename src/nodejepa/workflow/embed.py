@@ -15,13 +15,12 @@ from nodejepa.diagnostics import diagnose
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.evaluation.clusters import Clusters, agreement, check_count, find_clusters
 from nodejepa.files import write_json
-from nodejepa.io import ReadingOptions, write_embeddings
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import progress_bar, timed
 from nodejepa.report import write_report
 from nodejepa.report.maps import require_umap
-from nodejepa.store import StoredGraph
+from nodejepa.tables import ReadingOptions, StoredGraph, write_embeddings
 from nodejepa.training.logger import Logging
 from nodejepa.workflow.inspect import Inspection, inspect_graph, make_trainable
 from nodejepa.workflow.page import graph_report
@@ -78,7 +77,7 @@ def embed_graph(
     Args:
         edges: a file of edges, as in :func:`nodejepa.read_graph`.
         nodes: a file of nodes; without one they are described by their place in the graph.
-        reading: how the files are read; see :class:`nodejepa.io.ReadingOptions`.
+        reading: how the files are read; see :class:`nodejepa.tables.ReadingOptions`.
         out: the embeddings, ``.parquet`` (with ids) or ``.npy``. The manifest (``.json``, written last) and
             the report (``.html``) go beside it.
         run: folder of the model; beside ``out`` if not given.

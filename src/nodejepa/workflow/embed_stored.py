@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.config import DEFAULT_METHOD
+from nodejepa.data.stored import StoredDataset
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation.clusters import COMPONENT_BYTES, Clusters, agreement, check_count, find_clusters
 from nodejepa.files import refusals, write_json
-from nodejepa.io.embeddings import stream_embeddings
 from nodejepa.progress import progress_bar, timed
 from nodejepa.report import write_report
 from nodejepa.report.maps import require_umap
-from nodejepa.store import StoredGraph
-from nodejepa.store.dataset import StoredDataset
-from nodejepa.store.labels import stored_labels
+from nodejepa.tables import StoredGraph
+from nodejepa.tables.embeddings import stream_embeddings
+from nodejepa.tables.store import stored_labels
 from nodejepa.training.logger import Logging
 from nodejepa.workflow.apply import blocks, sample, schema_of
 from nodejepa.workflow.inspect import make_trainable

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from nodejepa.errors import Advice, ConfigError, GraphError, Setting
-from nodejepa.io import LoadedGraph, ReadingOptions, read_graph
-from nodejepa.io.assemble import structural_names
-from nodejepa.io.reading_options import structural_width
 from nodejepa.memory import Room, TooLarge, gigabytes
 from nodejepa.methods import find_method, make_method
 from nodejepa.methods.arguments import pick_device
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import in_words, progress_bar, timed
 from nodejepa.structure.summary import GraphSummary, summarise_graph
+from nodejepa.tables import LoadedGraph, ReadingOptions, read_graph
+from nodejepa.tables.options import structural_width
+from nodejepa.tables.structural import structural_names
 from nodejepa.workflow.places import describe_file
 from nodejepa.workflow.plan import Plan, make_plan, roads_of_files
 

@@ -8,14 +8,14 @@ import numpy.typing as npt
 
 from nodejepa.config import flatten
 from nodejepa.evaluation.clusters import Clusters, Labels, agreement
-from nodejepa.io import FeatureSchema
-from nodejepa.io.reading_options import ReadReport, first_names
 from nodejepa.methods import FLOORS, METHODS
 from nodejepa.report import Report, footer
 from nodejepa.report.charts import training_curves, verdict, what_was_found
 from nodejepa.report.maps import embedding_map, error_sections
 from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
 from nodejepa.report.table import Column, ReportTable, TableCell
+from nodejepa.tables import FeatureSchema
+from nodejepa.tables.options import ReadReport, first_names
 from nodejepa.workflow.inspect import Inspection
 from nodejepa.workflow.scores import Found, Scores
 

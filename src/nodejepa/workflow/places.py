@@ -12,10 +12,10 @@ from typing import Any, Self
 
 from nodejepa.errors import FORCE, OUT, RESUME, Advice, ConfigError, NodeJEPAError, Setting
 from nodejepa.files import output_owned, remove_leftovers
-from nodejepa.io.embeddings import check_ending
-from nodejepa.io.files_in import refuse_replacing
 from nodejepa.progress import progress_bar
 from nodejepa.report.runs import read_manifest
+from nodejepa.tables.embeddings import check_ending
+from nodejepa.tables.inputs import refuse_replacing
 from nodejepa.training.run import Run
 
 _HASHED_AT_ONCE = 1 << 24

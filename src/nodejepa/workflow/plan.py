@@ -9,8 +9,6 @@ import pyarrow.parquet as pq
 from nodejepa.config import flatten, override
 from nodejepa.errors import Advice, ConfigError, Setting
 from nodejepa.graph import Graph
-from nodejepa.io.files_in import byte_stream, file_format, reading
-from nodejepa.io.reading_options import COMPARABLE, structural_width
 from nodejepa.memory import Room, gigabytes
 from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.budget import Budget, StoredCost, StoredPartsCost, Workload, measured_speed
@@ -19,6 +17,8 @@ from nodejepa.methods.trained import joined_parts
 from nodejepa.nn.stored_inputs import array_bytes
 from nodejepa.progress import in_words
 from nodejepa.structure.descriptors import ADJACENCY_BYTES
+from nodejepa.tables.inputs import byte_stream, file_format, reading
+from nodejepa.tables.options import COMPARABLE, structural_width
 
 LONG_SECONDS = 2 * 3600.0
 _LIGHTER_METHOD = "patchjepa"

@@ -10,14 +10,14 @@ import torch
 from nodejepa.config import to_dict
 from nodejepa.errors import CheckpointError, DataError
 from nodejepa.graph import Graph
-from nodejepa.io import FeatureSchema, LoadedGraph, ReadingOptions
-from nodejepa.io.embeddings import MANIFEST_FORMAT
-from nodejepa.io.files_in import near_path
-from nodejepa.io.reading_options import REMEMBERED
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import timed
 from nodejepa.provenance import versions
-from nodejepa.store.graph import StoredGraph
+from nodejepa.tables import FeatureSchema, LoadedGraph, ReadingOptions
+from nodejepa.tables.embeddings import MANIFEST_FORMAT
+from nodejepa.tables.inputs import near_path
+from nodejepa.tables.options import REMEMBERED
+from nodejepa.tables.store import StoredGraph
 from nodejepa.training.logger import Logging
 from nodejepa.validation import Exact, of_type, read_document, write_document
 from nodejepa.workflow.places import Places, sha256_of

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.data.splits import SPLIT_SEEDS, TRAIN, VALIDATION, Split, default_splits
+from nodejepa.data.stored import StoredDataset
 from nodejepa.diagnostics import Diagnostics
 from nodejepa.evaluation import FinetuneResult, ProbeResult, SplitScore, finetune, linear_probe
 from nodejepa.evaluation.finetune import can_be_tuned
@@ -18,7 +19,6 @@ from nodejepa.methods import FLOORS, make_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import progress_bar
 from nodejepa.report.table import Summary, summarise
-from nodejepa.store.dataset import StoredDataset
 
 Labels = npt.NDArray[np.int64]
 

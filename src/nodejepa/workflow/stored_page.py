@@ -5,16 +5,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from nodejepa.data.stored import StoredDataset
 from nodejepa.diagnostics import TallRows
 from nodejepa.evaluation.clusters import Clusters
-from nodejepa.io import FeatureSchema
-from nodejepa.io.reading_options import ReadReport
 from nodejepa.report import Report
 from nodejepa.report.maps import MAX_POINTS, SampledNodes, embedding_map
 from nodejepa.report.sections import Section, Text
-from nodejepa.store import StoredGraph
-from nodejepa.store.dataset import StoredDataset
-from nodejepa.store.labels import stored_labels
+from nodejepa.tables import FeatureSchema, StoredGraph
+from nodejepa.tables.options import ReadReport
+from nodejepa.tables.store import stored_labels
 from nodejepa.workflow.apply import store_facts
 from nodejepa.workflow.page import cluster_words, report_on
 from nodejepa.workflow.scores import Found, Scores

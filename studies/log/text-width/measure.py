@@ -18,7 +18,7 @@ import torch
 
 from nodejepa import LinearJEPA, linear_probe, read_graph
 from nodejepa.data.splits import make_split
-from nodejepa.io import encode_columns
+from nodejepa.tables import columns as encode_columns
 
 WORDS = ("citeseer", "acm", "actor", "dblp", "pubmed", "blogcatalog", "facebook_pagepage")
 WIDTHS = ("half 128", 128, 256, 512, 1024)

@@ -1,0 +1,475 @@
+"""One column of a node table -> columns of the feature matrix, in a way that can be repeated.
+
+:class:`ColumnFit` looks at the cells, all at once or some rows after the other, and says how to encode them:
+a :class:`FeatureColumn`, which :func:`encode_column` follows.
+"""
+
+import hashlib
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+
+from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.graph_checks import LARGEST_FEATURE, Features
+from nodejepa.tables.cells import ColumnContent, Kind, Numbers
+from nodejepa.tables.names import words_of
+from nodejepa.tables.options import MOST_TEXT_COLUMNS, ReadingOptions, ReadReport, first_names
+from nodejepa.validation import NonNegativeInt
+
+ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "text"]
+MAX_CATEGORIES = 100
+_SAME = 1e-4  # of a standard deviation: means of the same values, summed in another order
+_LARGEST = float(np.finfo(np.float32).max)
+_NAMES = "label labels class classes target targets category categories topic outcome"
+_WHOLE_NAMES = {"y", "groundtruth"}
+
+
+@dataclass(frozen=True)
+class FeatureColumn:
+    """How one column is encoded. ``width`` columns of the feature matrix come from it.
+
+    ==========  ==================================================================================
+    kind        encoding
+    ==========  ==================================================================================
+    numeric     (x - mean) / scale; missing is ``fill``, else the mean
+    time        as numeric, in seconds
+    vector      as numeric, in every dimension
+    binary      a number that was 0 or 1 everywhere, as it is; missing is 0
+    boolean     0 or 1; missing is 0
+    category    a column of 0 and 1 for each of ``categories``; one not among them is all zeros
+    text        words hashed into ``buckets`` columns, rows of length 1
+    ==========  ==================================================================================
+
+    Numbers that stay as they are have mean 0, scale 1 and a ``fill``. With ``indicator`` a last column is 1
+    where the value is missing.
+    """
+
+    name: str
+    kind: ColumnKind
+    mean: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
+    categories: tuple[str, ...] = ()
+    buckets: NonNegativeInt = 0
+    indicator: bool = False
+    fill: tuple[float, ...] = ()
+
+    @property
+    def treatment(self) -> str:
+        """What was done with the values, in words that go for several columns."""
+        if self.kind == "category":
+            return "a column of 0 and 1 for each category"
+        if self.kind == "text":
+            return f"words hashed into {self.buckets} columns"
+        kept = self.fill or self.kind == "boolean" or self.kind == "binary"
+        return "as they are" if kept else "scaled to mean 0 and standard deviation 1"
+
+    @property
+    def missing_is(self) -> str:
+        """What a missing value counts as."""
+        words = {"category": "all zeros", "text": "all zeros", "boolean": "false", "binary": "0"}
+        return words.get(self.kind, "the mean")
+
+    @property
+    def width(self) -> int:
+        """How many columns of the feature matrix this is."""
+        return len(self.mean) + len(self.categories) + self.buckets + int(self.indicator)
+
+    @property
+    def cell_kind(self) -> Kind:
+        """What the cells must hold."""
+        if self.kind == "binary":
+            return "numeric"
+        return "words" if self.kind == "category" or self.kind == "text" else self.kind
+
+    def encodes_as(self, other: Self) -> bool:
+        """Whether another column makes the same numbers of the same cells, but for rounding of the mean."""
+        if (self.categories, self.buckets, self.indicator, len(self.mean), bool(self.fill)) != (
+            other.categories,
+            other.buckets,
+            other.indicator,
+            len(other.mean),
+            bool(other.fill),
+        ):
+            return False
+        scale = np.asarray(self.scale)
+        centres = np.abs(np.subtract(self.mean, other.mean)) <= _SAME * scale
+        return bool(centres.all() and np.allclose(scale, other.scale, rtol=_SAME, atol=0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it, without what the kind has no use for."""
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items() if v}
+
+    def is_sound(self) -> bool:
+        """Whether the fields are those of the kind."""
+        parts = (len(self.mean), len(self.categories), self.buckets)
+        if self.fill and len(self.fill) != len(self.mean):
+            return False
+        scaled = len(self.mean) == len(self.scale) and all(scale > 0 for scale in self.scale)
+        if self.kind == "category":
+            return parts == (0, len(set(self.categories)), 0) and self.width > 0
+        if self.kind == "text":
+            return parts[:2] == (0, 0) and 0 < self.buckets <= MOST_TEXT_COLUMNS
+        if self.kind == "vector":
+            return scaled and parts == (max(1, len(self.mean)), 0, 0)
+        return scaled and parts == (1, 0, 0)
+
+
+class ColumnGroup(NamedTuple):
+    """Columns of one kind that are treated alike; ``width`` columns of the feature matrix come from them."""
+
+    kind: str
+    treatment: str
+    names: tuple[str, ...]
+    width: int
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        count = "1 column" if len(self.names) == 1 else f"{len(self.names):,} columns"
+        return f"features from {count} ({self.kind}, {self.treatment}): {first_names(self.names, 20)}"
+
+
+def refuse_infinite(content: ColumnContent, where: str, *, as_missing: bool) -> ColumnContent:
+    """Numbers that float32 cannot hold become missing, or an error that names the first."""
+    if content.words is not None or not content.numbers.size:
+        return content
+    bad = np.abs(content.numbers) > _LARGEST  # false for NaN, which is missing
+    if not bad.any():
+        return content
+    if as_missing:
+        return content._replace(numbers=np.where(bad, np.nan, content.numbers))
+    row, dimension = np.argwhere(bad)[0]
+    raise GraphError(
+        f"row {row + 1} is {content.numbers[row, dimension]} ({np.count_nonzero(bad)} such)",
+        where=where,
+        fix=Advice(
+            "Correct it, or take infinite values for missing ones with ",
+            Setting("infinite", "missing"),
+            "; rows are counted from 1.",
+        ),
+    )
+
+
+def count_missing(content: ColumnContent, rows: int) -> int:
+    """How many rows lack the value or a part of it."""
+    if content.kind == "empty":
+        return rows
+    if content.words is not None:
+        return int(content.words.null_count)
+    return int(np.isnan(content.numbers).any(axis=1).sum())
+
+
+def named_like_target(name: str) -> bool:
+    """Whether a column is called as what people predict."""
+    words = words_of(name)
+    return bool(words & set(_NAMES.split())) or "".join(sorted(words)) in _WHOLE_NAMES
+
+
+def _few_values(content: ColumnContent) -> bool:
+    """Whether whole numbers have few values, much fewer than there are rows."""
+    values = content.numbers[~np.isnan(content.numbers)]
+    distinct = np.unique(values)
+    few = distinct.size <= min(MAX_CATEGORIES, max(2, values.size // 2))
+    return few and bool((distinct == np.floor(distinct)).all())
+
+
+def warn_of_targets(names: list[str], report: ReadReport) -> None:
+    """Say which columns may give the answer away, and what to do about it."""
+    if not names:
+        return
+    said = "column {} looks like a target" if len(names) == 1 else "columns {} look like targets"
+    report.warnings.append(
+        Advice(
+            said.replace("{}", first_names(names)) + " (named so, few different values) and the features are "
+            "made of it: scores on it would mean nothing. Say ",
+            Setting("labels", names[0]),
+            " to score by it, or ",
+            Setting("drop", names[0]),
+            " to leave it out.",
+        )
+    )
+
+
+# ---------------------------------------------------------------- fit
+
+
+_MOST_WORDS = 1 << 20  # distinct ones that are counted; a column with more is free text whatever the number
+
+
+class Useless(NamedTuple):
+    """Why a column is left out, said of it alone and of several."""
+
+    reason: str
+    several: str
+
+
+class ColumnFit:
+    """What was seen of a column so far; :meth:`fitted` says how to encode it."""
+
+    def __init__(self, name: str, reading: ReadingOptions, where: str) -> None:
+        self.name, self.reading, self.where = name, reading, where
+        self.missing = 0  # rows without a value
+        self._kind: Kind = "empty"
+        self.guess = ""  # how its numbers were understood
+        self._few = False  # different numbers in the first rows
+        self._missing = False
+        self._binary = True
+        self._words: pa.Array | None = None
+        self._present = 0  # of words
+        self._first = 0.0
+        self._counts: Any = None  # of numbers, a column each
+        self._mean: Any = None
+        self._squares: Any = None
+        self._largest: Any = None
+
+    def look(self, content: ColumnContent, rows: int) -> None:
+        """Take in ``rows`` more rows."""
+        self.missing += count_missing(content, rows)
+        if content.kind == "empty":
+            self._missing = self._missing or rows > 0
+            return
+        if self._kind not in ("empty", content.kind) or (
+            self._kind != "empty" and self.guess != content.guess
+        ):
+            raise GraphError(
+                f"the column reads as {self._kind} at first and as {content.kind} below",
+                where=self.where,
+                fix=Advice(
+                    "Store it with a type, as parquet does, or leave it out with ", Setting("drop", ""), "."
+                ),
+            )
+        if self._kind == "empty" and content.words is None and named_like_target(self.name):
+            self._few = _few_values(content)
+        self._kind, self.guess = content.kind, content.guess
+        if content.words is not None:
+            self._look_at_words(content.words)
+        else:
+            self._look_at_numbers(content.numbers)
+
+    def _look_at_words(self, words: pa.ChunkedArray) -> None:
+        self._missing = self._missing or words.null_count > 0
+        self._present += len(words) - words.null_count
+        distinct = words.drop_null().unique()
+        if self._words is not None and len(self._words) < _MOST_WORDS:
+            distinct = pa.chunked_array([self._words, distinct]).unique()
+        elif self._words is not None:
+            return
+        self._words = distinct
+
+    def _look_at_numbers(self, numbers: npt.NDArray[np.float64]) -> None:
+        present = ~np.isnan(numbers)
+        known = np.where(present, numbers, 0.0)
+        counts = present.sum(axis=0)
+        mean = known.sum(axis=0) / np.maximum(counts, 1)
+        centred = np.where(present, numbers - mean, 0.0)
+        squares = (centred**2).sum(axis=0)
+        largest = np.abs(known).max(axis=0, initial=0.0)
+        self._missing = self._missing or not bool(present.all())
+        self._binary = self._binary and bool(np.isin(numbers[present], (0.0, 1.0)).all())
+        if self._counts is None:
+            self._counts, self._mean, self._squares, self._largest = counts, mean, squares, largest
+            self._first = float(numbers.flat[0]) if numbers.size else 0.0
+            return
+        if len(counts) != len(self._counts):
+            raise GraphError(
+                f"lists have {len(counts)} numbers below and {len(self._counts)} before",
+                where=self.where,
+                fix="Give lists of one length.",
+            )
+        total = np.maximum(self._counts + counts, 1)
+        between = mean - self._mean  # Chan et al. 1979
+        self._squares = self._squares + squares + between**2 * (self._counts * counts / total)
+        self._mean = self._mean + between * (counts / total)
+        self._counts = self._counts + counts
+        self._largest = np.maximum(self._largest, largest)
+
+    def looks_like_target(self, column: FeatureColumn) -> bool:
+        """Whether it is called like a target and has few values."""
+        kinds = ("numeric", "binary", "boolean")
+        return named_like_target(self.name) and (
+            column.kind == "category" or (column.kind in kinds and self._few)
+        )
+
+    def fitted(self) -> FeatureColumn | Useless:
+        """How to encode the column, or the reason why it says nothing."""
+        if self._kind == "empty":
+            return Useless("all of its values are missing", "all of their values are missing")
+        if self._words is not None:
+            return self._fitted_words(self._words)
+        kind: ColumnKind = self._kind  # type: ignore[assignment]
+        counts, mean = self._counts, self._mean
+        deviation = np.sqrt(self._squares / np.maximum(counts, 1))
+        varies = deviation > 1e-9 * self._largest
+        if not varies.any() and not (self._missing and counts.any()):
+            constant = f"it is {self._first:g} everywhere" if len(mean) == 1 else "it never varies"
+            return Useless(constant, "they never vary")
+        if kind == "numeric" and self.reading.scale == "auto" and self._binary:
+            kind = "binary"
+        if kind == "boolean" or kind == "binary":
+            return FeatureColumn(self.name, kind, (0.0,), (1.0,), indicator=self._missing)
+        mean = np.where(varies | (counts > 0), mean, 0.0)
+        fill = tuple(mean.tolist())
+        scale = self.reading.scale
+        if scale == "none" or (scale == "auto" and kind == "vector"):
+            ones = (1.0,) * len(mean)
+            return FeatureColumn(self.name, kind, (0.0,) * len(mean), ones, (), 0, self._missing, fill)
+        spread = np.where(varies, deviation, 1.0)
+        return FeatureColumn(self.name, kind, fill, tuple(spread.tolist()), indicator=self._missing)
+
+    def _fitted_words(self, distinct: pa.Array) -> FeatureColumn | Useless:
+        if len(distinct) <= 1 and not self._missing:
+            return Useless("it is the same everywhere", "they never vary")
+        if len(distinct) <= min(MAX_CATEGORIES, max(10, self._present // 2)):
+            known = tuple(sorted(distinct.to_pylist()))
+            return FeatureColumn(self.name, "category", categories=known, indicator=self._missing)
+        if self.reading.text == "hash":
+            width = self.reading.text_columns
+            return FeatureColumn(self.name, "text", buckets=width, indicator=self._missing)
+        if self.reading.text == "ignore":
+            return Useless(f"it is text with {len(distinct)} different values", "they are text")
+        raise GraphError(
+            f"the column is text with {len(distinct)} different values, such as {distinct[0].as_py()[:40]!r}",
+            where=self.where,
+            fix=Advice(
+                "Leave it out with ",
+                Setting("drop", ""),
+                ", hash its words with ",
+                Setting("text", "hash"),
+                ", or replace it by a column of lists: embeddings from a language model.",
+            ),
+        )
+
+
+# ---------------------------------------------------------------- encode
+
+
+_SPARSE_BELOW = 0.2  # share of non-zeros from which on a dense matrix is the smaller one
+
+
+def encode_column(
+    column: FeatureColumn, content: ColumnContent, rows: int, before: int = 0
+) -> tuple[Numbers | sp.sparray, int]:
+    """The column's part of the feature matrix, ``[rows, width]``, and how many values it does not know.
+
+    ``before`` rows of the table come before these.
+    """
+    words = content.words
+    if content.kind == "empty":
+        words = pa.chunked_array([pa.nulls(rows, pa.large_string())])
+    if column.kind == "category":
+        return _one_hot(column, words)
+    if column.kind == "text":
+        return _hashed(column, words), 0
+    numbers = np.full((rows, len(column.mean)), np.nan) if content.kind == "empty" else content.numbers
+    if numbers.shape[1] != len(column.mean):
+        raise GraphError(
+            f"lists have {numbers.shape[1]} numbers where {len(column.mean)} are expected",
+            where=f"column {column.name!r}",
+            fix="Store it as in the table the features were fitted on.",
+        )
+    missing = np.isnan(numbers)
+    block = np.where(missing, column.fill or column.mean, numbers)
+    block = (block - column.mean) / np.array(column.scale)
+    _refuse_overflow(column, numbers, block, before)
+    if column.indicator:
+        block = np.column_stack([block, missing.any(axis=1)])
+    # a wide table of 0 and 1 would not fit as numbers; a column of its own is smallest compressed by columns
+    return sp.csc_array(block) if np.count_nonzero(block) < _SPARSE_BELOW * block.size else block, 0
+
+
+def _refuse_overflow(column: FeatureColumn, numbers: Numbers, block: Numbers, before: int) -> None:
+    """Refuse values whose products do not fit into single precision when they are summed over nodes."""
+    bad = np.abs(block) > LARGEST_FEATURE
+    if not bad.any():
+        return
+    row, dimension = np.argwhere(bad)[0]
+    raise GraphError(
+        f"row {before + row + 1} is {numbers[row, dimension]:g}, as a feature {block[row, dimension]:g}, "
+        f"and no feature may be beyond {LARGEST_FEATURE:.0e} in size ({np.count_nonzero(bad)} such): sums of "
+        "products must fit into single precision",
+        where=f"column {column.name!r}",
+        fix=Advice(
+            "Correct it, scale the column (",
+            Setting("scale", "standardise"),
+            " when features are fitted), or leave it out with ",
+            Setting("drop", column.name),
+            "; rows are counted from 1.",
+        ),
+    )
+
+
+def _one_hot(column: FeatureColumn, words: pa.ChunkedArray) -> tuple[sp.csr_array, int]:
+    known = pa.array(column.categories, type=pa.large_string())
+    codes = np.asarray(
+        pc.fill_null(pc.index_in(words, value_set=known, skip_nulls=True), -1).to_numpy(), dtype=np.int64
+    )
+    missing = np.asarray(pc.is_null(words).to_numpy(), dtype=bool)
+    unknown = int(((codes < 0) & ~missing).sum())
+    if column.indicator:
+        codes[missing] = len(column.categories)
+    rows = np.flatnonzero(codes >= 0)
+    ones = np.ones(rows.size)
+    return sp.csr_array((ones, (rows, codes[rows])), shape=(len(words), column.width)), unknown
+
+
+def _hashed(column: FeatureColumn, words: pa.ChunkedArray) -> sp.csr_array:
+    """Counts of hashed words with a hashed sign, each row scaled to length 1.
+
+    The hash is BLAKE2, not Python's own, which differs from process to process.
+    """
+    lists = pc.split_pattern_regex(pc.fill_null(pc.utf8_lower(words), ""), r"[^\pL\pN]+")
+    lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
+    rows = pc.list_parent_indices(lists).to_numpy()
+    tokens = pc.list_flatten(lists).dictionary_encode()
+    digests = [_token_hash(token) for token in tokens.dictionary.to_pylist()]
+    hashes: npt.NDArray[np.uint64] = np.array(digests, dtype=np.uint64)[tokens.indices.to_numpy()]
+    spoken = hashes > 0
+    buckets = (hashes[spoken] >> np.uint64(1)) % np.uint64(column.buckets)
+    signs = np.where(hashes[spoken] & np.uint64(1), 1.0, -1.0)
+    shape = (len(words), column.width)
+    counts = sp.csr_array((signs, (rows[spoken], buckets.astype(np.int64))), shape=shape)
+    counts.sum_duplicates()
+    length = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
+    counts = sp.diags_array(1 / np.where(length > 0, length, 1.0)) @ counts
+    if column.indicator:
+        missing = np.flatnonzero(np.asarray(pc.is_null(words).to_numpy(), dtype=bool))
+        marks = (np.ones(missing.size), (missing, np.full(missing.size, column.width - 1)))
+        counts = counts + sp.csr_array(marks, shape=shape)
+    return sp.csr_array(counts)
+
+
+def _token_hash(token: str) -> int:
+    """63 stable bits and a sign; 0 for the empty token, which is no word."""
+    return int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little") if token else 0
+
+
+def count_filled(blocks: list[Any]) -> int:
+    """Cells of blocks that are not zero."""
+    return sum(block.nnz if sp.issparse(block) else int(np.count_nonzero(block)) for block in blocks)
+
+
+def worth_sparse(filled: int, cells: int) -> bool:
+    """Whether so many cells of a table are better kept alone."""
+    return filled < _SPARSE_BELOW * cells
+
+
+def join_blocks(blocks: list[Any], rows: int, *, sparse: bool | None = None) -> Features:
+    """The blocks side by side: sparse if most of it is zero, or as told."""
+    if not blocks:
+        return np.zeros((rows, 0), dtype=np.float32)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused by the graph, by row and column
+        size = rows * sum(block.shape[1] for block in blocks)
+        if worth_sparse(count_filled(blocks), size) if sparse is None else sparse:
+            return sp.csr_array(sp.hstack(blocks, format="csr"), dtype=np.float32)
+        dense = np.empty((rows, size // rows if rows else 0), dtype=np.float32)
+        start = 0
+        for block in blocks:
+            part = block.toarray() if sp.issparse(block) else block
+            dense[:, start : start + part.shape[1]] = part
+            start += part.shape[1]
+        return dense

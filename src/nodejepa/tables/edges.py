@@ -1,0 +1,500 @@
+"""Edges of a table -> positions of nodes -> the adjacency: in memory at once, or on disk in buckets of rows.
+
+Nodes are numbered in the order of the node table; others follow, first those at the start of edges, then
+those that are only at the end of some. Self-loops go, repeated edges are merged (weights add up), of the two
+directions of an undirected edge the larger weight counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.graph_checks import SparseMatrix, merge_directions, merge_entries
+from nodejepa.progress import progress_bar
+from nodejepa.tables.cells import interpret
+from nodejepa.tables.ids import IdReader, IdSource, Place
+from nodejepa.tables.names import is_one_of, refuse_mixed_spaces
+from nodejepa.tables.options import ReadingOptions, ReadReport
+from nodejepa.tables.store import put, write_array
+from nodejepa.tables.table import InputTable, Tables
+
+_ROWS = 1 << 21  # edges on disk that are looked at together
+_BUCKET = 1 << 23  # records that are sorted together: 64 MB, and as much again for sorting
+_MOST_BUCKETS = 512  # files that are open at once
+_BACK = np.uint32(1 << 31)  # marks the reverse of a listed edge
+_LARGEST = float(np.finfo(np.float32).max)
+_DROP = Setting("unknown_ids", "drop")
+
+
+class Spool:
+    """Numbers that arrive in parts and are read again: kept in memory, or in a file where a path is given."""
+
+    def __init__(self, path: Path | None, kind: Any, *, written: bool = False) -> None:
+        self.kind, self._path = np.dtype(kind), path
+        self._parts: list[npt.NDArray[Any]] = []
+        self._file = None if path is None or written else path.open("wb")
+
+    def add(self, part: npt.NDArray[Any]) -> None:
+        """Append some."""
+        if self._file is None:
+            self._parts.append(part)
+        else:
+            put(self._file, part.astype(self.kind, copy=False))
+
+    def close(self) -> None:
+        """No more come."""
+        if self._file is not None:
+            self._file.close()
+        elif len(self._parts) != 1:
+            self._parts = [np.concatenate([np.zeros(0, self.kind), *self._parts])]
+
+    def read(self, start: int, size: int) -> npt.NDArray[Any]:
+        """Some of them."""
+        if self._path is None:
+            return self._parts[0][start : start + size]
+        return np.fromfile(self._path, self.kind, size, offset=self.kind.itemsize * start)
+
+
+@dataclass(eq=False)
+class EdgeRows:
+    """Edges as listed: positions of both ends and, maybe, weights.
+
+    Where ``place`` is given, positions are those of ids that turned out to be others in disguise. Edges with
+    an end at ``known`` or beyond are left out.
+    """
+
+    source: Spool
+    target: Spool
+    weight: Spool | None
+    count: int = 0
+    at_once: int = _ROWS
+    place: Place | None = None
+    known: int | None = None
+
+    @classmethod
+    def of(cls, folder: Path | None, weighted: bool) -> EdgeRows:
+        """Empty; in memory all edges are looked at together."""
+        paths = [None if folder is None else folder / name for name in ("source", "target", "weight")]
+        weight = Spool(paths[2], np.float64) if weighted else None
+        rows = cls(Spool(paths[0], np.int32), Spool(paths[1], np.int32), weight)
+        rows.at_once = _ROWS if folder is not None else 1 << 62
+        return rows
+
+    @classmethod
+    def stored(
+        cls, folder: Path, count: int, weighted: bool, place: Place | None, known: int | None
+    ) -> EdgeRows:
+        """What a step before has written into a folder."""
+        source, target, weight = (
+            Spool(folder / name, kind, written=True)
+            for name, kind in (("source", np.int32), ("target", np.int32), ("weight", np.float64))
+        )
+        return cls(source, target, weight if weighted else None, count, _ROWS, place, known)
+
+    @classmethod
+    def listed(cls, source: Any, target: Any, weight: Any) -> EdgeRows:
+        """Edges that are in memory already."""
+        rows = cls.of(None, weight is not None)
+        rows.count = len(source)
+        for spool, values in ((rows.source, source), (rows.target, target), (rows.weight, weight)):
+            if spool is not None:
+                spool.add(values)
+        return rows
+
+    def close(self) -> None:
+        """No more come."""
+        for spool in (self.source, self.target, *([self.weight] if self.weight else [])):
+            spool.close()
+
+    def chunks(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Some edges at a time: source, target and weight."""
+        for start in range(0, self.count, self.at_once):
+            size = min(self.at_once, self.count - start)
+            source, target = self.source.read(start, size), self.target.read(start, size)
+            weight = None if self.weight is None else self.weight.read(start, size)
+            if self.place is not None:
+                source, target = self.place[source], self.place[target]
+            if self.known is not None:
+                keep = (source < self.known) & (target < self.known)
+                source, target = source[keep], target[keep]
+                weight = None if weight is None else weight[keep]
+            yield source, target, weight
+
+
+# ---------------------------------------------------------------- numbering
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """The edges as positions, how many nodes there are, and their ids (NumPy's or Arrow's array)."""
+
+    edges: EdgeRows
+    nodes: int
+    ids: Any
+    header: str | None = None  # "edges" or "nodes" whose header turned out to be a row
+
+
+def number_nodes(
+    tables: Tables, reading: ReadingOptions, report: ReadReport, folder: Path | None = None
+) -> Numbered:
+    """Number the nodes of tables; what is as long as the edges is kept in ``folder``, if one is given."""
+    from nodejepa.tables.numbering import Numbering  # brings the compiler with it
+
+    apart = bool(reading.bipartite)
+    assert isinstance(tables.edges, InputTable)
+    starts = IdSource(tables.edges, tables.source, f"{tables.source}:" if apart else "")
+    ends = IdSource(tables.edges, tables.target, f"{tables.target}:" if apart else "")
+    rows = None
+    if tables.nodes is not None and tables.ids is not None:
+        described = apart and tables.ids in (tables.source, tables.target)
+        rows = IdSource(tables.nodes, tables.ids, f"{tables.ids}:" if described else "")
+    reader = IdReader([*([rows] if rows else []), starts, ends], report)
+    numbers = Numbering(8 if reader.whole else 0)
+    named = [numbers.codes(v) for v, *_ in reader.batches(rows, None, "Numbering nodes")] if rows else []
+    edges = EdgeRows.of(folder, tables.weight is not None)
+    with closing(edges):
+        for values, *_ in reader.batches(starts, None, "Numbering starts of edges"):
+            edges.source.add(numbers.codes(values))
+            edges.count += len(values)
+        for values, weights, before in reader.batches(ends, tables.weight, "Numbering ends of edges"):
+            edges.target.add(numbers.codes(values))
+            if edges.weight is not None:
+                edges.weight.add(read_weights(weights, tables.edges, str(tables.weight), report, before))
+    report.edge_rows = edges.count
+    distinct = numbers.ids()
+    del numbers
+    ids, edges.place = reader.settled(distinct)
+    codes = np.concatenate([np.zeros(0, dtype=np.int32), *named])
+    codes = codes if edges.place is None else edges.place[codes]
+    if rows is not None:
+        report.node_rows = len(codes)
+    return _with_unknown(edges, codes, ids, tables, rows, reading, report)
+
+
+def name_rows(tables: Tables, report: ReadReport) -> Any:
+    """The ids of nodes that are matched by their order; none if they have none."""
+    from nodejepa.tables.numbering import Numbering
+
+    if tables.nodes is None or tables.ids is None:
+        return None
+    rows = IdSource(tables.nodes, tables.ids)
+    reader = IdReader([rows], report)
+    numbers = Numbering(8 if reader.whole else 0)
+    named = [numbers.codes(v) for v, *_ in reader.batches(rows, None, "Numbering nodes")]
+    ids, place = reader.settled(numbers.ids())
+    codes = np.concatenate([np.zeros(0, dtype=np.int32), *named])
+    refuse_repeated(codes if place is None else place[codes], ids, rows.where)
+    return ids
+
+
+def read_weights(
+    values: Any, table: InputTable, name: str, report: ReadReport, before: int = 0
+) -> npt.NDArray[np.float64]:
+    """Edge weights as numbers, finite and not negative; ``before`` rows of the file were read already."""
+    where = f"{table.where}, column {name!r}"
+    advice = Advice(
+        "Correct it, or leave weights out with ", Setting("weight", False), "; rows are counted from 1."
+    )
+    if not len(values):
+        return np.zeros(0)
+    content = interpret(values, table.typed, where)
+    if content.kind not in ("numeric", "boolean"):
+        raise GraphError("edge weights are not numbers", where=where, fix=advice)
+    if content.guess:
+        report.note(f"column {name!r}: {content.guess}.")
+    numbers = content.numbers[:, 0]
+    bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
+    if bad.size:
+        shown = "missing" if np.isnan(numbers[bad[0]]) else numbers[bad[0]]
+        raise GraphError(
+            f"the weight of row {before + bad[0] + 1} is {shown} ({bad.size} such)", where=where, fix=advice
+        )
+    return numbers
+
+
+def _with_unknown(
+    edges: EdgeRows,
+    codes: Place,
+    ids: Any,
+    tables: Tables,
+    rows: IdSource | None,
+    reading: ReadingOptions,
+    report: ReadReport,
+) -> Numbered:
+    """How many nodes there are, and the edges among them, by the policy for ids that only edges name."""
+    known = len(codes)
+    starts, ends = np.zeros(len(ids), dtype=bool), np.zeros(len(ids), dtype=bool)
+    before, outside, first = 0, 0, (0, -1)  # rows, those with an unknown end, the first of them and its id
+    for source, target, _ in edges.chunks():
+        starts[source], ends[target] = True, True
+        strange = (source >= known) | (target >= known)
+        if not outside and strange.any():
+            row = int(np.argmax(strange))
+            first = before + row + 1, int(source[row] if source[row] >= known else target[row])
+        outside += int(strange.sum())
+        before += len(source)
+    if wrong := _row_in_header(tables, ids, starts | ends):
+        return Numbered(edges, known, ids, wrong)
+    if rows is not None:
+        refuse_repeated(codes, ids, rows.where, edges)
+    if reading.bipartite is None:
+        described = rows is not None and len(ids) == known and not is_one_of(tables.ids, report)
+        refuse_mixed_spaces(np.flatnonzero(starts & ends), ids, described, report)
+    if rows is None:
+        if not len(ids):
+            raise GraphError(
+                "there are no edges", where=report.edge_file, fix="Give at least one, or a node table."
+            )
+        return Numbered(edges, len(ids), ids)
+    if not outside:
+        return Numbered(edges, known, ids)
+    report.unknown_id_rows, more = outside, len(ids) - known
+    name = _shown(ids, first[1])
+    if not (starts[:known].any() or ends[:known].any()):
+        raise GraphError(
+            f"no edge names a node of the node table: the first names {name}, the table {_shown(ids, 0)}",
+            where=rows.where,
+            fix="Name the right id column, and write ids the same way in both files.",
+        )
+    said = f"{more} ids of the edges are not in the node table, such as {name}"
+    if reading.unknown_ids == "refuse" or (reading.unknown_ids == "add" and tables.x is not None):
+        fix = Advice("Add them, or say ", _DROP, ".")
+        raise GraphError(f"{said} (row {first[0]})", where=rows.where, fix=fix)
+    if reading.unknown_ids == "drop":
+        report.note(f"{said}: {outside} edges are left out.")
+        edges.known = known
+        return Numbered(edges, known, ids[:known])
+    report.added_nodes = more
+    report.note(Advice(f"{said}: they are added without features (", _DROP, " leaves their edges out)."))
+    return Numbered(edges, len(ids), ids)
+
+
+def _row_in_header(tables: Tables, ids: Any, in_edges: npt.NDArray[np.bool_]) -> str | None:
+    """``"edges"`` or ``"nodes"`` if the header of that file is a guess, and ids occur in it."""
+    if tables.doubtful_edges and min(_position(ids, name) for name in (tables.source, tables.target)) >= 0:
+        return "edges"
+    if tables.doubtful_nodes and tables.ids is not None:
+        place = _position(ids, tables.ids)
+        return "nodes" if place >= 0 and in_edges[place] else None
+    return None
+
+
+def _position(ids: Any, name: str) -> int:
+    """Where an id is that is written so; -1 if none is."""
+    if not isinstance(ids, np.ndarray):
+        return int(pc.index(ids, pa.scalar(name, ids.type)).as_py())
+    if not name.removeprefix("-").isdecimal():
+        return -1
+    found = np.flatnonzero(ids == int(name))
+    return int(found[0]) if found.size else -1
+
+
+def refuse_repeated(codes: Place, ids: Any, where: str, edges: EdgeRows | None = None) -> None:
+    """Refuse a node table that names a node twice."""
+    if not codes.size or int(codes.max()) == codes.size - 1:
+        return
+    repeated = np.flatnonzero(np.bincount(codes) > 1)
+    rows = np.flatnonzero(codes == repeated[0])[:2] + 1
+    said = ", ".join(_shown(ids, i) for i in repeated[:5])
+    once = edges is not None and edges.count > 0
+    for source, *_ in edges.chunks() if edges is not None and once else ():
+        once = once and np.unique(source).size == source.size
+    swapped = " The edges name every start once: are edges and nodes swapped?" if once else ""
+    raise GraphError(
+        f"{repeated.size} ids appear more than once: {said} (rows {rows[0]} and {rows[1]})",
+        where=where,
+        fix=f"Keep one row a node; rows are counted from 1.{swapped}",
+    )
+
+
+def _shown(ids: Any, position: int) -> str:
+    return repr(ids[int(position) : int(position) + 1].tolist()[0])[:100]
+
+
+# ---------------------------------------------------------------- the adjacency
+
+
+@dataclass
+class Counted:
+    """What became of the edges; ``pairs`` are distinct pairs of nodes as listed, one way."""
+
+    loops: int = 0
+    loop_nodes: int = 0
+    zeros: int = 0
+    kept: int = 0
+    pairs: int = 0
+    entries: int = 0
+    isolated: int = 0
+    weighted: bool = False
+    total: float = 0.0
+
+    def look(self, source: Any, target: Any, weight: Any) -> npt.NDArray[np.bool_]:
+        """Count some edges as listed; which of them are no self-loops comes back."""
+        keep: npt.NDArray[np.bool_] = source != target
+        self.loops += int(len(keep) - keep.sum())
+        self.zeros += 0 if weight is None else int((weight == 0).sum())
+        self.kept += int((keep if weight is None else keep & (weight > 0)).sum())
+        return keep
+
+    def say(self, report: ReadReport, nodes: int, *, directed: bool, weighted: bool) -> None:
+        """Fill in the report, and note what was left out and merged."""
+        report.self_loop_rows, report.zero_weight_rows = self.loops, self.zeros
+        report.duplicate_rows = self.kept - self.pairs
+        report.reciprocal_pairs = 0 if directed else self.pairs - self.entries // 2
+        report.nodes, report.edges = nodes, self.entries // (1 if directed else 2)
+        report.isolated_nodes = self.isolated
+        merged = "their weights add up" if weighted else "each counts once"
+        for count, said in (
+            (self.loops, "edges join a node with itself and are left out."),
+            (self.zeros, "edges weigh 0 and are left out."),
+            (report.duplicate_rows, f"edges repeat another; {merged}."),
+            (report.reciprocal_pairs, "edges are listed in both directions and count once."),
+            (self.isolated, "nodes have no edge; they are kept."),
+        ):
+            if count:
+                report.note(f"{count} {said}")
+
+
+def adjacency_in_memory(edges: EdgeRows, nodes: int, *, directed: bool) -> tuple[SparseMatrix, Counted]:
+    """The adjacency of all edges at once."""
+    counted = Counted()
+    if not nodes:
+        raise GraphError("the graph is empty: no nodes", where="nodes", fix="Give at least one node.")
+    parts = list(edges.chunks())
+    source, target, weight = parts[0] if parts else (np.zeros(0, np.int32), np.zeros(0, np.int32), None)
+    keep = counted.look(source, target, weight)
+    looped = ~keep if weight is None else ~keep & (weight > 0)
+    counted.loop_nodes = np.unique(source[looped]).size
+    heavy = None if weight is None else weight[keep]
+    matrix = merge_entries(source[keep], target[keep], heavy, (nodes, nodes))
+    counted.pairs = matrix.nnz
+    if not directed:
+        matrix = merge_directions(matrix, matrix.T)
+    counted.entries, counted.weighted = matrix.nnz, bool((matrix.data != 1).any())
+    alone = np.diff(matrix.indptr) == 0
+    alone[matrix.indices] = False  # a directed edge is one of its target as well
+    counted.isolated = int(alone.sum())
+    return matrix, counted
+
+
+def write_adjacency(edges: EdgeRows, nodes: int, folder: Path, *, directed: bool) -> Counted:
+    """Write ``indptr``, ``indices`` and, where some weigh, ``weights`` into ``folder``.
+
+    Those of a directed graph's transpose follow, under names that begin with ``in_``.
+    """
+    counted, degrees = _write_rows(edges, nodes, folder, "", symmetric=not directed)
+    alone = degrees == 0
+    if directed:
+        alone &= _write_rows(edges, nodes, folder, "in_", symmetric=False)[1] == 0
+    counted.isolated = int(alone.sum())
+    return counted
+
+
+def _write_rows(
+    edges: EdgeRows, nodes: int, folder: Path, prefix: str, *, symmetric: bool
+) -> tuple[Counted, npt.NDArray[np.int64]]:
+    """Share edges out into buckets of rows, then merge each; counts and the length of every row come back."""
+    counted, turned = Counted(), bool(prefix)
+    starts = _bucket_starts(edges, nodes, symmetric, turned, counted)
+    names = [folder / f"{prefix}bucket{i}" for i in range(len(starts) - 1)]
+    bucket_of = np.repeat(np.arange(len(names), dtype=np.int16), np.diff(starts))
+    kind = np.dtype([("row", np.int32), ("column", np.uint32)])
+    if edges.weight is not None:
+        kind = np.dtype([*kind.descr, ("weight", np.float64)])
+    with ExitStack() as stack, progress_bar("Sharing out edges", total=edges.count) as advance:
+        files = [stack.enter_context(name.open("wb")) for name in names]
+        for source, target, weight in edges.chunks():
+            _share_out(_records(source, target, weight, kind, symmetric, turned), bucket_of, files)
+            advance(len(source))
+    degrees = np.zeros(nodes, dtype=np.int64)
+    with (
+        (folder / f"{prefix}indices.i32").open("wb") as indices,
+        (folder / f"{prefix}weights.f32").open("wb") as weights,
+        progress_bar("Sorting edges", total=len(names)) as advance,
+    ):
+        for name, low, high in zip(names, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            block = _merged_bucket(np.fromfile(name, kind), low, (high - low, nodes), symmetric, counted)
+            degrees[low:high] = np.diff(block.indptr)
+            put(indices, block.indices.astype(np.int32, copy=False))
+            if edges.weight is not None:
+                put(weights, block.data)
+                counted.weighted = counted.weighted or bool((block.data != 1).any())
+            counted.entries += int(block.nnz)
+            name.unlink()
+            advance()
+    if counted.total > _LARGEST / 2:  # as in memory: degrees must fit into float32
+        raise GraphError(
+            f"the weights add up to {counted.total:.1e}", where="edge weights", fix="Scale them down."
+        )
+    if not counted.weighted:
+        (folder / f"{prefix}weights.f32").unlink()
+    write_array(folder / f"{prefix}indptr.i64", np.concatenate([[0], np.cumsum(degrees)]))
+    return counted, degrees
+
+
+def _bucket_starts(
+    edges: EdgeRows, nodes: int, symmetric: bool, turned: bool, counted: Counted
+) -> npt.NDArray[np.int64]:
+    """First rows of buckets with about as many records each, and the number of nodes."""
+    lengths = np.zeros(nodes, dtype=np.int64)
+    with progress_bar("Counting edges", total=edges.count) as advance:
+        for source, target, weight in edges.chunks():
+            counted.look(source, target, weight)
+            for end in (source, target) if symmetric else (target,) if turned else (source,):
+                np.add.at(lengths, end, 1)
+            advance(len(source))
+    total = int(lengths.sum())
+    size = max(_BUCKET, -(-total // _MOST_BUCKETS))
+    ends = np.searchsorted(np.cumsum(lengths), np.arange(size, total, size)) + 1
+    return np.unique(np.concatenate([[0], ends, [nodes]]))
+
+
+def _records(
+    source: Any, target: Any, weight: Any, kind: np.dtype[Any], symmetric: bool, turned: bool
+) -> npt.NDArray[Any]:
+    """Row, column (marked where it is the reverse of a listed edge) and weight of what is stored."""
+    keep = source != target
+    row, column = (target[keep], source[keep]) if turned else (source[keep], target[keep])
+    size = len(row)
+    records = np.empty(2 * size if symmetric else size, dtype=kind)
+    records["row"][:size], records["column"][:size] = row, column
+    if symmetric:
+        records["row"][size:], records["column"][size:] = column, row.astype(np.uint32) | _BACK
+    if weight is not None:
+        records["weight"] = np.concatenate([weight[keep]] * (2 if symmetric else 1))
+    return records
+
+
+def _share_out(records: npt.NDArray[Any], bucket_of: npt.NDArray[np.int16], files: list[Any]) -> None:
+    bucket = bucket_of[records["row"]]
+    order = np.argsort(bucket, kind="stable")  # of 16-bit numbers: radix sort
+    ends = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=len(files)))])
+    records = records[order]
+    for file, start, end in zip(files, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        put(file, records[start:end])
+
+
+def _merged_bucket(
+    records: npt.NDArray[Any], low: int, shape: tuple[int, int], symmetric: bool, counted: Counted
+) -> SparseMatrix:
+    """Rows of the adjacency from the records of a bucket whose first row is ``low``."""
+    back = records["column"] >= _BACK if symmetric else np.zeros(len(records), dtype=bool)
+    sides = []
+    for chosen in (~back, back) if symmetric else (~back,):
+        part = records[chosen]
+        weight = part["weight"] if "weight" in (records.dtype.names or ()) else None
+        column = (part["column"] & ~_BACK).astype(np.int32)
+        sides.append(merge_entries(part["row"] - np.int32(low), column, weight, shape))
+    counted.pairs += int(sides[0].nnz)
+    counted.total += float(sides[0].data.sum(dtype=np.float64))
+    return merge_directions(*sides) if symmetric else sides[0]

@@ -1,0 +1,499 @@
+"""``prepare_store``: a user's files, which may be larger than memory, to a graph on disk.
+
+The work goes in steps that a killed process goes on from: ids, edges, features, labels. The last one,
+:func:`finalise`, makes checksums and the identity, which is that of the graph in memory.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import scipy.sparse as sp
+
+from nodejepa.errors import Advice, ConfigError, GraphError, NodeJEPAError, Setting
+from nodejepa.files import output_owned, parse_json, refusals, write_json
+from nodejepa.graph import digest
+from nodejepa.graph_checks import Features, compact_csr, read_features
+from nodejepa.memory import Room
+from nodejepa.progress import progress_bar
+from nodejepa.tables.columns import count_filled, join_blocks, worth_sparse
+from nodejepa.tables.edges import EdgeRows, write_adjacency
+from nodejepa.tables.inputs import existing_file, file_format
+from nodejepa.tables.labels import read_labels
+from nodejepa.tables.options import COMPARABLE, REMEMBERED, IdKind, ReadingOptions, ReadReport
+from nodejepa.tables.read import LoadedGraph, number_files, open_tables, read_graph
+from nodejepa.tables.schema import FeatureSchema
+from nodejepa.tables.store import (
+    DENSE,
+    LABELS,
+    PIECE,
+    SPARSE,
+    Manifest,
+    StoredGraph,
+    file_digest,
+    pieces,
+    put,
+    write_array,
+)
+from nodejepa.tables.structural import add_structure, side_by_side, structural_names, with_structure
+from nodejepa.tables.table import Tables
+
+_STEPS = "progress.json"
+_ROWS = 1 << 12  # of features that are rewritten from one form into the other at a time
+
+
+def prepare_store(
+    edges: str | os.PathLike[str],
+    nodes: str | os.PathLike[str] | None = None,
+    reading: ReadingOptions | None = None,
+    *,
+    out: str | os.PathLike[str],
+    force: bool = False,
+    announce: Callable[[Sequence[str]], None] | None = None,
+    **options: Any,
+) -> StoredGraph:
+    """Write a graph store; what a killed process has begun is gone on with.
+
+    Args:
+        edges: a file of edges as in :func:`nodejepa.read_graph`. Tables (parquet, CSV) may be larger than
+            memory; other files (npz, npy, MatrixMarket, GraphML) are read as ever.
+        nodes: a file of nodes. Without one, or with nothing but ids in it, nodes are described by their
+            place in the graph, as :func:`nodejepa.read_graph` does it but for the adjacency.
+        reading: how; labels are kept beside the graph.
+        out: the folder to make. It appears when it is whole.
+        force: replace a store that is there.
+        announce: called with every guess and everything left out, when the store is whole.
+        options: single options of ``reading`` by their names.
+    """
+    final, reading = Path(out), _storable((reading or ReadingOptions()).changed(options))
+    files = [existing_file(edges, "edges"), *([existing_file(nodes, "nodes")] if nodes is not None else [])]
+    with output_owned(final), refusals(final):
+        if final.exists() and not (force and StoredGraph.is_at(final)):
+            said = "" if StoredGraph.is_at(final) else " and is no graph store"
+            replace = Setting("force", True)
+            fix = Advice("Choose another ", Setting("out"), ", or replace a store with ", replace, ".")
+            raise ConfigError(f"{final} exists{said}", fix=fix)
+        work = final.with_name(f".{final.name}.partial")
+        inputs = [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+        steps = Steps(
+            work,
+            {"version": importlib.metadata.version("nodejepa"), "files": inputs, "reading": repr(reading)},
+        )
+        if any(file_format(path)[0] not in ("parquet", "text") for path in files):
+            report = _from_memory(_read_in_memory(edges, nodes, reading), reading, steps)
+        else:
+            report = _from_tables(files, reading, steps)
+        steps.close(final)
+    if announce is not None:
+        announce([*report.notes, *report.warnings])
+    return StoredGraph(final)
+
+
+def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> ReadReport:
+    report, folder = ReadReport(), steps.folder
+    _require_room(folder, files)
+    sources = (files[0], files[1] if len(files) > 1 else None)
+
+    opened: list[Tables] = []
+
+    def numbered() -> dict[str, Any]:
+        tables, found = number_files(*sources, reading, report, None, folder)
+        opened.append(tables)
+        report.seconds.clear()  # a store is the same whenever it is made
+        report.kept_apart = bool(reading.bipartite)
+        listed = {"edges": found.edges.count, "known": found.edges.known, "headers": tables.headers}
+        if found.edges.place is not None:
+            write_array(folder / "place", found.edges.place)
+        ids = found.ids
+        if isinstance(ids, np.ndarray) and ids.dtype != np.int64:
+            ids, report.id_kind = pa.array(ids).cast(pa.string()), "text"  # beyond 2^63: as they are written
+        _write_ids(ids, folder)
+        return {"nodes": found.nodes, **listed, "report": report.to_dict()}
+
+    def sorted_() -> dict[str, Any]:
+        place = np.fromfile(folder / "place", np.int32) if (folder / "place").exists() else None
+        weighted = tables.weight is not None
+        listed = EdgeRows.stored(folder, found["edges"], weighted, place, found["known"])
+        counted = write_adjacency(listed, nodes, folder, directed=reading.directed)
+        counted.say(report, nodes, directed=reading.directed, weighted=weighted)
+        return {"entries": counted.entries, "weighted": counted.weighted, "report": report.to_dict()}
+
+    def encoded() -> dict[str, Any]:
+        bare = Manifest(nodes, found["entries"], 0, reading.directed, found["weighted"], report.id_kind)
+        schema, entries = _write_features(tables, bare, reading, folder, report)
+        kept = {"schema": schema.to_dict(), "columns": schema.width, "feature_entries": entries}
+        return kept | {"report": report.to_dict()}
+
+    def labelled() -> dict[str, Any]:
+        table, name = tables.nodes, str(tables.labels)
+        assert table is not None
+        batches = (batch[name] for batch in table.batches([name], "Reading labels"))
+        where = f"{table.where}, column {name!r}"
+        codes, names = read_labels(batches, table.typed, where, report.added_nodes)
+        write_array(folder / LABELS, codes.astype(np.int32))
+        return {"classes": names, "report": report.to_dict()}
+
+    found = _step(steps, "ids", numbered, report)
+    nodes = found["nodes"]
+    if not opened:  # the step was done before
+        opened.append(open_tables(*sources, reading, ReadReport(), None, found["headers"], whole=False))
+    tables = opened[0]
+    found = {**found, **_step(steps, "edges", sorted_, report)}
+    steps.drop("source", "target", "weight", "place")
+    found = {**found, **_step(steps, "features", encoded, report)}
+    if tables.labels is not None:
+        found = {**found, **_step(steps, "labels", labelled, report)}
+    facts = Manifest(
+        nodes,
+        found["entries"],
+        found["columns"],
+        reading.directed,
+        found["weighted"],
+        report.id_kind,
+        schema=found["schema"],
+        reading={name: getattr(reading, name) for name in REMEMBERED},
+        report=found["report"],
+        classes=found.get("classes"),
+        feature_entries=found["feature_entries"],
+    )
+    finalise(facts, folder)
+    return report
+
+
+def _step(steps: Steps, name: str, work: Any, report: ReadReport) -> dict[str, Any]:
+    """A step, and the report as it was after it."""
+    facts = steps.run(name, work)
+    for field, value in facts["report"].items():
+        setattr(report, field, value)
+    return facts
+
+
+def _require_room(folder: Path, files: list[Path]) -> None:
+    """Refuse early what certainly cannot end: the arrays are rarely smaller than compressed files."""
+    needed, free = sum(path.stat().st_size for path in files), shutil.disk_usage(folder).free
+    if needed > free:
+        raise NodeJEPAError(
+            f"the store needs {needed / 1e9:,.1f} GB or more and {free / 1e9:,.1f} GB are free",
+            where=str(folder.parent),
+            fix=Advice("Make room, or choose another ", Setting("out"), "."),
+        )
+
+
+def _storable(reading: ReadingOptions) -> ReadingOptions:
+    """Refuse what no store has: the adjacency's coordinates take 128 vectors and more in memory."""
+    if "adjacency" in (reading.structural or ()):
+        raise ConfigError(
+            "the structural feature 'adjacency' is made of graphs in memory only",
+            where=Advice(Setting("structural")),
+            fix=f"Leave it out; a graph store may have {', '.join(COMPARABLE)}.",
+        )
+    return reading
+
+
+def _read_in_memory(edges: Any, nodes: Any, reading: ReadingOptions) -> LoadedGraph:
+    """As :func:`read_graph`; without other features, with those that a table on disk gets."""
+    if reading.structural is not None:
+        return read_graph(edges, nodes, reading)
+    loaded = read_graph(edges, nodes, reading, structural=())
+    names = structural_names(None, loaded.schema, loaded.report)
+    graph, schema = add_structure(loaded.graph, loaded.schema, names, loaded.report, Room.of())
+    return replace(loaded, graph=graph, schema=schema)
+
+
+def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> ReadReport:
+    """A graph that is in memory already, as matrices are."""
+    graph, folder = loaded.graph, steps.folder
+    sides = {"": graph.adjacency, "in_": graph.in_rows(0, graph.num_nodes)}
+    for side, matrix in sides.items() if graph.directed else [("", graph.adjacency)]:
+        write_array(folder / f"{side}indptr.i64", matrix.indptr.astype(np.int64))
+        write_array(folder / f"{side}indices.i32", matrix.indices.astype(np.int32))
+        if graph.is_weighted:
+            write_array(folder / f"{side}weights.f32", matrix.data)
+    sparse = not isinstance(graph.features, np.ndarray)
+    with FeatureWriter(folder, sparse=sparse) as writer:
+        writer.add(graph.features)
+    if loaded.labels is not None:
+        write_array(folder / LABELS, loaded.labels.astype(np.int32))
+    kind = "position" if graph.node_ids is None else _write_ids(graph.node_ids, folder)
+    facts = Manifest(
+        graph.num_nodes,
+        graph.num_edges,
+        graph.num_features,
+        graph.directed,
+        graph.is_weighted,
+        kind,
+        schema=loaded.schema.to_dict(),
+        reading={name: getattr(reading, name) for name in REMEMBERED},
+        report=loaded.report.to_dict(),
+        classes=loaded.class_names,
+        feature_entries=writer.entries if sparse else None,
+    )
+    steps.run("arrays", dict)
+    finalise(facts, folder)
+    return loaded.report
+
+
+# ---------------------------------------------------------------- features and ids in files
+
+
+def _write_features(
+    tables: Tables, bare: Manifest, reading: ReadingOptions, folder: Path, report: ReadReport
+) -> tuple[FeatureSchema, int | None]:
+    """Write X: the columns of the node table, then structural descriptors, as the reader in memory does.
+
+    How it was made comes back, and how many entries are kept where X is sparse, as in memory.
+
+    Args:
+        tables: nodes that only edges name come last, with all values missing.
+        bare: of the graph whose edges are in ``folder``.
+        reading: how.
+        folder: of the store.
+        report: what was guessed and left out is noted there.
+    """
+    table, added = tables.nodes, report.added_nodes
+    own = FeatureSchema()
+    if table is not None and tables.features:
+        own, _ = FeatureSchema.fit(table, tables.features, added, reading, report)
+    schema = with_structure(own, structural_names(reading.structural, own, report), report)
+    if not schema.width:
+        raise GraphError(
+            "there is no column that can be a feature",
+            where=report.node_file or report.edge_file,
+            fix=Advice(
+                "Give columns of numbers, categories or lists, or allow ", Setting("structural"), " ones."
+            ),
+        )
+    places = np.zeros((bare.nodes, 0), dtype=np.float32)
+    if schema.structural:
+        from nodejepa.structure import descriptors  # brings the compiler with it
+
+        places = descriptors(unfinished_graph(bare, folder), schema.described_by)
+    if table is None or not own.width:
+        with FeatureWriter(folder, sparse=False) as dense:
+            dense.add(places)
+        return schema, None
+    rows = filled = 0
+    with ExitStack() as stack:
+        writer: FeatureWriter | None = None
+        for blocks, size in own.encode(table, added):
+            filled += count_filled(blocks)
+            if writer is None:  # as the first rows are: only all of them can tell
+                sparse = worth_sparse(filled, size * own.width)
+                writer = stack.enter_context(FeatureWriter(folder, sparse=sparse))
+            x = read_features(join_blocks(blocks, size, sparse=writer.sparse), rows)
+            assert x is not None
+            writer.add(side_by_side(x, places[rows : rows + size]))
+            rows += size
+    assert writer is not None
+    sparse, entries = worth_sparse(filled, rows * own.width), writer.entries
+    if sparse != writer.sparse:
+        entries = _rewrite(folder, (rows, schema.width), sparse=sparse)
+    return schema, entries if sparse else None
+
+
+@final
+class FeatureWriter:
+    """Appends rows to the files of one form; given in the other form, rows are rewritten.
+
+    Args:
+        folder: of the store.
+        sparse: the form.
+    """
+
+    def __init__(self, folder: Path, *, sparse: bool) -> None:
+        self.folder, self.sparse, self.entries = folder, sparse, 0
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        names = SPARSE if self.sparse else (DENSE,)
+        self._files = [self._stack.enter_context((self.folder / name).open("wb")) for name in names]
+        if self.sparse:
+            put(self._files[0], np.zeros(1, dtype=np.int64))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: BaseException | TracebackType | None) -> None:
+        self._stack.close()
+
+    def add(self, rows: Features) -> None:
+        """Write some more rows."""
+        if not self.sparse:
+            put(self._files[0], rows if isinstance(rows, np.ndarray) else rows.toarray())
+            return
+        matrix = sp.csr_array(rows)
+        pointers, columns, values = self._files
+        put(pointers, self.entries + matrix.indptr[1:].astype(np.int64))
+        put(columns, matrix.indices.astype(np.int32))
+        put(values, matrix.data)
+        self.entries += int(matrix.nnz)
+
+
+def _rewrite(folder: Path, shape: tuple[int, int], *, sparse: bool) -> int:
+    """Write features again in the other form (``sparse``: the new one), and remove them in the old one."""
+    with FeatureWriter(folder, sparse=sparse) as writer:
+        old = [folder / name for name in ((DENSE,) if sparse else SPARSE)]
+        pointers = np.zeros(0) if sparse else np.fromfile(old[0], dtype=np.int64)
+        for low in range(0, shape[0], _ROWS):
+            high = min(low + _ROWS, shape[0])
+            if sparse:
+                count = (high - low) * shape[1]
+                dense = np.fromfile(old[0], np.float32, count, offset=4 * low * shape[1])
+                writer.add(dense.reshape(high - low, shape[1]))
+            else:
+                writer.add(_read(old, pointers[low : high + 1], shape[1]))
+    for path in old:
+        path.unlink()
+    return writer.entries
+
+
+def _read(paths: list[Path], pointers: npt.NDArray[Any], columns: int) -> sp.csr_array:
+    first, count = int(pointers[0]), int(pointers[-1] - pointers[0])
+    indices = np.fromfile(paths[1], np.int32, count, offset=4 * first)
+    values = np.fromfile(paths[2], np.float32, count, offset=4 * first)
+    return compact_csr(values, indices, pointers - first, len(pointers) - 1, columns)
+
+
+def _write_ids(ids: Any, folder: Path) -> IdKind:
+    """Write ids (int64, or text as Arrow or NumPy has it) and say of which kind they are."""
+    if isinstance(ids, np.ndarray) and ids.dtype == np.int64:
+        write_array(folder / "ids.i64", ids)
+        return "integer"
+    if isinstance(ids, np.ndarray) and ids.dtype.kind != "U":
+        raise GraphError(
+            f"a store cannot hold ids of the kind {ids.dtype}", where="ids", fix="Give text or whole numbers."
+        )
+    text = (pa.array(ids.tolist()) if isinstance(ids, np.ndarray) else ids).cast(pa.large_string())
+    _, offsets, letters = text.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64)[text.offset : text.offset + len(text) + 1]
+    write_array(folder / "id_ends.i64", ends[1:] - ends[0])
+    write_array(folder / "id_letters.u8", np.frombuffer(letters or b"", dtype=np.uint8)[ends[0] : ends[-1]])
+    return "text"
+
+
+# ---------------------------------------------------------------- steps
+
+
+class Steps:
+    """The folder in which a store is made, and the steps that were finished there.
+
+    Args:
+        folder: is emptied where it holds steps of other work.
+        of: says what is made of what; work goes on only where it is the same.
+    """
+
+    def __init__(self, folder: Path, of: dict[str, Any]) -> None:
+        self.folder, self._of = folder, of
+        content = self._read()
+        self.resumed = content.get("of") == of
+        if not self.resumed:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            content = {}
+        self._done: dict[str, Any] = content.get("steps", {})
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            content = parse_json((self.folder / _STEPS).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return content if isinstance(content, dict) and isinstance(content.get("steps"), dict) else {}
+
+    def run(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The facts that ``work`` found out: now, or when the step was finished before."""
+        before = self._done.get(name)
+        if before is not None and self._files() >= before["files"].items():
+            facts: dict[str, Any] = before["facts"]
+            return facts
+        self._done = {key: value for key, value in self._done.items() if key != name}
+        known = {name for step in self._done.values() for name in step["files"]}
+        facts = work()
+        for path in self.folder.iterdir():
+            if path.name not in known:
+                with path.open("rb+") as file:
+                    os.fsync(file.fileno())  # what is called finished must survive the power going off
+        self._done[name] = {"facts": facts, "files": dict(self._files())}
+        write_json(self.folder / _STEPS, {"of": self._of, "steps": self._done})
+        return facts
+
+    def drop(self, *names: str) -> None:
+        """Remove files that no later step reads; the steps before need them no more."""
+        for step in self._done.values():
+            for name in names:
+                step["files"].pop(name, None)
+        write_json(self.folder / _STEPS, {"of": self._of, "steps": self._done})
+        for name in names:
+            (self.folder / name).unlink(missing_ok=True)
+
+    def close(self, final: Path) -> None:
+        """The finished folder takes its place."""
+        (self.folder / _STEPS).unlink()
+        old = final.with_name(f".{final.name}.old")
+        shutil.rmtree(old, ignore_errors=True)
+        if final.exists():
+            os.replace(final, old)
+        os.replace(self.folder, final)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def _files(self) -> set[tuple[str, int]]:
+        return {(p.name, p.stat().st_size) for p in self.folder.iterdir() if p.name != _STEPS}
+
+
+# ---------------------------------------------------------------- the end
+
+
+def finalise(facts: Manifest, folder: Path) -> None:
+    """Checksums, the identity and the manifest, which says that the store is whole."""
+    names = facts.sizes()
+    with progress_bar("Finalising the store", total=len(names) + 1) as advance:
+        files = {}
+        for name in names:
+            path = folder / name
+            files[name] = {"bytes": path.stat().st_size, "sha256": file_digest(path)}
+            advance()
+        structure = _structure(facts, folder)
+        shape = np.asarray((facts.nodes, facts.columns), dtype=np.int64)
+        if facts.feature_entries is None:
+            features = [pieces(folder / DENSE, np.float32)]
+        else:
+            entries = pieces(folder / SPARSE[2], np.float32)
+            features = [entries, *_positions(folder, "feature_", facts.feature_entries)]
+        content = digest(structure.encode(), shape, *features)
+        advance()
+    values = asdict(facts) | {"files": files, "structure_hash": structure, "content_hash": content}
+    Manifest(**values).write(folder)
+
+
+def unfinished_graph(facts: Manifest, folder: Path) -> StoredGraph:
+    """The graph whose edges are in a folder already, while its features are not; its identity is known."""
+    bare = replace(facts, columns=0, id_kind="position", classes=None, feature_entries=None)
+    files = {name: {"bytes": (folder / name).stat().st_size} for name in bare.sizes() if name != DENSE}
+    return StoredGraph(folder, replace(bare, files=files, structure_hash=_structure(bare, folder)))
+
+
+def _structure(facts: Manifest, folder: Path) -> str:
+    """The ``structure_hash`` of a Graph."""
+    weights = (
+        pieces(folder / "weights.f32", np.float32)
+        if facts.weighted
+        else (np.ones(min(PIECE, facts.entries - at), np.float32) for at in range(0, facts.entries, PIECE))
+    )
+    return digest(
+        b"directed" if facts.directed else b"undirected", weights, *_positions(folder, "", facts.entries)
+    )
+
+
+def _positions(folder: Path, side: str, entries: int) -> list[Iterator[npt.NDArray[Any]]]:
+    """Columns and row pointers of a matrix as they are in memory, where small ones have small pointers."""
+    pointer = np.int32 if entries <= np.iinfo(np.int32).max else np.int64
+    files = ((f"{side}indices.i32", np.int32), (f"{side}indptr.i64", np.int64))
+    return [(part.astype(pointer) for part in pieces(folder / name, kind)) for name, kind in files]

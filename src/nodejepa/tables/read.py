@@ -1,0 +1,368 @@
+"""A user's own files -> a graph, with an account of what was read, guessed and left out."""
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.graph import Graph
+from nodejepa.graph_checks import check_range, check_weights, compact_csr, id_array
+from nodejepa.memory import Room
+from nodejepa.progress import progress_bar, timed
+from nodejepa.tables.convert import as_graph
+from nodejepa.tables.edges import EdgeRows, Numbered, adjacency_in_memory, name_rows, number_nodes
+from nodejepa.tables.id_column import first_ends, guess_id_column
+from nodejepa.tables.inputs import existing_file, file_format, unpacked_limit
+from nodejepa.tables.labels import read_labels
+from nodejepa.tables.matrices import MATRIX_FORMATS, MatrixFile, open_matrix
+from nodejepa.tables.names import edge_columns, frame_indexes, refuse_swapped, sides_of
+from nodejepa.tables.options import ReadingOptions, ReadReport
+from nodejepa.tables.schema import FeatureSchema
+from nodejepa.tables.structural import apply_schema, fit_features
+from nodejepa.tables.table import (
+    GraphFile,
+    InputTable,
+    Tables,
+    frame_table,
+    is_frame,
+    open_file_table,
+    open_graphml,
+)
+
+Source: TypeAlias = str | os.PathLike[str] | pa.Table | Any
+
+
+@dataclass(frozen=True)
+class LoadedGraph:
+    """A graph and where it came from.
+
+    ``labels`` and ``class_names`` are None unless a label column was named; a node without label has -1.
+    """
+
+    graph: Graph
+    schema: FeatureSchema
+    report: ReadReport
+    labels: npt.NDArray[np.int64] | None = None
+    class_names: tuple[str, ...] | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should hear: every guess, everything left out."""
+        return [*self.report.notes, *self.report.warnings]
+
+    @property
+    def sides(self) -> dict[str, list[Any]]:
+        """Where two kinds of nodes were kept apart: ``side`` and ``side_id`` of each; else nothing."""
+        ids = self.graph.node_ids
+        return sides_of(ids.tolist(), self.report) if self.report.kept_apart and ids is not None else {}
+
+    @property
+    def more_columns(self) -> dict[str, list[Any]]:
+        """What a table of embeddings carries along: the sides, and the label of each node (None: unknown)."""
+        if self.labels is None:
+            return self.sides
+        names = [*(self.class_names or ()), None]  # -1 is the last of them
+        return {**self.sides, "label": [names[code] for code in self.labels.tolist()]}
+
+
+def load_graph(edges: Source, nodes: Source | None = None, **options: Any) -> Graph:
+    """The graph in a user's files: ``load_graph("edges.parquet", nodes="nodes.parquet")``.
+
+    Also takes what :func:`nodejepa.as_graph` takes: a PyG ``Data``, a NetworkX graph, a SciPy matrix. The
+    options are those of :func:`read_graph`, which returns the labels and an account of the reading as well;
+    here only a column that may give the answer away is warned of.
+    """
+    readable = isinstance(edges, str | os.PathLike) or is_frame(edges)
+    if nodes is None and not options and not readable:
+        return as_graph(edges)
+    loaded = read_graph(edges, nodes, **options)
+    for warning in loaded.report.warnings:
+        warnings.warn(warning, stacklevel=2)
+    return loaded.graph
+
+
+def read_graph(
+    edges: Source,
+    nodes: Source | None = None,
+    reading: ReadingOptions | None = None,
+    *,
+    schema: FeatureSchema | None = None,
+    memory_limit: float | None = None,
+    **options: Any,
+) -> LoadedGraph:
+    """Read a graph from files or data frames.
+
+    Args:
+        edges: parquet, CSV or TSV (also compressed), npz, npy, MatrixMarket, GraphML (with its nodes), or a
+            data frame; a row an edge.
+        nodes: as ``edges``, a row a node. Without it nodes are described by their place in the graph.
+        reading: how; see :class:`nodejepa.tables.ReadingOptions`.
+        schema: encode the nodes as another table was (``LoadedGraph.schema``) instead of fitting anew.
+        memory_limit: gigabytes the process may take for it; what is available if not given. What compressed
+            files unpack to counts.
+        options: single options of ``reading`` by their names, such as ``labels="topic"``.
+
+    Nodes come in the order of the node table; others follow, first those at the start of edges, then those
+    that are only at the end of some, each in the order of the rows.
+    Every guess and everything left out is in ``LoadedGraph.notes``.
+    """
+    reading = (reading or ReadingOptions()).changed(options)
+    report, room = ReadReport(), Room.of(memory_limit)
+    tables, numbered = number_files(edges, nodes, reading, report, room)
+    with timed(report.seconds, "building", 4), progress_bar("Building the graph"):
+        bare = _build(numbered, reading, report, weighted=numbered.edges.weight is not None)
+    tables, size = replace(tables, edges=None), numbered.nodes
+    del numbered  # the edges as listed may be larger than the graph
+    with timed(report.seconds, "features", 4):
+        labels, names = _labels(tables, reading, report, size)
+        if schema is None:
+            graph, schema = fit_features(bare, tables, report, reading, room)
+        else:
+            graph = apply_schema(bare, tables, schema, report, room)
+    report.kept_apart = bool(reading.bipartite)
+    return LoadedGraph(graph, schema, report, labels, names)
+
+
+def _build(numbered: Numbered, reading: ReadingOptions, report: ReadReport, *, weighted: bool) -> Graph:
+    matrix, counted = adjacency_in_memory(numbered.edges, numbered.nodes, directed=reading.directed)
+    counted.say(report, numbered.nodes, directed=reading.directed, weighted=weighted)
+    adjacency = compact_csr(matrix.data, matrix.indices, matrix.indptr, numbered.nodes)
+    # the ids are distinct by construction: the constructor takes them without looking at each again
+    ids = numbered.ids if numbered.ids is None or isinstance(numbered.ids, np.ndarray) else _texts(numbered)
+    features = np.zeros((numbered.nodes, 0), dtype=np.float32)
+    return Graph(adjacency, features, ids, reading.directed, counted.loop_nodes)
+
+
+def _texts(numbered: Numbered) -> npt.NDArray[Any]:
+    return id_array(numbered.ids.to_pylist())
+
+
+def _labels(
+    tables: Tables, reading: ReadingOptions, report: ReadReport, size: int
+) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...] | None]:
+    """The class of every node and the names of the classes, where a column of labels was named."""
+    name = reading.labels
+    if name is None:
+        return None, None
+    if tables.matrix is not None:
+        values = tables.matrix.labels(name, size)
+        return read_labels([values], True, f"{tables.matrix.where}, array {name!r}")
+    assert tables.nodes is not None
+    where = f"{tables.nodes.where}, column {name!r}"
+    batches = (batch[name] for batch in tables.nodes.batches([name], "Reading labels"))
+    return read_labels(batches, tables.nodes.typed, where, report.added_nodes)
+
+
+# ---------------------------------------------------------------- files -> columns -> positions
+
+
+def number_files(
+    edges: Source,
+    nodes: Source | None,
+    reading: ReadingOptions,
+    report: ReadReport,
+    room: Room | None,
+    folder: Path | None = None,
+) -> tuple[Tables, Numbered]:
+    """Open the files, choose their columns and number the nodes.
+
+    With a ``folder`` tables are read batch by batch and what is as long as the edges is kept there; else all
+    of a table is one batch, which must fit into ``room``.
+    """
+    headers: dict[str, bool] = {}
+    noted = len(report.notes)
+    while True:
+        with timed(report.seconds, "reading", 4):
+            tables = open_tables(edges, nodes, reading, report, room, headers, whole=folder is None)
+        with timed(report.seconds, "ids", 4), progress_bar("Matching ids"):
+            if isinstance(tables.edges, MatrixFile):
+                return tables, _number_positions(tables, tables.edges, reading, report)
+            numbered = number_nodes(tables, reading, report, folder)
+        if numbered.header is None:
+            return tables, numbered
+        del report.notes[noted:]
+        where = report.edge_file if numbered.header == "edges" else report.node_file
+        report.note(
+            Advice(
+                f"{where}: the first row holds ids that occur elsewhere too, so it is data and no header; "
+                "say ",
+                Setting("header", True),
+                " if it is one.",
+            )
+        )
+        headers[numbered.header], noted = False, len(report.notes)
+
+
+def open_tables(
+    edges: Source,
+    nodes: Source | None,
+    reading: ReadingOptions,
+    report: ReadReport,
+    room: Room | None,
+    headers: Mapping[str, bool],
+    *,
+    whole: bool,
+) -> Tables:
+    """The files with the columns that are read of them; ``headers`` are known by role."""
+    edge_source = _open(edges, "edges", report, reading, room, headers, whole)
+    own: InputTable | MatrixFile | None = None  # a file of edges may describe its nodes as well
+    if isinstance(edge_source, MatrixFile):
+        own = edge_source
+    elif isinstance(edge_source, GraphFile):
+        if edge_source.directed and not reading.directed:
+            kept = Setting("directed", True)
+            report.note(Advice("the file calls its edges directed; ", kept, " keeps their direction."))
+        own, edge_source = edge_source.nodes, edge_source.edges
+    report.edge_file = edge_source.where
+    node_source = own
+    if nodes is not None:
+        found = _open(nodes, "nodes", report, reading, room, headers, whole)
+        node_source = found.nodes if isinstance(found, GraphFile) else found
+        report.node_file = node_source.where
+        if isinstance(edge_source, InputTable) and isinstance(node_source, InputTable):
+            refuse_swapped(edge_source, node_source, reading)
+    tables = replace(_edge_columns(edge_source, reading, report), headers=dict(headers))
+    if isinstance(node_source, InputTable):
+        return _node_columns(tables, node_source, reading, report)
+    # labels may be an array of the file
+    _refuse_without_nodes(reading if node_source is None else replace(reading, labels=None))
+    return tables if node_source is None else _node_matrix(tables, node_source, nodes is not None, report)
+
+
+def _open(
+    value: Source,
+    role: str,
+    report: ReadReport,
+    reading: ReadingOptions,
+    room: Room | None,
+    headers: Mapping[str, bool],
+    whole: bool,
+) -> InputTable | MatrixFile | GraphFile:
+    if is_frame(value):
+        return frame_table(value, role)
+    if not isinstance(value, str | os.PathLike):
+        raise GraphError(
+            f"{role} are a {type(value).__name__}", fix="Give the path of a file, or a data frame."
+        )
+    path = existing_file(value, role)
+    kind, compression = file_format(path)
+    most = None if room is None else unpacked_limit(path, kind, compression, room)
+    if kind in MATRIX_FORMATS:
+        return open_matrix(path, kind, compression, most)
+    if kind == "graphml":
+        return open_graphml(path, compression, most)
+    header = headers.get(role, reading.header)
+    return open_file_table(path, report, delimiter=reading.delimiter, header=header, most=most, whole=whole)
+
+
+def _edge_columns(source: InputTable | MatrixFile, reading: ReadingOptions, report: ReadReport) -> Tables:
+    if isinstance(source, InputTable):
+        first, second, weight = edge_columns(source, reading, report)
+        held = source.held([first, second, *([weight] if weight else [])], "Reading edges")
+        asked = reading.source or reading.target or reading.weight
+        return Tables(held, first, second, weight, doubtful_edges=source.doubtful and not asked)
+    if reading.source or reading.target or reading.weight or reading.bipartite:
+        raise GraphError(
+            "a matrix has no columns to name",
+            where=source.where,
+            fix="Leave out source, target, weight and bipartite.",
+        )
+    return Tables(source)
+
+
+def _node_columns(tables: Tables, nodes: InputTable, reading: ReadingOptions, report: ReadReport) -> Tables:
+    """With the column of ids of a node table, if there is one, and the columns that become features."""
+    ids, labels = reading.id_column, reading.labels
+    for name in reading.drop:
+        nodes.find(name, "drop")
+    if ids is not None:
+        nodes.find(ids, "id_column")
+    else:
+        ids = guess_id_column(replace(nodes, whole=False), reading, report, first_ends(tables, reading))
+    if labels is not None and nodes.find(labels, "labels") == ids:
+        raise GraphError(f"{labels!r} names the nodes and cannot be their label", where=nodes.where)
+    if reading.columns is not None:
+        wanted = [nodes.find(name, "columns") for name in reading.columns]
+    else:
+        wanted = [name for name in nodes.names if name not in (ids, labels, *reading.drop)]
+        for index in set(frame_indexes(nodes.names)) & set(wanted):
+            # row numbers: where rows are sorted by class they would give the class away
+            wanted.remove(index)
+            report.drop(index, said := "it is the unnamed index of a data frame", said)
+    features = [name for name in dict.fromkeys(wanted) if name != labels]
+    report.id_column = ids
+    named = [name for name in (ids, labels) if name is not None]
+    held = nodes.held(list(dict.fromkeys([*features, *named])), "Reading nodes")
+    asked = reading.id_column or labels or reading.columns or reading.drop
+    doubtful = nodes.doubtful and not asked
+    columns = {"ids": ids, "features": tuple(features), "labels": labels, "doubtful_nodes": doubtful}
+    return replace(tables, nodes=held, **columns)  # type: ignore[arg-type]
+
+
+def _node_matrix(tables: Tables, file: MatrixFile, given: bool, report: ReadReport) -> Tables:
+    """With a matrix of features, which must be there if the file was ``given`` as nodes, and ids."""
+    matrix = file.features() if given or file.has_features() else None
+    found = file.node_ids()
+    size = int(matrix.shape[0]) if matrix is not None else 0 if found is None else len(np.ravel(found))
+    tables = replace(tables, matrix=file, x=matrix)
+    if matrix is None and found is None:
+        return tables
+    report.node_rows = size
+    where = f"{file.where}, rows"
+    if found is None:
+        found = np.arange(size)  # the edges name rows of the matrix: 0, 1, 2, ...
+        ids = None if isinstance(tables.edges, MatrixFile) else ""
+    else:
+        if found.shape != (size,) or found.dtype.kind not in "iuU":
+            raise GraphError(
+                f"ids are {found.dtype} of shape {found.shape} for {size} nodes", where=file.where
+            )
+        where, ids = f"{file.where}, node ids", ""
+    rows = pa.table({"": pa.array(found.tolist() if found.dtype.kind == "U" else found)})
+    return replace(tables, nodes=InputTable(where, ("",), True, rows), ids=ids)
+
+
+def _refuse_without_nodes(reading: ReadingOptions) -> None:
+    """Refuse options that only a table of nodes has columns for."""
+    if reading.id_column is not None or reading.columns or reading.drop or reading.labels is not None:
+        raise GraphError(
+            "id, label and feature columns are those of a node table, but there is none",
+            fix="Pass a table as nodes.",
+        )
+
+
+def _number_positions(
+    tables: Tables, file: MatrixFile, reading: ReadingOptions, report: ReadReport
+) -> Numbered:
+    """A matrix numbers its nodes itself: rows of nodes are matched by their order."""
+    source, target, weight, size = file.adjacency()
+    report.edge_rows = len(source)
+    rows = None if tables.nodes is None else tables.nodes.num_rows
+    if tables.nodes is not None:
+        report.node_rows = rows or 0
+        if size is not None and rows != size:
+            raise GraphError(
+                f"{rows} rows of nodes for an adjacency of {size} nodes",
+                where=tables.nodes.where,
+                fix="Give one row a node, in the order of the adjacency.",
+            )
+        size = rows
+    if size is None:
+        size = int(max(*(end.max(initial=-1) for end in (source, target)))) + 1
+        if size > max(1_000_000, 4 * len(source)):
+            raise GraphError(
+                f"the largest position is {size - 1} but there are only {len(source)} edges",
+                where=report.edge_file,
+                fix="Number the nodes from 0 without gaps, or give a table of edges, with any ids.",
+            )
+    for name, end in (("source", source), ("target", target)):
+        check_range(end, size, name)
+    weight = None if weight is None or reading.weight is False else check_weights(weight, len(source))
+    return Numbered(EdgeRows.listed(source, target, weight), size, name_rows(tables, report))

@@ -1,0 +1,334 @@
+"""CSV, TSV and their kin: how a file is laid out, found by looking at its beginning, and its cells as text.
+
+Nothing is converted here: ``007`` stays ``007`` and a 64-bit id never passes through a float. What a column
+holds is decided later, from all of it.
+"""
+
+import csv
+import io
+import mmap
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from nodejepa.errors import Advice, DataError, GraphError, Setting
+from nodejepa.tables.cells import MISSING
+from nodejepa.tables.inputs import byte_stream, reading
+from nodejepa.tables.names import speaks_of_a_graph, unnamed
+from nodejepa.tables.options import ReadReport
+
+_BLOCK = 1 << 22
+_END = "nodejepaEndOfRows"
+_QUOTING = "Check quotes and delimiters there: a cell with a delimiter in it needs quotes on both sides."
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A delimited file whose columns are known and whose rows are read on request."""
+
+    path: Path
+    compression: str | None
+    names: tuple[str, ...]
+    delimiter: str
+    skip_lines: int
+    doubtful: bool = False
+    most: int | None = None  # bytes that it may unpack to
+
+    def read(self, columns: Sequence[str], label: str) -> pa.Table:
+        """The named columns as text."""
+        where = str(self.path)
+        with reading(where, _QUOTING):
+            try:
+                return self._parse(columns, label, threads=True)
+            except pa.ArrowInvalid as error:
+                if "invalid UTF8" in str(error):
+                    raise DataError(f"the text is not UTF-8: {error}", where=where, fix=NOT_UTF8) from None
+                if "Row #" in str(error):
+                    raise
+            return self._parse(columns, None, threads=False)  # slower, but it knows which row is bad
+
+    def batches(self, columns: Sequence[str], label: str) -> Iterator[pa.Table]:
+        """The named columns as text, a few megabytes at a time."""
+        quoted = self._may_break_lines()
+        with (
+            reading(str(self.path), _QUOTING),
+            byte_stream(self.path, self.compression, label) as stream,
+            pacsv.open_csv(
+                self._ended(stream, quoted), **self._options(columns, quoted, threads=False)
+            ) as reader,
+        ):
+            held: pa.Table | None = None  # the last batch ends in the row that marks the end
+            for batch in reader:
+                if held is not None:
+                    yield held
+                held = pa.Table.from_batches([batch])
+            if held is not None:
+                yield self._without_end(held) if quoted else held
+
+    def _parse(self, columns: Sequence[str], label: str | None, *, threads: bool) -> pa.Table:
+        quoted = self._may_break_lines()
+        with byte_stream(self.path, self.compression, label, self.most) as stream:
+            table = pacsv.read_csv(
+                self._ended(stream, quoted), **self._options(columns, quoted, threads=threads)
+            )
+        return self._without_end(table) if quoted else table
+
+    def _options(self, columns: Sequence[str], quoted: bool, *, threads: bool) -> dict[str, Any]:
+        return {
+            "read_options": pacsv.ReadOptions(
+                column_names=list(self.names),
+                skip_rows=self.skip_lines,
+                block_size=_BLOCK,
+                use_threads=threads,
+            ),
+            "parse_options": pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=quoted),
+            "convert_options": pacsv.ConvertOptions(
+                column_types={name: pa.string() for name in columns},
+                include_columns=list(columns),
+                strings_can_be_null=False,
+            ),
+        }
+
+    def _ended(self, stream: Any, quoted: bool) -> Any:
+        last = ("\n" + self.delimiter.join([_END] * len(self.names)) + "\n").encode()
+        return pa.PythonFile(_WithLastRow(stream, last), mode="r") if quoted else stream
+
+    def _without_end(self, table: pa.Table) -> pa.Table:
+        last = table.num_rows - 1
+        if last < 0 or any(column[last].as_py() != _END for column in table.columns):
+            raise DataError("a quote is opened and never closed", where=str(self.path), fix=_QUOTING)
+        return table.slice(0, last)
+
+    def _may_break_lines(self) -> bool:
+        """Only between quotes can a cell hold a line break; without quotes lines are cut faster."""
+        if self.compression is not None:
+            return True
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(b'"') >= 0
+
+
+class _WithLastRow:
+    """A stream and one row more. An open quote would swallow everything to the end, and so this row."""
+
+    closed = False
+
+    def __init__(self, stream: Any, row: bytes) -> None:
+        self._stream, self._row = stream, row
+
+    def read(self, size: int) -> bytes:
+        """The next bytes; the row when there are no more."""
+        content: bytes = self._stream.read(size)
+        if not content:
+            content, self._row = self._row, b""
+        return content
+
+    def close(self) -> None:
+        """The stream belongs to whoever opened it."""
+
+
+# ---------------------------------------------------------------- layout
+
+
+NOT_UTF8 = 'Save it as UTF-8; spreadsheets call that "CSV UTF-8".'
+_SAMPLE = 1 << 16
+_LARGEST_SAMPLE = 1 << 23
+_MOST_COLUMNS = 1 << 17  # more take minutes to tell apart, and are rows without line breaks
+_LINES = 4  # a sample has at least as many lines, however long they are
+_NAMES = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space", "|": "bar"}
+_PREFERRED = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+_DATA_LIKE = re.compile(
+    r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{4}-\d\d-\d\d.*"
+)
+_FEWEST_NUMBERED = 3  # columns called 0, 1, 2 are numbered, two of them may be chance
+
+
+class Layout(NamedTuple):
+    """Names of the columns, what separates them, and how many lines stand above the first row.
+
+    ``doubtful`` if the first row was taken for the names and nothing but its look speaks for that.
+    """
+
+    names: tuple[str, ...]
+    delimiter: str
+    skip_lines: int
+    doubtful: bool = False
+
+
+def find_layout(
+    path: Path, compression: str | None, *, report: ReadReport, delimiter: str | None, header: bool | None
+) -> Layout:
+    """Look at the beginning of a file; what was not told is guessed, and doubtful guesses are noted."""
+    if delimiter is not None and not _is_plain(delimiter):
+        raise GraphError(f"delimiter {delimiter!r} is not one plain character", where="delimiter")
+    sample, whole = _sample(path, compression)
+    lines = io.StringIO(sample, newline="").readlines()
+    skipped = 0
+    declared = _SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
+    if declared and _is_plain(declared[1]):  # spreadsheets declare the delimiter so
+        skipped, delimiter = 1, delimiter or declared[1]
+    while skipped < len(lines) and lines[skipped].startswith(("#", "%")):
+        skipped += 1
+    body = "".join(lines[skipped:])
+    delimiter = delimiter or _guess_delimiter(body, path, whole, report)
+    rows, lines_of_first = _rows(body, delimiter, whole)
+    if rows and len(rows[0]) > _MOST_COLUMNS:
+        raise DataError(
+            f"the first row has more than {_MOST_COLUMNS:,} columns",
+            where=str(path),
+            fix="Check the delimiter and the line breaks; a table so wide fits into an npz file of features.",
+        )
+    if not rows:
+        raise DataError("the file has no rows", where=str(path), fix="Write it again.")
+    if delimiter == " " and any("" in row[:-1] for row in rows):
+        raise GraphError(
+            "columns are separated by several spaces, so nobody can tell an empty cell from none",
+            where=str(path),
+            fix="Separate them by one tab or one comma.",
+        )
+    doubtful = False
+    if header is None:
+        above = _names_in_comment(lines[skipped - 1], delimiter, rows[0]) if skipped else None
+        if above is not None:
+            report.note(f"{path.name}: the columns are named in the comment above: {', '.join(above[:4])}.")
+            return Layout(above, delimiter, skipped)
+        header = doubtful = _guess_header(rows, path, report)
+        doubtful = doubtful and not speaks_of_a_graph(rows[0])
+    names = tuple(rows[0]) if header else ("",) * len(rows[0])
+    names = tuple(name.strip() or unnamed(i) for i, name in enumerate(names, start=1))
+    return Layout(names, delimiter, skipped + (lines_of_first if header else 0), doubtful)
+
+
+def _is_plain(delimiter: str) -> bool:
+    return (
+        len(delimiter) == 1 and delimiter.isascii() and not delimiter.isalnum() and delimiter not in '\r\n"'
+    )
+
+
+def _sample(path: Path, compression: str | None) -> tuple[str, bool]:
+    """The beginning of the text, a few lines of it at least, and whether that is all of it."""
+    size = _SAMPLE
+    while True:
+        with reading(str(path)), byte_stream(path, compression) as stream:
+            content = stream.read(size + 1)
+        whole = len(content) <= size
+        lines = max(content.count(b"\n"), content.count(b"\r"))
+        if whole or lines >= _LINES or size >= _LARGEST_SAMPLE:
+            break
+        size *= 8
+    if not whole and not lines:
+        raise DataError(
+            f"the first line is longer than {size >> 20} MB",
+            where=str(path),
+            fix="A table is text with a line for every row.",
+        )
+    try:
+        text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
+    except UnicodeDecodeError as error:
+        if whole or error.start < len(error.object) - 4:  # else a letter was cut through
+            line = content.count(b"\n", 0, error.start) + 1
+            raise DataError(f"line {line} is not UTF-8 text", where=str(path), fix=NOT_UTF8) from None
+        text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="ignore")
+    return text, whole
+
+
+def _rows(body: str, delimiter: str, whole: bool) -> tuple[list[list[str]], int]:
+    """Rows of the sample that are complete, and how many lines the first one ends after."""
+    reader = csv.reader(io.StringIO(body, newline=""), delimiter=delimiter)
+    rows: list[list[str]] = []
+    first = 0
+    try:
+        for row in reader:
+            if row and not rows:
+                first = reader.line_num
+                if len(row) > _MOST_COLUMNS:  # refused by the caller: the others need not be cut
+                    return [row], first
+            rows += [row] if row else []
+    except csv.Error:  # a field beyond the module's limit: Arrow will say where
+        pass
+    return (rows if whole or len(rows) < 2 else rows[:-1]), first
+
+
+def _guess_delimiter(body: str, path: Path, whole: bool, report: ReadReport) -> str:
+    preferred = next(
+        (_PREFERRED[ending.lower()] for ending in path.suffixes if ending.lower() in _PREFERRED), ""
+    )
+    best, width = "", 1
+    for candidate in dict.fromkeys([preferred or ",", *_NAMES]):
+        rows, _ = _rows(body, candidate, whole)
+        counts = {len(row) for row in rows}
+        if len(counts) == 1 and max(counts) > width:
+            best, width = candidate, max(counts)
+        if best and best == preferred:
+            break
+    if not best:  # nothing is regular: take what the first row has, and let the parser name the bad row
+        first = body.split("\n", 1)[0]
+        best = preferred if preferred and preferred in first else max(_NAMES, key=first.count)
+        if first.count(best) == 0:
+            raise GraphError(
+                "the file has one column",
+                where=str(path),
+                fix="Separate columns by comma, tab or semicolon: an edge has two ends, a node an id.",
+            )
+    if best != preferred:
+        report.note(f"{path.name}: columns are taken to be separated by {_NAMES[best]}.")
+    return best
+
+
+def _names_in_comment(line: str, delimiter: str, first_row: list[str]) -> tuple[str, ...] | None:
+    """``# from,to`` above rows that have no header of their own, as published edge lists have it."""
+    names = tuple(cell.strip() for cell in line.strip().lstrip("#%").strip().split(delimiter))
+    words = not any(_DATA_LIKE.fullmatch(name) or name.endswith(":") for name in names)
+    fits = len(names) == len(first_row) and all(names) and words
+    return names if fits and speaks_of_a_graph(names) and not speaks_of_a_graph(first_row) else None
+
+
+def _guess_header(rows: list[list[str]], path: Path, report: ReadReport) -> bool:
+    first, rest = [cell.strip() for cell in rows[0]], rows[1:]
+    below = [[row[i].strip() for row in rest if i < len(row)] for i in range(len(first))]
+    shown = ", ".join(first[:4])[:80]
+    words = [i for i, cell in enumerate(first) if cell not in MISSING and not _DATA_LIKE.fullmatch(cell)]
+    over_data = [i for i in words if _all_data(below[i])]
+    numbered = len(words) < len(first) and bool(_are_numbered(first, words))
+    known = speaks_of_a_graph(first)
+    telling = known and any(len(cell) > 1 for cell in first)  # a and b may as well be two nodes
+    data_like = any(_DATA_LIKE.fullmatch(cell) for cell in first)
+    if data_like and (numbered or (words and over_data == words)):
+        return True
+    cells = [set(column) for column in below]
+    repeated = any(cell in cells[i] for i, cell in enumerate(first) if cell)
+    elsewhere = not telling and not over_data and any(set(first[:2]) & column for column in cells[:2])
+    if data_like or repeated or elsewhere:
+        said = (
+            f"{path.name}: the first row ({shown}) looks like data, so the file is taken to have no header; "
+        )
+        report.note(Advice(said, "say ", Setting("header", True), " if it has."))
+        return False
+    if not rest:
+        report.note(f"{path.name}: its only row ({shown}) is taken for the header.")
+    elif not known and not over_data:
+        said = f"{path.name}: the first row ({shown}) is taken for the header; say "
+        report.note(Advice(said, Setting("header", False), " if it is data."))
+    return True
+
+
+def _all_data(cells: list[str]) -> bool:
+    """Whether a column holds numbers, dates or UUIDs and nothing else: a word above it is its name."""
+    there = [cell for cell in cells if cell not in MISSING]
+    return bool(there) and all(map(_DATA_LIKE.fullmatch, there))
+
+
+def _are_numbered(first: list[str], words: list[int]) -> bool:
+    """Whether columns are called 0, 1, 2, ..., as those of a frame without names, beside one of ids."""
+    numbers = [cell for i, cell in enumerate(first) if i not in words and cell not in MISSING]
+    if len(numbers) < 2 or len(numbers) == len(first) or not all(cell.isdecimal() for cell in numbers):
+        return False
+    start = int(numbers[0])
+    running = all(int(cell) == start + i for i, cell in enumerate(numbers))
+    named = first[0] == "" or speaks_of_a_graph([first[i] for i in words])
+    return running and (named or len(numbers) >= _FEWEST_NUMBERED)

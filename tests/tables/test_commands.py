@@ -1,0 +1,196 @@
+"""prepare, pretrain and embed of a graph on disk give what embed-graph gives in memory."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from nodejepa.cli import main
+from nodejepa.methods import NodeJEPA
+from nodejepa.tables import read_embeddings, read_graph
+from nodejepa.training.run import load_tensors
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    names = np.array([f"n{i}" for i in range(300)])
+    ends = rng.integers(0, 300, (2, 1500))
+    pq.write_table(pa.table({"source": names[ends[0]], "target": names[ends[1]]}), tmp_path / "e.parquet")
+    x = {f"x{j}": rng.normal(size=300) for j in range(70)}
+    pq.write_table(pa.table({"id": names, **x}), tmp_path / "n.parquet")
+    return ["--edges", tmp_path / "e.parquet", "--nodes", tmp_path / "n.parquet"]
+
+
+@pytest.mark.slow
+def test_the_road_on_disk_ends_where_the_road_in_memory_does(run, files, tmp_path):
+    store, trained, out = tmp_path / "g.store", tmp_path / "run", tmp_path / "z.parquet"
+    code, said, err = run("prepare", *files, "--out", store)
+    assert code == 0, err
+    assert "300 nodes" in said
+    assert run("prepare", "--verify", store)[0] == 0
+    code, said, err = run("pretrain", store, "--method", "linear-jepa", "--out", trained)
+    assert code == 0, err
+    assert "directions of the features" in said
+    code, said, err = run("embed", trained, store, "--out", out)
+    assert code == 0, err
+    assert "300 nodes x 140" in said
+    code, _, err = run("embed-graph", *files, "--out", tmp_path / "m.parquet", "--no-report")
+    assert code == 0, err
+    ours, theirs = read_embeddings(out), read_embeddings(tmp_path / "m.parquet")
+    assert ours.ids.tolist() == theirs.ids.tolist()
+    np.testing.assert_array_equal(ours.matrix, theirs.matrix)
+    # what learned on disk may see files in memory, and the other way round
+    code, _, err = run("embed", trained, *files, "--out", tmp_path / "f.parquet")
+    assert code == 0, err
+    code, _, err = run("embed", tmp_path / "m.run", store, "--out", tmp_path / "s.npy")
+    assert code == 0, err
+    np.testing.assert_array_equal(read_embeddings(tmp_path / "f.parquet").matrix, theirs.matrix)
+    np.testing.assert_array_equal(read_embeddings(tmp_path / "s.npy").matrix, theirs.matrix)
+    # nothing is replaced without asking, and a model is of one graph
+    assert run("embed", trained, store, "--out", out)[0] == 2
+    assert run("embed", trained, store, "--out", out, "--force")[0] == 0
+    facts = json.loads((trained / "config.json").read_text())
+    assert facts["graph"]["hash"] == json.loads((store / "manifest.json").read_text())["content_hash"]
+
+
+def test_a_model_refuses_a_store_whose_columns_mean_something_else(run, tmp_path):
+    rng = np.random.default_rng(0)
+    ends, x = rng.integers(0, 60, (2, 300)), rng.normal(size=(3, 60)) * [[1], [5], [9]]
+    pq.write_table(pa.table({"source": ends[0], "target": ends[1]}), tmp_path / "e.parquet")
+
+    def prepared(name, *options, **columns):
+        pq.write_table(pa.table({"id": np.arange(60), **columns}), tmp_path / "n.parquet")
+        files = ("--edges", tmp_path / "e.parquet", "--nodes", tmp_path / "n.parquet")
+        code, _, err = run("prepare", *files, "--out", tmp_path / name, *options)
+        assert code == 0, err
+        return tmp_path / name
+
+    def embedded(name):
+        (tmp_path / "z.npy").unlink(missing_ok=True)
+        code, _, err = run("embed", trained, tmp_path / name, "--out", tmp_path / "z.npy")
+        assert (code == 0) == (tmp_path / "z.npy").exists()
+        return " ".join(err.split())
+
+    trained = tmp_path / "run"
+    store = prepared("same", a=x[0], b=x[1], c=x[2])
+    assert run("pretrain", store, "--method", "linear-jepa", "--out", trained)[0] == 0
+    assert "not those" not in embedded("same")
+    for name, options, columns, said in (
+        ("reversed", (), {"c": x[2], "b": x[1], "a": x[0]}, "column 1 is 'c' (numeric), expected is 'a'"),
+        ("renamed", (), {"a": x[0], "b": x[1], "d": x[2]}, "column 3 is 'd' (numeric), expected is 'c'"),
+        (
+            "unscaled",
+            ("--scale", "none"),
+            {"a": x[0], "b": x[1], "c": x[2]},
+            "column 'a' is encoded or scaled",
+        ),
+        ("shifted", (), {"a": x[0], "b": x[1] + 1, "c": x[2]}, "column 'b' is encoded or scaled otherwise"),
+        ("words", (), {"a": x[0], "b": ["s", "t", "u"] * 20}, "column 2 is 'b' (category)"),
+    ):
+        prepared(name, *options, **columns)
+        assert said in embedded(name)
+    schema = trained / "schema.json"
+    schema.write_text(schema.read_text().replace('"a"', '"d"'))
+    assert "schema of the run is damaged" in embedded("same")
+    schema.unlink()
+    assert "no schema.json" in embedded("same")
+
+
+IN_PARTS = {
+    "epochs": 2,
+    "parts": 8,
+    "parts_per_step": 4,
+    "micro_batches": 2,
+    "encoder.hidden": 32,
+    "predictor.hidden": 32,
+    "descriptors": "pagerank,degree,clustering",
+}
+
+
+@pytest.mark.slow
+def test_a_trained_encoder_goes_the_whole_road_on_disk(run, files, tmp_path, monkeypatch):
+    """prepare, pretrain in parts, embed: the bits of the graph in memory; two processes, but for rounding."""
+    monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    store, trained, out = tmp_path / "g.store", tmp_path / "run", tmp_path / "z.parquet"
+    assert run("prepare", *files, "--out", store)[0] == 0
+    settings = [part for name, value in IN_PARTS.items() for part in ("--set", f"{name}={value}")]
+    chosen = ["--method", "nodejepa", "--preset", "paper", "--device", "cpu", *settings]
+    code, _, err = run("pretrain", store, *chosen[:6], "--out", tmp_path / "no")
+    assert code == 2
+    assert "in parts only" in err
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        code, said, err = run("pretrain", store, *chosen, "--out", trained)
+        assert code == 0, err
+        assert "last loss" in said
+        graph = read_graph(files[1], files[3]).graph
+        wanted = NodeJEPA(preset="paper", **IN_PARTS, device="cpu").fit(graph).transform(graph)
+    finally:
+        torch.set_num_threads(threads)
+    code, said, err = run("embed", trained, store, "--out", out)
+    assert code == 0, err
+    found = read_embeddings(out)
+    assert found.ids.tolist() == graph.node_ids.tolist()
+    np.testing.assert_array_equal(found.matrix, wanted)
+    code, _, err = run("pretrain", store, *chosen, "--workers", "2", "--out", tmp_path / "two")
+    assert code == 0, err
+    one, two = (load_tensors(folder / "model.safetensors")[0] for folder in (trained, tmp_path / "two"))
+    for name, tensor in one.items():
+        torch.testing.assert_close(two[name], tensor, rtol=0, atol=1e-5)
+
+
+def test_prepare_says_what_it_needs(run, tmp_path):
+    assert "--edges and --out" in run("prepare")[2]
+    code, _, err = run("prepare", "--verify", tmp_path)
+    assert code == 2
+    assert "no graph store" in err
+
+
+@pytest.mark.slow
+def test_prepare_speaks_in_options(run, tmp_path):
+    (tmp_path / "e.csv").write_text("source,target\n" + "".join(f"n{i},n{i + 1}\n" for i in range(40)))
+    rows = "".join(f"n{i},{i % 3},{i * i % 7}\n" for i in range(41))
+    (tmp_path / "n.csv").write_text(f"id,label,x\n{rows}")
+    given = ["--edges", tmp_path / "e.csv", "--nodes", tmp_path / "n.csv"]
+    code, _, err = run("prepare", *given, "--out", tmp_path / "g.store")
+    assert code == 0, err
+    assert "Say --labels label to score by it" in err
+    code, said, err = run("prepare", *given, "--labels", "label", "--out", tmp_path / "h.store")
+    assert code == 0, err
+    assert "labels of 3 classes" in said
+    code, said, err = run("prepare", *given[:2], "--structural", "degree", "--out", tmp_path / "d.store")
+    assert code == 0, err
+    assert "1 features" in said
+    code, _, err = run("probe", tmp_path / "g.store")
+    assert code == 2
+    assert "naming the column of the labels" in err
+
+
+def test_graphml_goes_through_memory(run, tmp_path):
+    networkx = pytest.importorskip("networkx")
+    networkx.write_graphml(networkx.karate_club_graph(), tmp_path / "g.graphml")
+    code, said, err = run(
+        "prepare", "--edges", tmp_path / "g.graphml", "--labels", "club", "--out", tmp_path / "k"
+    )
+    assert code == 0, err
+    assert "34 nodes" in said
+    assert "labels of 2 classes" in said

@@ -1,0 +1,204 @@
+"""Fewer columns, groups and maps of embeddings that nobody holds: as of the graph in memory."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from sklearn.cluster import KMeans
+
+from nodejepa import diagnostics
+from nodejepa.cli import main
+from nodejepa.diagnostics import column_statistics
+from nodejepa.errors import ConfigError, EvaluationError
+from nodejepa.evaluation import clusters as clusters_module
+from nodejepa.evaluation.clusters import find_clusters
+from nodejepa.methods import load_method, make_method
+from nodejepa.principal import PrincipalAxes
+from nodejepa.tables import read_embeddings
+from nodejepa.workflow import embed_graph, embed_stored_graph
+
+SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 1, "training.parts": 4}
+
+
+class Rows:
+    """An array that is only read by rows, and remembers how many at a time."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.most = array, array.shape, 0
+
+    def rows(self, low, high):
+        self.most = max(self.most, high - low)
+        return self.array[low:high]
+
+    def at(self, nodes):
+        return self.array[nodes]
+
+
+def groups(count=4, size=250, columns=24, spread=0.25, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.repeat(np.arange(count), size))
+    centres = np.linalg.qr(rng.normal(size=(columns, columns)))[0][:count]
+    return (centres[truth] + spread * rng.normal(size=(len(truth), columns))).astype(np.float32)
+
+
+@pytest.fixture
+def few_at_a_time(monkeypatch):
+    monkeypatch.setattr(diagnostics, "_BLOCK_ELEMENTS", 24 * 30)
+    monkeypatch.setattr(diagnostics, "_READ_ELEMENTS", 24 * 100)
+
+
+@pytest.mark.usefixtures("few_at_a_time")
+def test_axes_of_rows_on_disk_have_the_bits_of_those_in_memory():
+    z = groups()
+    tall = Rows(z)
+    for ours, theirs in zip(column_statistics(tall), column_statistics(z), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    ours, theirs = PrincipalAxes.of(tall, 5), PrincipalAxes.of(z, 5)
+    np.testing.assert_array_equal(ours.axes, theirs.axes)
+    assert tall.most == 90, "whole blocks of 30 rows"
+    # a naive twin: singular vectors of the whole
+    wanted = np.linalg.svd(z - z.mean(axis=0, dtype=np.float64), full_matrices=False)[2][:5].T
+    np.testing.assert_allclose(abs(np.sum(wanted * ours.axes, axis=0)), 1, atol=1e-6)
+
+
+@pytest.mark.usefixtures("few_at_a_time")
+def test_axes_of_more_columns_than_a_covariance_may_have(monkeypatch):
+    z = groups()
+    monkeypatch.setattr("nodejepa.principal._MAX_COVARIANCE", 10)
+    ours, theirs = PrincipalAxes.of(Rows(z), 4), PrincipalAxes.of(z, 4)
+    np.testing.assert_allclose(ours.axes, theirs.axes, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["raw", "walk", "random-gcn", "linear-jepa", "nodejepa"])
+@pytest.mark.usefixtures("small_blocks")
+def test_a_model_of_fewer_columns(make_graph, tmp_path, method):
+    graph, store = make_graph()
+    settings = SMALL if method == "nodejepa" else {}
+    made = make_method(method, settings=settings)
+    made.max_columns = 3
+    z = made.fit(store, out=tmp_path / "run").transform_stored(store)
+    assert z.shape == (700, 3)
+    whole = make_method(method, settings=settings).fit(store).transform_stored(store).rows(0, 700)
+    wanted = PrincipalAxes.of(whole, 3).project(whole)
+    np.testing.assert_allclose(z.rows(0, 700), wanted, atol=1e-5 * abs(wanted).max())
+    np.testing.assert_allclose(z.rows(200, 300), wanted[200:300], atol=1e-5 * abs(wanted).max())
+    np.testing.assert_allclose(z.at(np.array([3, 99])), wanted[[3, 99]], atol=1e-5 * abs(wanted).max())
+    # what was saved gives the same columns, on disk and in memory
+    again = load_method(tmp_path / "run")
+    np.testing.assert_array_equal(again.transform_stored(store).rows(0, 700), z.rows(0, 700))
+    np.testing.assert_allclose(again.transform(graph), wanted, atol=1e-4 * abs(wanted).max())
+
+
+@pytest.mark.slow
+def test_a_model_of_fewer_columns_that_was_made_in_memory_keeps_them_on_a_store(make_graph):
+    graph, store = make_graph()
+    made = make_method("linear-jepa")
+    made.max_columns = 5
+    z = made.fit(graph).transform(graph)
+    np.testing.assert_allclose(made.transform_stored(store).rows(0, 700), z, atol=1e-6 * abs(z).max())
+
+
+@pytest.mark.usefixtures("few_at_a_time")
+@pytest.mark.parametrize("count", ["auto", 3])
+def test_groups_of_few_rows_on_disk_are_those_in_memory(count):
+    z = groups()
+    ours, theirs = find_clusters(Rows(z), count, seed=3), find_clusters(z, count, seed=3)
+    np.testing.assert_array_equal(ours.assigned, theirs.assigned)
+    assert ours.silhouettes == pytest.approx(theirs.silhouettes)
+
+
+@pytest.mark.usefixtures("few_at_a_time")
+@pytest.mark.parametrize("count", ["auto", 3, 7])
+def test_groups_of_many_rows_on_disk_are_k_means_over_all_of_them(monkeypatch, tmp_path, count):
+    monkeypatch.setattr(clusters_module, "_AT_ONCE", 110)
+    monkeypatch.setattr(clusters_module, "_SAMPLE", 100)
+    monkeypatch.setattr(clusters_module, "_SETTLED", 0.0)
+    begun, by_blocks = [], clusters_module._by_blocks
+
+    def keep(rows, centres):
+        assert isinstance(rows, np.memmap)
+        begun.append((np.array(rows), centres))
+        return by_blocks(rows, centres)
+
+    monkeypatch.setattr(clusters_module, "_by_blocks", keep)
+    found = find_clusters(Rows(groups()), count, scratch=tmp_path)
+    rows, centres = begun[0]
+    wanted = KMeans(len(centres), init=centres, n_init=1, tol=0).fit_predict(rows)
+    pairs = {*zip(wanted.tolist(), found.assigned.tolist(), strict=True)}
+    assert len(pairs) == found.count == len(centres), "the same groups, numbered by size"
+    assert (np.diff(np.bincount(found.assigned)) <= 0).all()
+    assert [*tmp_path.iterdir()] == []
+    np.testing.assert_array_equal(find_clusters(Rows(groups()), count).assigned, found.assigned)
+
+
+@pytest.mark.usefixtures("few_at_a_time")
+def test_rows_that_are_all_alike_or_broken(monkeypatch, tmp_path):
+    monkeypatch.setattr(clusters_module, "_AT_ONCE", 110)
+    assert find_clusters(Rows(np.ones((300, 24), dtype=np.float32)), scratch=tmp_path).count == 1
+    few = np.repeat(np.eye(3, 24, dtype=np.float32), 100, axis=0)
+    assert find_clusters(Rows(few), 7, scratch=tmp_path).count == 3
+    broken = groups()
+    broken[500, 3] = np.nan
+    with pytest.raises(EvaluationError, match="NaN or infinite"):
+        find_clusters(Rows(broken), 3)
+
+
+@pytest.mark.slow
+def test_embed_graph_of_a_store_with_dim_and_clusters_is_that_of_its_files(make_graph, tmp_path, capsys):
+    _, store = make_graph()
+    files = [store.folder.parent / name for name in ("e.parquet", "n.parquet")]
+    asked = {"dim": 4, "clusters": 3, "method": "sgc-1"}
+    theirs = embed_graph(*files, out=tmp_path / "m.parquet", report=False, **asked)
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                *("embed-graph", "--edges", str(store.folder), "--out", str(tmp_path / "z.parquet")),
+                *("--dim", "4", "--clusters", "3", "--method", "sgc-1"),
+            ]
+        )
+    said = capsys.readouterr()
+    assert ended.value.code == 0, said.err
+    assert "into 3 groups" in said.out
+    ours, table = json.loads((tmp_path / "z.json").read_text()), pq.read_table(tmp_path / "z.parquet")
+    assert table.column_names == pq.read_table(tmp_path / "m.parquet").column_names
+    assert (ours["dim"], ours["clusters"]) == (4, theirs.manifest["clusters"])
+    np.testing.assert_array_equal(table["cluster"], theirs.clusters.assigned)
+    z = read_embeddings(tmp_path / "z.parquet").matrix
+    np.testing.assert_allclose(z, theirs.embeddings, atol=1e-5 * abs(z).max())
+    page = (tmp_path / "z.html").read_text()
+    assert '"clusters":[' in page
+    assert "into 3 groups" in page
+
+
+def test_what_cannot_be_is_refused_before_the_work(make_graph, tmp_path, monkeypatch):
+    _, store = make_graph()
+    with pytest.raises(ConfigError, match=r"no column for clusters.*\.parquet"):
+        embed_stored_graph(store.folder, out=tmp_path / "z.npy", clusters="auto")
+    with pytest.raises(EvaluationError, match="2 or more"):
+        embed_stored_graph(store.folder, out=tmp_path / "z.parquet", clusters=1)
+    with pytest.raises(ConfigError, match="dim is 0"):
+        embed_stored_graph(store.folder, out=tmp_path / "z.parquet", dim=0)
+    monkeypatch.setattr("nodejepa.report.maps.find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match=r"nodejepa\[umap\]"):
+        embed_stored_graph(store.folder, out=tmp_path / "z.parquet", umap=True)
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.slow
+def test_the_map_of_a_store_has_a_umap_of_its_sample(make_graph, tmp_path, monkeypatch):
+    _, store = make_graph()
+    shown = []
+    if find_spec("umap") is None:  # the picture itself is tested where it is installed
+        monkeypatch.setattr("nodejepa.workflow.embed_stored.require_umap", lambda: None)
+        monkeypatch.setattr(
+            "nodejepa.report.maps.umap_plane", lambda z, **_: shown.append(z.shape) or np.zeros((len(z), 2))
+        )
+    monkeypatch.setattr("nodejepa.workflow.stored_page.MAX_POINTS", 90)
+    embed_stored_graph(store.folder, out=tmp_path / "z.parquet", method="raw", umap=True)
+    assert "UMAP" in (tmp_path / "z.html").read_text()
+    assert shown == ([(90, 70)] if find_spec("umap") is None else [])

@@ -1,0 +1,158 @@
+"""Ids are found by their values: the index of a data frame never names the nodes where a column does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from nodejepa import GraphError, load_graph, read_graph
+from nodejepa.cli import main
+from nodejepa.tables import StoredGraph
+from nodejepa.tables.prepare import prepare_store
+
+SIZE = 60
+
+
+def people(**more) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Edges in a ring, and nodes in another order than their ids; ``x`` is 10 times the id."""
+    order = np.random.default_rng(0).permutation(SIZE)
+    ring = np.arange(SIZE)
+    nodes = pd.DataFrame({"user_id": ring, "x": 10.0 * ring, **more})
+    edges = pd.DataFrame({"follower": ring, "followed": np.roll(ring, -1)})
+    return edges, nodes.iloc[order]
+
+
+def saved(frame, path):
+    frame.to_csv(path) if path.suffix == ".csv" else frame.to_parquet(path)
+    return path
+
+
+DOORS = ["frame", ".parquet", ".csv", "store.parquet", "store.csv"]
+
+
+@pytest.fixture(params=DOORS)
+def door(request, tmp_path):
+    ending = request.param.removeprefix("store")
+    kind = request.param
+
+    def through(edges, nodes, **options):
+        if kind == "frame":
+            graph = load_graph(edges, nodes, scale="none", **options)
+            return graph.node_ids, graph.features
+        files = [saved(f, tmp_path / f"{n}{ending}") for f, n in ((edges, "e"), (nodes, "n"))]
+        if kind.startswith("store"):
+            options |= {"header": True, "scale": "none", "force": True}
+            store = prepare_store(*files, out=tmp_path / "g.store", **options)
+            ids = np.array(store.ids(0, store.num_nodes).to_pylist())
+            return ids, store.feature_rows(0, store.num_nodes)
+        graph = load_graph(*files, scale="none", **options)
+        return graph.node_ids, graph.features
+
+    return through
+
+
+def test_the_index_of_a_sorted_frame_is_no_id_and_no_feature(door):
+    edges, nodes = people()
+    nodes = nodes.sort_values("x", ascending=False)  # its index is a shuffled 0, 1, 2, ...: all ids of edges
+    ids, x = door(edges, nodes)
+    assert x.shape == (SIZE, 1)
+    np.testing.assert_array_equal(x[:, 0], 10.0 * ids)
+
+
+def test_an_index_of_the_edges_is_no_end_of_them(door):
+    edges, nodes = people()
+    expected, _ = door(edges, nodes, source="follower")
+    shuffled = edges.sample(frac=1, random_state=1)
+    ids, x = door(shuffled, nodes, source="follower")
+    np.testing.assert_array_equal(ids, expected)
+    np.testing.assert_array_equal(x[:, 0], 10.0 * ids)
+    assert len(ids) == SIZE  # row numbers of the edges would be nodes as well
+
+
+def test_the_edges_ids_may_be_some_of_the_nodes_or_some_more(door):
+    edges, nodes = people()
+    ids, x = door(edges.iloc[: SIZE // 2], nodes)
+    np.testing.assert_array_equal(x[:, 0], 10.0 * ids)
+    assert len(ids) == SIZE
+    ids, x = door(edges, nodes[nodes["user_id"] % 5 > 0], unknown_ids="drop")
+    np.testing.assert_array_equal(x[:, 0], 10.0 * ids)
+    assert len(ids) == 4 * SIZE // 5
+
+
+def test_text_ids_are_found_wherever_they_stand(door):
+    edges, nodes = people()
+    edges, nodes = edges.map("u{}".format), nodes.assign(handle=nodes["user_id"].map("u{}".format))
+    ids, x = door(edges, nodes.drop(columns="user_id"))
+    np.testing.assert_array_equal(x[:, 0], [10.0 * int(name[1:]) for name in ids])
+
+
+def test_of_two_columns_that_match_equally_the_right_one_is_asked_for(door):
+    edges, nodes = people(rank=np.arange(SIZE)[::-1])
+    with pytest.raises(GraphError, match=r"'user_id' and 'rank' both hold ids.*id_column"):
+        door(edges, nodes)
+    ids, x = door(edges, nodes, id_column="user_id", drop=["rank"])
+    np.testing.assert_array_equal(x[:, 0], 10.0 * ids)
+    ids, _ = door(edges, nodes, id_column="rank")
+    np.testing.assert_array_equal(ids, SIZE - 1 - nodes["user_id"].to_numpy())
+    ids, x = door(edges, nodes, drop=["rank"])
+    np.testing.assert_array_equal(x[:, 0], 10.0 * ids)
+
+
+def test_an_unnamed_index_that_matches_better_is_asked_about(door):
+    edges, nodes = people()
+    nodes["user_id"] = nodes["user_id"] + SIZE // 3  # a third of the ids are of nobody in the edges
+    with pytest.raises(GraphError, match="both hold ids of the edges"):
+        door(edges, nodes)
+
+
+def test_the_index_names_the_nodes_where_it_alone_can(door):
+    edges, nodes = people()
+    ids, x = door(edges, nodes.drop(columns="user_id"))
+    np.testing.assert_array_equal(x[:, 0], 10.0 * ids)
+
+
+def test_a_name_decides_between_equal_columns_and_values_against_a_name():
+    edges, nodes = people(rank=np.arange(SIZE)[::-1])
+    told = nodes.rename(columns={"user_id": "id"})
+    assert read_graph(edges, told).report.id_column == "id"
+    told = nodes.rename(columns={"user_id": "follower"})  # as an end of the edges is called
+    assert read_graph(edges, told).report.id_column == "follower"
+    named = nodes.drop(columns="rank").assign(name=[f"person {i % 7}" for i in range(SIZE)])
+    assert read_graph(edges, named).report.id_column == "user_id"
+    counted = nodes.drop(columns="rank").assign(id=np.arange(SIZE) + 7000)
+    assert read_graph(edges, counted).report.id_column == "user_id"
+    twice = nodes.drop(columns="rank").assign(again=nodes["user_id"])
+    assert read_graph(edges, twice).report.id_column == "user_id"
+
+
+def test_one_column_and_the_index_asked_for_by_name():
+    edges, nodes = people()
+    bare = pa.table({"whoever": nodes["user_id"].to_numpy()})
+    assert read_graph(edges, bare).report.id_column == "whoever"
+    loaded = read_graph(edges, nodes, id_column="user_id", columns=["x", "__index_level_0__"])
+    assert [column.name for column in loaded.schema.columns] == ["x", "__index_level_0__"]
+    loaded = read_graph(edges, nodes)
+    assert loaded.report.dropped_columns.keys() == {"__index_level_0__"}
+    assert any("index of a data frame" in note for note in loaded.notes)
+
+
+def test_two_kinds_of_nodes_with_a_table_of_one(door):
+    users = pd.DataFrame({"user_id": np.arange(20), "x": 10.0 * np.arange(20)}).sample(frac=1, random_state=0)
+    edges = pd.DataFrame({"user_id": np.arange(40) % 20, "item_id": np.arange(40) % 8})
+    ids, x = door(edges, users, bipartite=True)
+    own = [int(name.removeprefix("user_id:")) for name in ids[:20]]
+    np.testing.assert_array_equal(np.asarray(x[:20])[:, 0], 10.0 * np.array(own))
+
+
+def test_the_command_line_finds_ids_by_value(tmp_path):
+    edges, nodes = people()
+    files = [saved(edges, tmp_path / "e.csv"), saved(nodes, tmp_path / "n.csv")]
+    command = ["prepare", "--edges", files[0], "--nodes", files[1], "--scale", "none", "--header"]
+    with pytest.raises(SystemExit) as left:
+        main([*map(str, command), "--out", str(tmp_path / "g.store")])
+    assert not left.value.code
+    store = StoredGraph(tmp_path / "g.store")
+    ids = store.ids(0, SIZE).to_numpy()
+    np.testing.assert_array_equal(store.feature_rows(0, SIZE)[:, 0], 10.0 * ids)

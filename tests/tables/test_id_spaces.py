@@ -1,0 +1,133 @@
+"""Which ids are of one node: two kinds of nodes, ids that became floats, a first row of ids."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from nodejepa import read_graph
+from nodejepa.errors import GraphError
+from nodejepa.tables.names import two_kinds
+
+BOUGHT = pa.table({"user_id": [0, 0, 1, 2, 3], "item_id": [0, 1, 1, 2, 0]})
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("user_id", "item_id"),
+        ("UserID", "MovieID"),
+        ("userid", "productid"),
+        ("customer", "product"),
+        ("investor_id", "company_id"),
+    ],
+)
+def test_two_kinds_that_share_numbers_are_refused_with_a_reason(names):
+    with pytest.raises(GraphError, match="named after two kinds of nodes, but 3 numbers") as refused:
+        read_graph(BOUGHT.rename_columns(names))
+    assert f"{names[0]} 0 and {names[1]} 0 would be one node" in str(refused.value)
+    assert "with bipartite=True, or say bipartite=False" in refused.value.fix
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("source", "target"),
+        ("source_id", "target_id"),
+        ("user1", "user2"),
+        ("user_id", "friend_id"),
+        ("employee_id", "manager_id"),
+        ("citing_paper_id", "cited_paper_id"),
+        ("from_user", "to_user"),
+        ("column 1", "column 2"),
+        ("paper", "cites"),
+        ("a", "b"),
+        ("id", "item_id"),
+    ],
+)
+def test_ends_of_one_kind_are_one_set_of_nodes(names):
+    assert not two_kinds(*names)
+    assert read_graph(BOUGHT.rename_columns(names)).graph.num_nodes == 4
+
+
+def test_one_set_where_nothing_is_shared_or_somebody_says_so():
+    assert read_graph(BOUGHT, bipartite=False).graph.num_nodes == 4
+    apart = BOUGHT.set_column(1, "item_id", pa.array([10, 11, 11, 12, 10]))
+    assert read_graph(apart).graph.node_ids.tolist() == [0, 1, 2, 3, 10, 11, 12]
+    everybody = pa.table({"id": [0, 1, 2, 3], "x": [1.0, 2, 3, 4]})
+    assert read_graph(BOUGHT, everybody).graph.num_nodes == 4
+    with pytest.raises(GraphError, match="two kinds"):
+        read_graph(BOUGHT, everybody.rename_columns(["user_id", "x"]))
+
+
+def test_two_kinds_are_kept_apart_and_still_known_by_their_own_ids(tmp_path):
+    loaded = read_graph(BOUGHT, bipartite=True)
+    assert loaded.graph.num_nodes == 7
+    assert loaded.graph.num_edges == 10
+    assert loaded.graph.node_ids.tolist()[:5] == [*(f"user_id:{i}" for i in range(4)), "item_id:0"]
+    assert loaded.sides == {"side": ["user_id"] * 4 + ["item_id"] * 3, "side_id": [0, 1, 2, 3, 0, 1, 2]}
+    assert read_graph(BOUGHT, bipartite=False).sides == {}
+    users = pa.table({"user_id": [3, 2, 1, 0], "age": [20.0, 30, 40, 50]})
+    known = read_graph(BOUGHT, users, bipartite=True)
+    assert known.sides["side_id"] == [3, 2, 1, 0, 0, 1, 2]
+    assert known.report.added_nodes == 3
+    (tmp_path / "e.csv").write_text("user_id,item_id\n0.0,0\n0.0, 1\n1.0,1\n2.0,2\n3.0,0\n")
+    text = read_graph(tmp_path / "e.csv", bipartite=True)
+    assert text.graph.node_ids.tolist() == loaded.graph.node_ids.tolist()
+    np.savez(tmp_path / "m.npz", edge_index=np.array([[0], [1]]))
+    with pytest.raises(GraphError, match="no columns"):
+        read_graph(tmp_path / "m.npz", bipartite=True)
+
+
+@pytest.mark.parametrize("ids", ["0\n1\n2\n", "0.0\n1.0\n2.0\n"])
+@pytest.mark.parametrize("ends", ["0,1.0\n1,2.0\n2,0.0\n", "0.0,1.0\n1.0,2.0\n2.0,0.0\n", "0,1\n1,2\n2,0\n"])
+def test_ids_that_became_floats_meet_whole_numbers(tmp_path, ids, ends):
+    (tmp_path / "e.csv").write_text("source,target\n" + ends)
+    nodes = "id,x\n" + "".join(f"{name},{i * i}\n" for i, name in enumerate(ids.split()))
+    (tmp_path / "n.csv").write_text(nodes)
+    loaded = read_graph(tmp_path / "e.csv", tmp_path / "n.csv")
+    assert loaded.graph.num_nodes == 3
+    if "." in ids and ends.startswith("0.0"):
+        assert loaded.graph.node_ids.tolist() == ["0.0", "1.0", "2.0"]  # as they are written everywhere
+    else:
+        assert loaded.graph.node_ids.tolist() == [0, 1, 2]
+        assert any("taken for whole numbers" in note for note in loaded.notes) == ("." in ids + ends)
+
+
+def test_ids_that_only_look_a_little_like_floats_stay(tmp_path):
+    (tmp_path / "e.csv").write_text("source,target\n1.0,1\n1,1.5\n1.10,1\n")
+    assert set(read_graph(tmp_path / "e.csv").graph.node_ids.tolist()) == {"1.0", "1", "1.5", "1.10"}
+
+
+def _pairs(count):
+    return "".join(f"p{i},q{i}\n" for i in range(count))
+
+
+def test_a_first_row_of_ids_is_data(tmp_path):
+    edges, nodes = tmp_path / "e.csv", tmp_path / "n.csv"
+    edges.write_text("ann,bob\n" + _pairs(3))
+    assert read_graph(edges).graph.num_edges == 6  # nothing speaks against a header
+    nodes.write_text("id,x\nann,1\nbob,2\n" + "".join(f"{c}{i},{i}\n" for c in "pq" for i in range(3)))
+    loaded = read_graph(edges, nodes)
+    assert loaded.graph.num_edges == 8
+    assert any("first row holds ids" in note for note in loaded.notes)
+    assert not any("taken for the header" in note or "'ann'" in note for note in loaded.notes)
+    told = read_graph(edges, nodes, header=True)
+    assert told.graph.num_edges == 6
+
+
+@pytest.mark.slow
+def test_ids_far_below_the_first_row_count_too(tmp_path):
+    edges = tmp_path / "e.csv"
+    edges.write_text("ann,bob\n" + _pairs(20_000) + "bob,ann\n")
+    assert read_graph(edges, structural=False).graph.num_nodes == 40_002
+
+
+def test_a_node_table_whose_first_row_is_a_node(tmp_path):
+    edges, nodes = tmp_path / "e.csv", tmp_path / "n.csv"
+    edges.write_text("source,target\nann,bob\nbob,eve\n")
+    nodes.write_text("ann,red\nbob,blue\neve,green\n")
+    loaded = read_graph(edges, nodes)
+    assert loaded.graph.node_ids.tolist() == ["ann", "bob", "eve"]
+    assert loaded.report.node_rows == 3

@@ -1,0 +1,240 @@
+"""Labels beside a stored graph: those of the reader in memory, the same scores, and never in the graph."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from nodejepa.cli import main
+from nodejepa.data.splits import default_splits
+from nodejepa.data.stored import StoredDataset
+from nodejepa.errors import ConfigError, DataError, EvaluationError, GraphError
+from nodejepa.evaluation import linear_probe
+from nodejepa.evaluation.scoring import score_method, score_run
+from nodejepa.files import json_digest
+from nodejepa.methods import make_method
+from nodejepa.tables import StoredGraph, read_embeddings, read_graph, table, text
+from nodejepa.tables import store as store_module
+from nodejepa.tables.embeddings import stream_embeddings, write_embeddings
+from nodejepa.tables.prepare import prepare_store
+from nodejepa.tables.store import stored_labels
+from nodejepa.workflow import embed_graph, embed_stored_graph
+from nodejepa.workflow.apply import blocks
+from nodejepa.workflow.scores import score_embeddings, score_stored
+
+KINDS = {
+    "words": lambda i: None if i % 7 == 0 else "bca"[i % 3],
+    "numbers": lambda i: (10, 2, 33)[i % 3],
+    "fractions": lambda i: None if i % 5 == 0 else i % 3 / 2,
+    "truth": lambda i: i % 2 == 0,
+}
+
+
+def write(folder, kind, *, ending="parquet", nodes=120, named=None):
+    rng = np.random.default_rng(0)
+    ends = rng.integers(0, nodes + 4, (2, 5 * nodes))
+    classes = np.arange(nodes) % 3
+    table = {
+        "id": np.arange(nodes),
+        "y": [KINDS[kind](i) for i in range(nodes)],
+        "a": rng.normal(size=nodes) + classes,
+        "b": rng.normal(size=nodes) - classes,
+    }
+    edges = dict(zip(named or ("source", "target"), ends, strict=True))
+    for name, content in (("e", edges), ("n", table)):
+        path = folder / f"{name}.{ending}"
+        if ending == "parquet":
+            pq.write_table(pa.table(content), path, row_group_size=17)
+        else:
+            pacsv.write_csv(pa.table(content), path)
+    return folder / f"e.{ending}", folder / f"n.{ending}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_labels_of_a_store_are_those_of_the_graph_in_memory(tmp_path, monkeypatch, kind, ending):
+    monkeypatch.setattr(table, "_BATCH_CELLS", 64)
+    monkeypatch.setattr(text, "_BLOCK", 300)
+    files = write(tmp_path, kind, ending=ending)
+    loaded = read_graph(*files, labels="y")
+    store = prepare_store(*files, out=tmp_path / "g.store", labels="y")
+    found = stored_labels(store)
+    assert store.num_nodes > 120, "nodes that only edges name have no label"
+    np.testing.assert_array_equal(found.codes, loaded.labels)
+    assert found.names == loaded.class_names
+    assert found.words(5, 124).to_pylist() == loaded.more_columns["label"][5:124]
+    # the graph is the same with and without them
+    bare = prepare_store(*files, out=tmp_path / "bare.store", drop="y")
+    assert (bare.content_hash, stored_labels(bare)) == (store.content_hash, None)
+    assert not [name for name in dir(store) if "label" in name]
+
+
+def test_what_is_no_label_is_refused_as_in_memory(tmp_path):
+    edges, nodes = write(tmp_path, "words")
+    for wrong in ("a", "id"):
+        with pytest.raises(GraphError) as in_memory:
+            read_graph(edges, nodes, labels=wrong)
+        with pytest.raises(GraphError) as on_disk:
+            prepare_store(edges, nodes, out=tmp_path / "g.store", labels=wrong)
+        assert str(on_disk.value) == str(in_memory.value)
+    assert not (tmp_path / "g.store").exists()
+
+
+def test_matrices_keep_their_labels(tmp_path):
+    rng = np.random.default_rng(0)
+    ends = rng.integers(0, 30, (2, 90))
+    y = rng.integers(0, 3, 30)
+    np.savez(tmp_path / "g.npz", edge_index=ends, features=rng.normal(size=(30, 4)), y=y)
+    loaded = read_graph(tmp_path / "g.npz", labels="y")
+    found = stored_labels(prepare_store(tmp_path / "g.npz", out=tmp_path / "g.store", labels="y"))
+    np.testing.assert_array_equal(found.codes, loaded.labels)
+    assert found.names == loaded.class_names
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """A graph with labels in memory and on disk."""
+    folder = tmp_path_factory.mktemp("labelled")
+    files = write(folder, "words")
+    return read_graph(*files, labels="y"), prepare_store(*files, out=folder / "g.store", labels="y")
+
+
+@pytest.mark.slow
+def test_scores_on_disk_are_those_in_memory(both):
+    loaded, store = both
+    data = StoredDataset.of(store)
+    assert not data.sampled
+    made = make_method("sgc-1").fit(loaded.graph)
+    z = made.transform(loaded.graph)
+    wanted = score_embeddings(made, loaded.graph, z, loaded.labels, loaded.class_names, tune=False)
+    found = score_stored(made, data, made.transform_stored(store).at(data.nodes))
+    assert found.to_dict() == wanted.to_dict()
+    np.testing.assert_array_equal(found.predicted, wanted.predicted)
+
+
+def test_the_probe_of_a_store_and_of_a_run_on_it(both, tmp_path):
+    loaded, store = both
+    data = StoredDataset.of(store)
+    z = make_method("sgc").fit(loaded.graph).transform(loaded.graph)
+    wanted = linear_probe(z, loaded.labels, default_splits(loaded.labels))
+    scored = score_method(data, "sgc", [42, 43, 44, 45, 46])
+    assert scored.result.to_dict() == wanted.to_dict()
+    make_method("sgc").fit(store, out=tmp_path / "run")
+    assert score_run(data, tmp_path / "run", [42, 43, 44, 45, 46]).result.to_dict() == wanted.to_dict()
+    with pytest.raises(EvaluationError, match="learns from labels"):
+        score_method(data, "supervised-gcn", [42])
+
+
+@pytest.mark.slow
+def test_of_a_large_graph_a_sample_is_scored(both):
+    loaded, store = both
+    data = StoredDataset.of(store, most=60)
+    assert "60 labelled nodes" in data.sampled
+    np.testing.assert_array_equal(data.labels, loaded.labels[data.nodes])
+    assert (data.labels >= 0).all()
+    assert score_method(data, "raw", [42]).to_dict()["sampled"] == data.sampled
+    made = make_method("raw").fit(store)
+    z = made.transform_stored(store).at(data.nodes)
+    np.testing.assert_array_equal(z, loaded.graph.features[data.nodes])
+    assert data.sampled in score_stored(made, data, z).split
+
+
+@pytest.mark.parametrize("named", [("source", "target"), ("user_id", "item_id")])
+def test_tables_of_embeddings_have_sides_and_labels(tmp_path, monkeypatch, named):
+    monkeypatch.setattr("nodejepa.workflow.apply._ROWS", 50)
+    files = write(tmp_path, "words", named=named)
+    if named[0] == "user_id":
+        table = pq.read_table(files[1]).rename_columns(["user_id", "y", "a", "b"])
+        pq.write_table(table, files[1])
+    options = {"labels": "y", "bipartite": named[0] == "user_id"}
+    loaded = read_graph(*files, **options)
+    store = prepare_store(*files, out=tmp_path / "g.store", **options)
+    made = make_method("raw").fit(loaded.graph)
+    write_embeddings(tmp_path / "m.parquet", loaded.graph, made.transform(loaded.graph), loaded.more_columns)
+    z = made.transform_stored(store)
+    stream_embeddings(tmp_path / "z.parquet", z.shape, blocks(store, z))
+    ours, theirs = (pq.read_table(tmp_path / name) for name in ("z.parquet", "m.parquet"))
+    assert ours.to_pydict() == theirs.to_pydict()
+    assert ours.schema.field("label").type == theirs.schema.field("label").type
+
+
+@pytest.mark.slow
+def test_embed_graph_of_a_store_is_embed_graph_of_its_files(tmp_path, capsys):
+    files = write(tmp_path, "words")
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        assert ended.value.code == 0, capsys.readouterr().err
+        return capsys.readouterr().out
+
+    given, store = ["--edges", files[0], "--nodes", files[1]], tmp_path / "g.store"
+    run("prepare", *given, "--labels", "y", "--out", store)
+    assert "3 classes" in run("embed-graph", "--edges", store, "--check")
+    assert json.loads(run("embed-graph", "--edges", store, "--check", "--json"))["graph"]["nodes"] == "124"
+    said = run("embed-graph", "--edges", store, "--out", tmp_path / "z.parquet")
+    assert "best floor" in said
+    page = (tmp_path / "z.html").read_text()
+    assert "What the embeddings are worth" in page
+    assert "3 classes" in page
+    run("embed-graph", *given, "--labels", "y", "--out", tmp_path / "m.parquet", "--no-report")
+    ours, theirs = (json.loads((tmp_path / name).read_text()) for name in ("z.json", "m.json"))
+    assert ours["scores"]["means"] == theirs["scores"]["means"]
+    np.testing.assert_array_equal(
+        *(read_embeddings(tmp_path / name).matrix for name in ("z.parquet", "m.parquet"))
+    )
+    assert "mean ± std" in run("probe", store, "--run", tmp_path / "z.run", "--seeds", "42")
+    run("embed", tmp_path / "z.run", store, "--out", tmp_path / "again.parquet")
+    assert pq.read_table(tmp_path / "again.parquet").equals(pq.read_table(tmp_path / "z.parquet"))
+    with pytest.raises(SystemExit):
+        main(["embed-graph", "--edges", str(store), "--labels", "y", "--out", str(tmp_path / "no.parquet")])
+    assert "--labels does not go with a graph store" in capsys.readouterr().err
+
+
+def test_a_disk_too_small_for_the_floors_does_not_cost_the_embeddings(both, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("nodejepa.workflow.embed_stored.score_stored", full)
+    made = embed_stored_graph(both[1].folder, out=tmp_path / "z.parquet", method="raw", report=False)
+    assert made.scores is None
+    assert "No space left" in made.manifest["warnings"][0]
+    assert read_embeddings(tmp_path / "z.parquet").matrix.shape == made.shape
+
+
+def test_a_store_without_labels_says_how_to_have_some(tmp_path):
+    store = prepare_store(*write(tmp_path, "words"), out=tmp_path / "g.store", drop="y")
+    with pytest.raises(EvaluationError, match=r"no labels.*naming the column"):
+        StoredDataset.of(store)
+    with pytest.raises(ConfigError, match="embed_stored_graph"):
+        embed_graph(store.folder, out=tmp_path / "z.parquet")
+
+
+def test_labels_that_were_changed_are_found(tmp_path):
+    store = prepare_store(*write(tmp_path, "words"), out=tmp_path / "g.store", labels="y")
+    path = store.folder / store_module.LABELS
+    codes = np.fromfile(path, dtype=np.int32)
+    codes[3] = 99
+    codes.tofile(path)
+    with pytest.raises(DataError, match="of no class"):
+        stored_labels(store)
+    with pytest.raises(DataError, match="checksum"):
+        store.verify()
+    path.unlink()
+    with pytest.raises(DataError, match="damaged"):
+        StoredGraph(store.folder)
+
+
+def test_stores_of_the_version_before_are_read(tmp_path):
+    store = prepare_store(*write(tmp_path, "words"), out=tmp_path / "g.store", drop="y")
+    content = json.loads((store.folder / store_module.MANIFEST).read_text())
+    for name in ("format", "version", "sha256", "classes", "feature_entries"):
+        del content[name]
+    old = {"format": store_module._FORMAT, "version": 1, "sha256": json_digest(content), **content}
+    (store.folder / store_module.MANIFEST).write_text(json.dumps(old))
+    assert StoredGraph(store.folder).manifest == store.manifest

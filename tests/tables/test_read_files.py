@@ -1,0 +1,367 @@
+"""Files of every format, whole and broken: a graph or an error that names the file, never anything else."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import itertools
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from nodejepa import DataError, GraphError, NodeJEPAError, load_graph, read_graph
+from nodejepa.tables.matrices import open_matrix
+
+EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
+CSV = "source,target\n" + "".join(f"{a},{b}\n" for a, b in EDGES)
+
+
+def write(path, content):
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def pairs(graph):
+    source, target, _ = graph.edge_arrays()
+    names = np.arange(graph.num_nodes) if graph.node_ids is None else graph.node_ids
+    return {tuple(sorted(pair)) for pair in zip(names[source].tolist(), names[target].tolist(), strict=True)}
+
+
+# ---------------------------------------------------------------- text
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("e.csv", CSV),
+        ("e.CSV", CSV.rstrip("\n")),
+        ("e.csv", "\ufeff" + CSV),
+        ("e.csv", CSV.replace("\n", "\r\n")),
+        ("e.csv", CSV.replace("\n", "\r")),
+        ("e.csv", "\ufeff" + CSV.replace("\n", "\r\n")),
+        ("e.csv", CSV.replace("\n", "\n\n")),
+        ("e.csv", "\n\n" + CSV),
+        ("e.tsv", CSV.replace(",", "\t")),
+        ("e.csv", CSV.replace(",", ";")),
+        ("e.txt", CSV.replace(",", " ")),
+        ("e.txt", CSV.replace(",", " ").replace("a", '"a"')),
+        ("e", CSV.replace(",", "|")),
+        ("e.edges", "# a comment\n% another\n" + CSV),
+        ("e.csv", '"source","target"\n"a","b"\n"b","c"\n"c","d"\n'),
+        ("e.csv", '"the\nsource","the\ntarget"\na,b\nb,c\nc,d\n'),
+        ("e.csv.gz", gzip.compress(CSV.encode(), mtime=0)),
+        ("misnamed.csv", gzip.compress(CSV.encode(), mtime=0)),
+        ("e.csv.bz2", bz2.compress(CSV.encode())),
+        ("e.csv.zst", pa.compress(CSV.encode(), codec="zstd", asbytes=True)),
+    ],
+)
+def test_text_files(tmp_path, name, content):
+    assert pairs(load_graph(write(tmp_path / name, content))) == set(EDGES)
+
+
+def test_tab_and_space_lists_without_header(tmp_path):
+    for delimiter in ("\t", " "):
+        path = write(tmp_path / "snap.txt", f"# Nodes: 3\n30{delimiter}1412\n30{delimiter}3352\n")
+        loaded = read_graph(path)
+        assert pairs(loaded.graph) == {(30, 1412), (30, 3352)}
+        assert any("no header" in note for note in loaded.notes)
+        assert any("separated by" in note for note in loaded.notes)
+
+
+def test_header_is_told_from_data_and_can_be_told(tmp_path):
+    names = write(tmp_path / "e.csv", "ann,bob\nbob,cleo\nann,cleo\n")
+    assert pairs(load_graph(names)) == {("ann", "bob"), ("bob", "cleo"), ("ann", "cleo")}
+    assert pairs(load_graph(names, header=True)) == {("bob", "cleo"), ("ann", "cleo")}
+    numbered = write(tmp_path / "f.csv", "1,2\n3,4\n")
+    assert pairs(load_graph(numbered)) == {(1, 2), (3, 4)}
+    assert pairs(load_graph(numbered, header=True)) == {(3, 4)}
+
+
+def test_delimiter_can_be_told(tmp_path):
+    path = write(tmp_path / "e.csv", "source:target\na,x:b,y\n")
+    assert pairs(load_graph(path, delimiter=":")) == {("a,x", "b,y")}
+    with pytest.raises(GraphError, match="delimiter"):
+        load_graph(path, delimiter="::")
+
+
+@pytest.mark.slow
+def test_quoted_delimiters_and_line_breaks_beyond_the_first_block(tmp_path):
+    rows = [(f'"x, {i}\nsecond line"', f"y{i}") for i in range(400_000)]
+    path = write(tmp_path / "e.csv", "source,target\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    graph = load_graph(path, structural=False)
+    assert graph.num_nodes == 800_000
+    assert graph.node_ids[399_999] == "x, 399999\nsecond line"
+
+
+@pytest.mark.slow
+def test_a_word_far_down_does_not_change_what_ids_are(tmp_path):
+    body = "".join(f"{i},{i + 1}\n" for i in range(300_000))
+    graph = load_graph(write(tmp_path / "e.csv", "source,target\n" + body + "end,0\n"), structural=False)
+    assert graph.node_ids[:3].tolist() == ["0", "1", "2"]
+    assert graph.num_nodes == 300_002
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "empty"),
+        ("\n \n", "empty"),
+        ("source,target\n", "no edges"),
+        ("source\na\nb\n", "one column"),
+        ("source,source\na,b\n", "more than once"),
+        ("source,target\na,b\nb,c,d\n", "Row #3|Expected 2 columns"),
+        ("source,target\na,b\nb\n", "Expected 2 columns"),
+        ('source,target\na,"b\nb,c\nc,d\n', "never closed"),
+        ('source,target\na,"b\nb,c\nc,d', "never closed"),
+        (b"source,target\na,b\xff\xfe\n", "UTF"),
+        ("source,target\na,b\n".encode("utf-16"), "UTF-16"),
+        (b"PK\x03\x04rest of a spreadsheet", "zip"),
+        (b"\x80\x04\x95pickle", "pickle"),
+    ],
+)
+def test_broken_text_files(tmp_path, content, message):
+    path = write(tmp_path / "e.csv", content)
+    with pytest.raises(NodeJEPAError, match=message) as caught:
+        load_graph(path)
+    assert "e.csv" in str(caught.value)
+
+
+def test_the_bad_row_is_named(tmp_path):
+    body = "".join(f"{i},{i + 1}\n" for i in range(200_000))
+    path = write(tmp_path / "e.csv", f"source,target\n{body}1,2,3\n{body}")
+    with pytest.raises(DataError, match=r"Row #20000[12]"):
+        load_graph(path)
+
+
+# ---------------------------------------------------------------- files that are no files
+
+
+def test_missing_folder_and_forbidden_files(tmp_path):
+    with pytest.raises(DataError, match="no edges file"):
+        load_graph(tmp_path / "nothing.csv")
+    with pytest.raises(DataError, match="folder"):
+        load_graph(tmp_path)
+    with pytest.raises(DataError, match="cannot be opened"):
+        load_graph("bad\0name.csv")
+    with pytest.raises(DataError, match="no nodes file"):
+        load_graph(write(tmp_path / "e.csv", CSV), tmp_path / "nothing.csv")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_unreadable_file(tmp_path):
+    path = write(tmp_path / "e.csv", CSV)
+    path.chmod(0)
+    with pytest.raises(DataError, match=r"[Pp]ermission"):
+        load_graph(path)
+
+
+def test_refused_by_the_system(tmp_path, monkeypatch):
+    path = write(tmp_path / "e.csv", CSV)
+
+    def refuse(*_args, **_options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    with pytest.raises(DataError, match="Permission denied"):
+        load_graph(path)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+def test_cut_off_files(tmp_path, share):
+    ids = [f"node-{i}" for i in range(5000)]
+    table = pa.table({"source": ids, "target": ids[1:] + ids[:1]})
+    parquet = io.BytesIO()
+    pq.write_table(table, parquet)
+    text = "source,target\n" + "".join(f"{a},{b}\n" for a, b in itertools.pairwise(ids))
+    npz = io.BytesIO()
+    sp.save_npz(npz, sp.random_array((100, 100), density=0.1, rng=np.random.default_rng(0)))
+    for name, content in (
+        ("e.parquet", parquet.getvalue()),
+        ("e.csv.gz", gzip.compress(text.encode())),
+        ("e.csv.bz2", bz2.compress(text.encode())),
+        ("e.npz", npz.getvalue()),
+    ):
+        with pytest.raises(DataError, match=r"cannot be read|empty"):
+            load_graph(write(tmp_path / name, content[: int(share * len(content))]))
+
+
+def test_foreign_content_under_a_known_name(tmp_path):
+    for name in ("e.parquet", "e.npy", "e.mtx", "e.npz"):
+        with pytest.raises(NodeJEPAError):
+            load_graph(write(tmp_path / name, CSV))
+    table = pa.table({"source": [1, 2], "target": [2, 3]})
+    pq.write_table(table, tmp_path / "parquet.csv")
+    assert pairs(load_graph(tmp_path / "parquet.csv")) == {(1, 2), (2, 3)}
+
+
+def test_parquet_of_several_row_groups_and_no_rows(tmp_path):
+    table = pa.table({"source": list(range(100)), "target": list(range(1, 101)), "unread": [{"a": 1}] * 100})
+    pq.write_table(table, tmp_path / "e.parquet", row_group_size=7)
+    assert pairs(load_graph(tmp_path / "e.parquet")) == {(i, i + 1) for i in range(100)}
+    pq.write_table(table.slice(0, 0), tmp_path / "none.parquet")
+    with pytest.raises(GraphError, match="no edges"):
+        load_graph(tmp_path / "none.parquet")
+    pq.write_table(pa.table({"only": [1]}), tmp_path / "one.parquet")
+    with pytest.raises(GraphError, match="two columns"):
+        load_graph(tmp_path / "one.parquet")
+
+
+# ---------------------------------------------------------------- matrices
+
+MATRIX = sp.coo_array(([1.0, 2.0], ([0, 1], [1, 2])), shape=(4, 4))
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo", "bsr"])
+def test_scipy_archives(tmp_path, layout):
+    sp.save_npz(tmp_path / "a.npz", MATRIX.asformat(layout))
+    loaded = read_graph(tmp_path / "a.npz")
+    assert loaded.graph.num_nodes == 4
+    assert loaded.graph.node_ids is None
+    np.testing.assert_array_equal(loaded.graph.adjacency.toarray(), (MATRIX + MATRIX.T).toarray())
+    assert loaded.report.isolated_nodes == 1
+
+
+def test_archives_of_arrays(tmp_path):
+    x = np.arange(8.0).reshape(4, 2)
+    edge_index = np.array([[0, 1], [1, 2]])
+    np.savez(tmp_path / "a.npz", edge_index=edge_index, x=x, edge_weight=[1.0, 5.0], y=[0, 1, 1, 0])
+    loaded = read_graph(tmp_path / "a.npz", labels="y")
+    np.testing.assert_array_equal(loaded.graph.features, x)
+    assert loaded.graph.adjacency[1, 2] == 5
+    assert loaded.labels.tolist() == [0, 1, 1, 0]
+    assert loaded.class_names == ("0", "1")
+    np.savez(tmp_path / "b.npz", edge_index=edge_index.T[:1].T, node_ids=["p", "q"], features=x[:2])
+    assert load_graph(tmp_path / "b.npz").node_ids.tolist() == ["p", "q"]
+    np.save(tmp_path / "e.npy", np.array([[0, 1], [1, 2], [2, 0]]))
+    np.save(tmp_path / "x.npy", x[:3])
+    both = read_graph(tmp_path / "e.npy", tmp_path / "x.npy")
+    assert pairs(both.graph) == {(0, 1), (1, 2), (0, 2)}
+    assert both.schema.matrix_width == 2
+    assert both.graph.node_ids is None
+    np.savez(tmp_path / "c.npz", edge_index=edge_index, node_ids=[7, 2**60, 9], y=[1, 2, 1])
+    named = read_graph(tmp_path / "c.npz", labels="y")
+    assert named.graph.node_ids.tolist() == [7, 2**60, 9]
+    assert named.graph.num_features == 139
+    assert named.class_names == ("1", "2")
+    for wrong in ({"labels": "edge_index"}, {"labels": "z"}, {"id_column": "y"}):
+        with pytest.raises(GraphError):
+            read_graph(tmp_path / "c.npz", **wrong)
+
+
+def test_sparse_features_stay_sparse(tmp_path):
+    features = sp.random_array((4, 50), density=0.05, rng=np.random.default_rng(0), format="csr")
+    sp.save_npz(tmp_path / "x.npz", features)
+    sp.save_npz(tmp_path / "a.npz", MATRIX)
+    graph = load_graph(tmp_path / "a.npz", tmp_path / "x.npz")
+    assert sp.issparse(graph.features)
+    np.testing.assert_allclose(graph.features.toarray(), features.toarray(), rtol=1e-6)
+
+
+def test_the_gnn_benchmark_layout(data_root):
+    path = data_root / "Amazon" / "Photo" / "raw" / "amazon_electronics_photo.npz"
+    graph = load_graph(path)
+    assert (graph.num_nodes, graph.num_features) == (7650, 745)
+
+
+@pytest.mark.parametrize("field", ["real", "pattern", "integer"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_matrix_market(tmp_path, field, packed):
+    buffer = io.BytesIO()
+    scipy.io.mmwrite(buffer, MATRIX.astype(int), field=field, symmetry="general")
+    content = buffer.getvalue()
+    path = write(
+        tmp_path / ("a.mtx.gz" if packed else "a.mtx"), gzip.compress(content) if packed else content
+    )
+    graph = load_graph(path)
+    assert graph.num_nodes == 4
+    assert pairs(graph) == {(0, 1), (1, 2)}
+    assert graph.is_weighted == (field != "pattern")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "%%MatrixMarket matrix coordinate real general\n4 4 2\n1 2 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 999999999999\n1 2 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n2000000000 2000000000 1\n1 2 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n4 5 1\n1 2 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n9 9 1.0\n",
+        "%%MatrixMarket matrix coordinate complex general\n4 4 1\n1 2 1.0 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2 -1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2 nan\n",
+        "%%MatrixMarket nonsense\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2 1.0\n2 3 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1.5 2 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n0 2 1.0\n",
+        "%%MatrixMarket matrix coordinate real symmetric\n4 5 1\n2 1 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 x 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n-4 4 1\n1 2 1.0\n",
+        "%%MatrixMarket matrix coordinate real skew-symmetric\n4 4 1\n2 1 1.0\n",
+        "%%MatrixMarket matrix coordinate real general\n",
+    ],
+)
+def test_broken_matrix_market(tmp_path, content):
+    with pytest.raises(NodeJEPAError):
+        load_graph(write(tmp_path / "a.mtx", content))
+
+
+@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
+@pytest.mark.parametrize("density", [0.0, 0.3])
+def test_matrix_market_is_read_as_scipy_reads_it(tmp_path, symmetry, density):
+    matrix = sp.random_array((9, 9), density=density, rng=np.random.default_rng(1))
+    if symmetry != "general":
+        matrix = sp.coo_array(matrix + matrix.T if symmetry == "symmetric" else matrix - matrix.T)
+    scipy.io.mmwrite(tmp_path / "a.mtx", matrix, symmetry=symmetry, comment="two\nlines")
+    ours = open_matrix(tmp_path / "a.mtx", "mtx", None).arrays["matrix"]
+    np.testing.assert_array_equal(ours.toarray(), scipy.io.mmread(tmp_path / "a.mtx").toarray())
+
+
+def test_dense_matrix_market_features(tmp_path):
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    scipy.io.mmwrite(tmp_path / "x.mtx", x)
+    sp.save_npz(tmp_path / "a.npz", MATRIX)
+    graph = load_graph(tmp_path / "a.npz", tmp_path / "x.mtx")
+    np.testing.assert_allclose(graph.features.toarray(), x, rtol=1e-6)
+
+
+def test_matrix_with_a_node_table(tmp_path):
+    sp.save_npz(tmp_path / "a.npz", MATRIX)
+    nodes = pa.table({"size": [1.0, 2.0, 3.0, 5.0], "name": ["p", "q", "r", "s"]})
+    loaded = read_graph(tmp_path / "a.npz", nodes)
+    assert loaded.graph.node_ids.tolist() == ["p", "q", "r", "s"]
+    assert loaded.graph.num_features == 1
+    bare = read_graph(tmp_path / "a.npz", nodes.select(["size"]))
+    assert bare.graph.node_ids is None
+    with pytest.raises(GraphError, match="3 rows of nodes for an adjacency of 4"):
+        load_graph(tmp_path / "a.npz", nodes.slice(1))
+    with pytest.raises(GraphError, match="no columns to name"):
+        load_graph(tmp_path / "a.npz", source="u")
+
+
+def test_table_of_edges_with_a_matrix_of_features(tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(6.0).reshape(3, 2))
+    edges = write(tmp_path / "e.csv", "source,target\n2,0\n")
+    graph = load_graph(edges, tmp_path / "x.npy")
+    assert graph.num_nodes == 3
+    assert pairs(graph) == {(0, 2)}
+    with pytest.raises(GraphError, match="not in the node table, such as 7"):
+        load_graph(write(tmp_path / "f.csv", "source,target\n0,7\n"), tmp_path / "x.npy")
+
+
+def test_a_billion_sized_position_is_no_array_index(tmp_path):
+    np.savez(tmp_path / "a.npz", edge_index=np.array([[0], [1_000_000_000]]))
+    with pytest.raises(GraphError, match="largest position"):
+        load_graph(tmp_path / "a.npz")
+
+
+def test_objects_in_archives_are_never_unpickled(tmp_path):
+    np.savez(tmp_path / "a.npz", edge_index=np.array([[print], [print]], dtype=object))
+    with pytest.raises(DataError, match="allow_pickle"):
+        load_graph(tmp_path / "a.npz")

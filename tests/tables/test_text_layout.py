@@ -1,0 +1,195 @@
+"""Text files as spreadsheets, pandas and published collections write them; doubtful guesses are said."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from nodejepa import DataError, GraphError, read_graph
+from nodejepa.tables.names import frame_indexes, speaks_of_a_graph
+
+EDGES = "from,to\na,b\nb,c\nc,a\n"
+IDS = ["a", "b", "c"]
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Read edges and nodes from what the files should hold."""
+
+    def read(edges, nodes=None, **options):
+        paths = []
+        for name, content in (("e.csv", edges), ("n.csv", nodes)):
+            if content is not None:
+                path = tmp_path / name
+                path.write_bytes(content if isinstance(content, bytes) else content.encode())
+                paths.append(path)
+        return read_graph(*paths, **options)
+
+    return read
+
+
+def said(loaded, words):
+    return [note for note in loaded.notes if words in note]
+
+
+# ---------------------------------------------------------------- spreadsheets
+
+
+def test_the_line_that_declares_the_delimiter_is_no_row(read):
+    for break_ in ("\n", "\r\n"):
+        loaded = read(f"sep=;{break_}" + EDGES.replace(",", ";").replace("\n", break_))
+        assert loaded.graph.node_ids.tolist() == IDS
+        assert loaded.report.edge_columns["source"] == "from"
+
+
+def test_decimal_commas_are_numbers_and_said(read):
+    edges = "von;nach;weight\r\na;b;1,5\r\nb;c;2\r\nc;a;0,25\r\n"
+    nodes = "\ufeffkunde;umsatz\r\na;1,5\r\nb;-2,25\r\nc;+1e3\r\n"
+    loaded = read(edges, nodes)
+    assert sorted(set(loaded.graph.adjacency.data.tolist())) == [0.25, 1.5, 2.0]
+    pointed = read(edges.replace(",", "."), nodes.replace(",", "."))
+    assert loaded.graph.features.tolist() == pointed.graph.features.tolist()
+    assert len(said(loaded, "decimal points")) == 2
+    assert not said(pointed, "decimal points")
+    assert read(edges, nodes, schema=loaded.schema).graph.features.tolist() == pointed.graph.features.tolist()
+
+
+def test_a_comma_that_may_mark_thousands_is_refused(read):
+    with pytest.raises(GraphError, match=r"'1,500'.*thousands"):
+        read(EDGES, "id;sales\na;1,500\nb;2\nc;20,000\n")
+    with pytest.raises(GraphError, match=r"between thousands, such as '1,500.25'"):
+        read(EDGES, 'id,sales\na,2.5\nb,"1,500.25"\nc,"1,000,000"\n')
+
+
+def test_other_text_encodings_are_named_with_the_remedy(read):
+    for nodes in ("id,town\na,Köln\nb,Ulm\nc,Ulm\n", "id,größe\na,x\nb,y\nc,y\n"):
+        with pytest.raises(DataError, match=r"line \d is not UTF-8.*CSV UTF-8"):
+            read(EDGES, nodes.encode("cp1252"))
+    late = ("source,target\n" + "x,y\n" * 50_000 + "Köln,y\n").encode("cp1252")
+    with pytest.raises(DataError, match=r"not UTF-8.*CSV UTF-8"):
+        read(late)
+
+
+def test_a_letter_across_the_end_of_the_sample_is_no_damage(read):
+    for shift in range(3):
+        ids = ["é" * 40 + "x" * shift + str(i) for i in range(3000)]
+        loaded = read("source,target\n" + "".join(f"{a},z\n" for a in ids), structural=False)
+        assert loaded.graph.num_nodes == 3001
+
+
+# ---------------------------------------------------------------- data frames
+
+
+def test_the_index_of_a_frame_is_no_feature(read):
+    """Rows are often sorted by class: their numbers would give it away."""
+    for first in ("", "Unnamed: 0"):
+        loaded = read(EDGES, f"{first},id,x,team\n0,a,3,s\n1,b,4,s\n2,c,5,t\n", labels="team")
+        assert [column.name for column in loaded.schema.columns] == ["x"]
+        assert said(loaded, "index of a data frame")
+    nodes = pa.table({"id": IDS, "x": [1.0, 2.0, 4.0], "__index_level_0__": [2, 0, 1]})
+    loaded = read_graph(pa.table({"u": IDS, "v": [*IDS[1:], "a"]}), nodes)
+    assert [column.name for column in loaded.schema.columns] == ["x"]
+    chosen = read_graph(pa.table({"u": IDS, "v": [*IDS[1:], "a"]}), nodes, columns=["__index_level_0__"])
+    assert [column.name for column in chosen.schema.columns] == ["__index_level_0__"]
+
+
+def test_the_index_of_a_frame_names_the_nodes_where_nothing_else_does(read):
+    nodes = pa.table({"x": [1.0, 2.0, 4.0], "__index_level_0__": IDS})
+    loaded = read_graph(pa.table({"u": IDS, "v": [*IDS[1:], "a"]}), nodes)
+    assert loaded.report.id_column == "__index_level_0__"
+    assert read(EDGES, ",x,y\na,1,2\nb,2,5\nc,4,1\n").graph.features.shape == (3, 2)
+
+
+def test_the_index_of_a_frame_is_no_end_of_an_edge(read):
+    loaded = read(",person,friend\n0,a,b\n1,b,c\n")
+    assert loaded.graph.node_ids.tolist() == IDS
+    assert frame_indexes(["column 1", "column 2"]) == ()
+    assert frame_indexes(["id", "x"]) == ()
+
+
+@pytest.mark.parametrize(
+    "header", [",0,1,2", "id,0,1,2", "who,0,1,2", "id,2019,2020,2021", ",0,1,2,3,4", "a1,x,2,y"]
+)
+def test_numbers_may_be_names_of_columns(read, header):
+    width = header.count(",")
+    rows = "".join(
+        f"{name}," + ",".join(f"{i * k}.5" for k in range(width)) + "\n" for i, name in enumerate(IDS)
+    )
+    loaded = read(EDGES, header + "\n" + rows)
+    if header == "a1,x,2,y":  # no telling: two words over numbers, one over ids, a number
+        assert said(loaded, "no header")
+        return
+    assert loaded.graph.node_ids.tolist() == IDS
+    assert [column.name for column in loaded.schema.columns] == header.split(",")[2:]  # the first is constant
+
+
+@pytest.mark.parametrize(
+    "rows", ["a,1,2\nb,2,3\nc,3,4\n", "a,NA,1\nb,5,2\nc,4,9\n", "a,unknown,3\nb,1,1\nc,2,8\n"]
+)
+def test_rows_of_numbers_without_header_stay_rows(read, rows):
+    loaded = read(EDGES, rows, text="ignore")
+    assert loaded.graph.node_ids.tolist() == IDS
+    assert said(loaded, "no header")
+
+
+# ---------------------------------------------------------------- headers
+
+
+def test_a_first_row_that_may_be_an_edge_is_pointed_out(read):
+    assert said(read("ann,bob\ncleo,dan\neve,fay\n"), "say header=False")
+    assert not said(read("source,target\ncleo,dan\neve,fay\n"), "header")
+    assert not said(read("customer,supplier\n1,2\n3,4\n"), "header")
+
+
+def test_an_end_that_is_the_other_end_elsewhere_is_data(read):
+    loaded = read("ann,bob\nbob,cleo\ncleo,dan\n")
+    assert loaded.graph.node_ids.tolist() == ["ann", "bob", "cleo", "dan"]
+    assert said(loaded, "no header")
+
+
+def test_columns_may_be_named_in_a_comment(read):
+    loaded = read("# made in 2024\n# FromNodeId,ToNodeId\np,q\nr,s\n")
+    assert sorted(loaded.graph.node_ids.tolist()) == ["p", "q", "r", "s"]
+    assert loaded.report.edge_columns["target"] == "ToNodeId"
+    assert said(loaded, "comment above")
+    both = read("# from,to\nsource,target\np,q\n")
+    assert both.graph.node_ids.tolist() == ["p", "q"]
+    other = read("# hello, world\nsource,target\np,q\n")
+    assert other.report.edge_columns["source"] == "source"
+
+
+def test_what_names_speak_of_a_graph():
+    assert speaks_of_a_graph(["From", "To"])
+    assert speaks_of_a_graph(["Node_ID", "age"])
+    assert not speaks_of_a_graph(["from", "age"])
+
+
+# ---------------------------------------------------------------- shape
+
+
+@pytest.mark.slow
+def test_headers_longer_than_the_sample(read):
+    width = 5000
+    names = [f"a_column_with_a_long_name_{i}" for i in range(width)]
+    rows = "".join(
+        f"{name}," + ",".join(f"0.{i + k}" for k in range(width)) + "\n" for i, name in enumerate(IDS)
+    )
+    loaded = read(EDGES, ",".join(["id", *names]) + "\n" + rows)
+    assert loaded.graph.features.shape == (3, width)
+    assert loaded.schema.columns[-1].name == names[-1]
+
+
+def test_runs_of_spaces_are_refused_with_advice(tmp_path):
+    path = tmp_path / "e.txt"
+    path.write_text("a   b\nb   c\n")
+    with pytest.raises(GraphError, match="several spaces"):
+        read_graph(path)
+    path.write_text("a b \nb c \n")  # a space at the end of lines is only untidy
+    assert read_graph(path).graph.node_ids.tolist() == IDS
+
+
+def test_labels_with_dashes_and_ids_that_are_fractions(read):
+    loaded = read(EDGES, "id,team\na,--5\nb,1\nc,-3\n", labels="team")
+    assert loaded.class_names == ("--5", "-3", "1")
+    with pytest.raises(GraphError, match=r"row 2 is 1\.5, stored"):
+        read_graph(pa.table({"u": [1.0, 1.5], "v": [2, 3]}))
