@@ -1,8 +1,8 @@
-"""What capping and caching the neighbourhood search do to NodeJEPA's masks: time, and the masks themselves.
+"""What capping the neighbourhood search does to NodeJEPA's masks: time, and the masks themselves.
 
 ``python -m benchmarks.masks`` writes ``benchmarks/masks.json``. The cap (10) is GraphSAGE's second
-fan-out, the pool holds 256 neighbourhoods. Shares are means over masks or pairs of masks. Beside them,
-what one mask takes when neighbourhoods are searched one by one, as the paper has it.
+fan-out. Shares are means over masks or pairs of masks. Beside them, what one mask takes when neighbourhoods
+are searched one by one, as the paper has it.
 """
 
 from __future__ import annotations
@@ -21,24 +21,18 @@ from benchmarks.timing import best_of
 from nodejepa.data import load_dataset
 from nodejepa.files import write_json
 from nodejepa.graph import Graph
-from nodejepa.masking.khop import BallPool, khop_mask
+from nodejepa.masking.khop import khop_mask
 
-CAP, POOL, MASKS = 10, 256, 20
+CAP, MASKS = 10, 20
 PHASES = ((0.2, 1), (0.5, 2))  # the curriculum's ends: share of the nodes, hops
 Maker = Callable[[int], npt.NDArray[np.bool_]]
 
 
 def ways(graph: Graph, ratio: float, hops: int) -> dict[str, Maker]:
     """Each way to make a mask, as a function of the seed."""
-    pools = {
-        cap: BallPool.find(graph, hops, POOL, np.random.default_rng(0), max_neighbours=cap)
-        for cap in (None, CAP)
-    }
     return {
         "plain": lambda seed: khop_mask(graph, ratio, hops, np.random.default_rng(seed)),
         "capped": lambda seed: khop_mask(graph, ratio, hops, np.random.default_rng(seed), max_neighbours=CAP),
-        "cached": lambda seed: pools[None].mask(ratio, np.random.default_rng(seed)),
-        "capped and cached": lambda seed: pools[CAP].mask(ratio, np.random.default_rng(seed)),
     }
 
 
@@ -64,7 +58,7 @@ def describe(graph: Graph, make: Maker) -> dict[str, float]:
 
 
 def main() -> None:
-    record: dict[str, object] = {"cap": CAP, "pool": POOL, "masks": MASKS}
+    record: dict[str, object] = {"cap": CAP, "masks": MASKS}
     for name in ("photo", "computers", "synthetic-arxiv"):
         graph = load_dataset(name).graph
         for ratio, hops in PHASES:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import reference.masking as reference
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.masking.khop import BallPool, Curriculum, khop_mask
+from nodejepa.masking.khop import Curriculum, khop_mask
 from nodejepa.methods.nodejepa import MaskingConfig
 
 
@@ -54,31 +54,6 @@ def test_a_capped_search_equals_the_naive_twin(
     twin = reference.khop_mask(graph, ratio, hops, np.random.default_rng(seed), cap=cap)
     np.testing.assert_array_equal(mask, twin)
     assert mask.sum() == round(ratio * size)
-
-
-@pytest.mark.slow
-@given(
-    size=st.integers(1, 60),
-    degree=st.sampled_from([0.0, 0.5, 2.0, 8.0]),
-    ratios=st.lists(st.floats(0, 1), min_size=1, max_size=3),
-    hops=st.integers(0, 3),
-    count=st.integers(1, 12),
-    cap=st.none() | st.integers(1, 12),
-    seed=st.integers(0, 1000),
-)
-def test_masks_from_a_pool_equal_the_naive_twin(
-    size: int, degree: float, ratios: list[float], hops: int, count: int, cap: int | None, seed: int
-) -> None:
-    graph = random_graph(size, degree, seed)
-    pool = BallPool.find(graph, hops, count, np.random.default_rng(seed), max_neighbours=cap)
-    generator = np.random.default_rng(seed + 1)
-    masks = [pool.mask(ratio, generator) for ratio in ratios]
-    twins = reference.pool_masks(
-        graph, ratios, hops, count, np.random.default_rng(seed), np.random.default_rng(seed + 1), cap
-    )
-    for mask, twin, ratio in zip(masks, twins, ratios, strict=True):
-        np.testing.assert_array_equal(mask, twin)
-        assert mask.sum() == round(ratio * size)
 
 
 def test_a_cap_that_no_node_reaches_changes_nothing_but_the_draw() -> None:

@@ -49,27 +49,6 @@ def khop_mask(
     return union((ball(lists, seed, hops) for seed in seeds), round(ratio * size), size)
 
 
-def pool_masks(
-    graph, ratios: list[float], hops: int, count: int, once, generator: np.random.Generator, cap: int | None
-) -> list[np.ndarray]:
-    """Masks from balls that are found once; where they are not enough, from others."""
-    size = graph.num_nodes
-    key = None if cap is None else int(once.integers(2**64, dtype=np.uint64))
-    lists = neighbours(graph.adjacency, cap, key)
-    pool = [
-        ball(lists, seed, hops) for seed in once.permutation(np.arange(size, dtype=np.int32))[:count].tolist()
-    ]
-    masks = []
-    for ratio in ratios:
-        budget = round(ratio * size)
-        balls = [pool[b] for b in generator.permutation(len(pool))]
-        if len(set().union(*balls)) < budget:
-            more = generator.permutation(np.arange(size, dtype=np.int32)).tolist()
-            balls += [ball(lists, seed, hops) for seed in more]
-        masks.append(union(balls, budget, size))
-    return masks
-
-
 def union(balls, budget: int, size: int) -> np.ndarray:
     """Nodes of the balls, in their order, until the budget is spent."""
     masked: set[int] = set()

@@ -56,64 +56,27 @@ def khop_mask(
             more, so many at equal distances in the list of neighbours, from a random one on. They are drawn
             anew for every mask and are the same for all balls of one. ``None`` follows all.
     """
-    check_mask(ratio, hops)
-    size, budget = graph.num_nodes, round(ratio * graph.num_nodes)
-    search = Search.draw(graph, hops, max_neighbours, generator)
+    if not 0 <= ratio <= 1:
+        raise ConfigError(f"the mask ratio is {ratio}", where="masking", fix="Use a number in [0, 1].")
+    if hops < 0:
+        raise ConfigError(f"hops is {hops}", where="masking", fix="Use 0 or more hops.")
+    edges, size, budget = graph.adjacency, graph.num_nodes, round(ratio * graph.num_nodes)
+    cap = size if max_neighbours is None else max_neighbours
+    key = np.uint64(0) if max_neighbours is None else generator.integers(2**64, dtype=np.uint64)
+
+    def grow(seeds: IntArray) -> BoolArray:
+        mask: BoolArray = _grow(edges.indptr, edges.indices, seeds, budget, min(hops, size), cap, key)
+        return mask
+
     seeds = np.zeros(0, dtype=np.int32)
     if size > WHOLE_ORDER_UP_TO:
         # A few balls fill the budget of a large graph: to put all of its nodes in order would take longer
         # than the search. A node drawn twice adds nothing the second time, so the law is the same.
         seeds = generator.integers(size, size=_FIRST_SEEDS, dtype=np.int32)
-        mask = search.grow(seeds, budget)
+        mask = grow(seeds)
         if np.count_nonzero(mask) == budget:
             return mask
-    seeds = np.concatenate([seeds, generator.permutation(np.arange(size, dtype=np.int32))])
-    return search.grow(seeds, budget)
-
-
-def check_mask(ratio: float, hops: int) -> None:
-    """Refuse what makes no mask."""
-    if not 0 <= ratio <= 1:
-        raise ConfigError(f"the mask ratio is {ratio}", where="masking", fix="Use a number in [0, 1].")
-    if hops < 0:
-        raise ConfigError(f"hops is {hops}", where="masking", fix="Use 0 or more hops.")
-
-
-@dataclass(frozen=True, eq=False)
-class Search:
-    """Where and how far to look for neighbours, and which of them a capped search follows."""
-
-    indptr: IntArray
-    indices: IntArray
-    hops: int
-    cap: int
-    key: np.uint64
-
-    @classmethod
-    def draw(
-        cls, graph: Edges, hops: int, max_neighbours: int | None, generator: np.random.Generator
-    ) -> Search:
-        """Of a graph; a search without a cap takes nothing from the generator."""
-        size, edges = graph.num_nodes, graph.adjacency
-        capped = max_neighbours is not None
-        key = generator.integers(2**64, dtype=np.uint64) if capped else np.uint64(0)
-        return cls(edges.indptr, edges.indices, min(hops, size), max_neighbours or size, key)
-
-    def grow(self, seeds: IntArray, budget: int, masked: BoolArray | None = None) -> BoolArray:
-        """Union of the seeds' balls, and of what is ``masked`` already, cut at ``budget`` nodes."""
-        reach = np.full(self.indptr.size - 1, -1, dtype=np.int32)
-        if masked is not None:
-            reach[masked] = 0  # they are masked, and nobody has looked at their neighbours yet
-        mask: BoolArray = _grow(
-            self.indptr, self.indices, seeds, budget, self.hops, self.cap, self.key, reach
-        )
-        return mask
-
-    def balls(self, seeds: IntArray) -> tuple[npt.NDArray[np.int64], IntArray]:
-        """The nodes around every seed, nearest first: ball b is ``nodes[starts[b]:starts[b + 1]]``."""
-        lists = [_ball(self.indptr, self.indices, seed, self.hops, self.cap, self.key) for seed in seeds]
-        starts = np.concatenate([[0], np.cumsum([nodes.size for nodes in lists])]).astype(np.int64)
-        return starts, np.concatenate(lists)
+    return grow(np.concatenate([seeds, generator.permutation(np.arange(size, dtype=np.int32))]))
 
 
 @compiled()
@@ -133,7 +96,6 @@ def _grow(
     hops: int,
     cap: int,
     key: np.uint64,
-    reach: npt.NDArray[np.int32],
 ) -> BoolArray:
     """Union of the seeds' balls, cut at ``budget`` nodes.
 
@@ -144,7 +106,8 @@ def _grow(
     """
     size = indptr.size - 1
     queue = np.empty(size, dtype=np.int32)
-    masked = np.count_nonzero(reach >= 0)
+    reach = np.full(size, -1, dtype=np.int32)
+    masked = 0
     for seed in seeds:
         if masked == budget:
             break
@@ -175,97 +138,6 @@ def _grow(
                 if masked == budget:
                     break
     return reach >= 0
-
-
-@compiled()
-def _ball(
-    indptr: IntArray, indices: IntArray, seed: int, hops: int, cap: int, key: np.uint64
-) -> npt.NDArray[np.int32]:
-    """The nodes at most ``hops`` edges from a seed in breadth-first order."""
-    size = indptr.size - 1
-    distance = np.full(size, -1, dtype=np.int32)
-    queue = np.empty(size, dtype=np.int32)
-    queue[0], distance[seed] = seed, 0
-    first, last = 0, 1
-    while first < last and distance[queue[first]] < hops:
-        i = queue[first]
-        first += 1
-        degree = indptr[i + 1] - indptr[i]
-        count, start = min(degree, cap), _first_edge(i, degree, cap, key)
-        for place in range(count):
-            if degree > cap:
-                place = (start + place * degree // cap) % degree
-            j = indices[indptr[i] + place]
-            if distance[j] < 0:
-                distance[j] = distance[i] + 1
-                queue[last] = j
-                last += 1
-    return queue[:last].copy()
-
-
-@dataclass(frozen=True, eq=False)
-class BallPool:
-    """The balls around some seeds (the paper, Section 6: "caching neighborhood search").
-
-    The graph is searched once; a mask only puts the balls in another order. What no ball reaches is never
-    hidden unless all of them are not enough, so masks vary less than those of :func:`khop_mask`.
-    """
-
-    search: Search
-    starts: npt.NDArray[np.int64]
-    nodes: IntArray
-
-    @classmethod
-    def find(
-        cls,
-        graph: Edges,
-        hops: int,
-        count: int,
-        generator: np.random.Generator,
-        *,
-        max_neighbours: int | None = None,
-    ) -> BallPool:
-        """The balls around ``count`` random seeds; a capped search follows the same edges for ever."""
-        search = Search.draw(graph, hops, max_neighbours, generator)
-        seeds = generator.permutation(np.arange(graph.num_nodes, dtype=np.int32))[:count]
-        return cls(search, *search.balls(seeds))
-
-    def is_of(self, graph: Edges, hops: int) -> bool:
-        """Whether the balls are those of this graph with so many hops."""
-        return self.search.indices is graph.adjacency.indices and self.search.hops == min(
-            hops, graph.num_nodes
-        )
-
-    def mask(self, ratio: float, generator: np.random.Generator) -> BoolArray:
-        """Which nodes to hide, ``[N]``: exactly round(ratio N) of them.
-
-        The balls are taken in random order, each nearest first, until the budget is spent; if all of them do
-        not spend it, the search goes on from other seeds.
-        """
-        check_mask(ratio, self.search.hops)
-        size = self.search.indptr.size - 1
-        budget = round(ratio * size)
-        mask: BoolArray = _unite(
-            self.starts, self.nodes, generator.permutation(self.starts.size - 1), budget, size
-        )
-        if np.count_nonzero(mask) == budget:
-            return mask
-        return self.search.grow(generator.permutation(np.arange(size, dtype=np.int32)), budget, mask)
-
-
-@compiled()
-def _unite(
-    starts: npt.NDArray[np.int64], nodes: IntArray, order: npt.NDArray[np.int64], budget: int, size: int
-) -> BoolArray:
-    mask = np.zeros(size, dtype=np.bool_)
-    masked = 0
-    for ball in order:
-        for place in range(starts[ball], starts[ball + 1]):
-            if masked == budget:
-                return mask
-            masked += not mask[nodes[place]]
-            mask[nodes[place]] = True
-    return mask
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,13 @@ _GRADIENT = ("nodejepa", "patchjepa", "dgi", "graphmae", "bgrl", "cca-ssg", "sup
 _ABSENT: dict[str, dict[str, Any]] = {
     method: {f"training.{name}": value for name, value in _IN_PARTS.items()} for method in _GRADIENT
 }
-_ABSENT["nodejepa"] |= {"loss.prediction_weight": 1.0, "masking.max_neighbours": None, "masking.pool": None}
+_ABSENT["nodejepa"] |= {"loss.prediction_weight": 1.0, "masking.max_neighbours": None}
 _ABSENT["nodejepa"] |= {"start": "random", "loss.covariance_over": "dimensions"}
 _ABSENT["patchjepa"] |= {"patches.encode": "patch", "loss.sigreg_on": "context"}
 # LinearJEPA's first recipe added hops of equal loudness, the second kept the latents themselves always: no
 # setting of today means the same
 _REMOVED: dict[str, dict[str, Any]] = {"linear-jepa": {"equal_hops": None, "high": None, "own": None}}
+_REMOVED["nodejepa"] = {"masking.pool": None}  # neighbourhoods that were searched once: docs/log.md
 
 _RENAMED = {"training.units": "training.micro_batches"}
 

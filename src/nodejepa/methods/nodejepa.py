@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
-from nodejepa.masking.khop import BallPool, Curriculum, khop_mask
+from nodejepa.masking.khop import Curriculum, khop_mask
 from nodejepa.methods.blocks import EMAConfig, EncoderConfig
 from nodejepa.methods.start import Latents, Start, StartedEstimator, check_start
 from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask, paper_training
@@ -24,7 +24,7 @@ from nodejepa.objectives.prediction import cosine_distance, l2_distance, laplaci
 from nodejepa.objectives.vicreg import CovarianceOver, covariance_loss, covariance_matrix, variance_loss
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.tables.store import StoredGraph
-from nodejepa.training.task import StepContext, TrainingConfig, numpy_generator
+from nodejepa.training.task import StepContext, TrainingConfig
 from nodejepa.validation import NonNegative, NonNegativeInt, OpenShare, PositiveInt, Settings, require
 
 
@@ -40,10 +40,8 @@ class MaskingConfig(Settings):
     curriculum: bool = True
     curriculum_epochs: NonNegativeInt = 50
     isolation: bool = True  # hide targets' features from the context encoder; off: ablation E
-    # The paper's "caching or degree-capping neighborhood search" (Section 6), both off as in its experiments
+    # The paper's "degree-capping neighborhood search" (Section 6), off as in its experiments
     max_neighbours: PositiveInt | None = None  # that the search follows; none: all
-    # neighbourhoods searched once, of which all masks are made; none: anew each step
-    pool: PositiveInt | None = None
 
     def schedule(self) -> Curriculum:
         """The curriculum these settings describe."""
@@ -133,7 +131,6 @@ class NodeJEPATask(TeacherTask):
                 "the graph has one node", fix="At least two are needed: one to see, one to predict."
             )
         self.config, self.curriculum = config, config.masking.schedule()
-        self._pool: BallPool | None = None
         self.token = nn.Parameter(torch.zeros(inputs.num_features))
         structure = descriptors(inputs.graph, config.predictor.descriptors, config.predictor.spectral_dim)
         self.descriptors = torch.from_numpy(structure).to(inputs.device)
@@ -173,16 +170,8 @@ class NodeJEPATask(TeacherTask):
     def _targets(
         self, inputs: GraphInputs, ratio: float, hops: int, context: StepContext
     ) -> npt.NDArray[np.bool_]:
-        masking, generator = self.config.masking, context.numpy("mask")
-        if masking.pool is None:
-            return khop_mask(inputs, ratio, hops, generator, max_neighbours=masking.max_neighbours)
-        if self._pool is None or not self._pool.is_of(inputs, hops):
-            # of the run, not of the step: a resumed run must find the same
-            once = numpy_generator(context.seed, "init", hops, 1)
-            self._pool = BallPool.find(
-                inputs, hops, masking.pool, once, max_neighbours=masking.max_neighbours
-            )
-        return self._pool.mask(ratio, generator)
+        cap = self.config.masking.max_neighbours
+        return khop_mask(inputs, ratio, hops, context.numpy("mask"), max_neighbours=cap)
 
     def predicting(self, terms: Mapping[str, Tensor]) -> Tensor:
         """L_pred of Eq. 2."""
