@@ -88,7 +88,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the embeddings and the report.")] = Path("demo"),
 ) -> None:
     """Embed the built-in graph `digits`, score it with few labels, write embeddings and a report."""
-    stderr.print("Embedding 1,797 handwritten digits and probing with few labels: about a minute")
+    stderr.print("Embedding 1,797 handwritten digits with six methods, probing them: about a minute")
     from nodejepa.demo import SHOTS, accuracy, run_demo
 
     found = run_demo(out)
