@@ -216,7 +216,7 @@ def test_results_that_are_there_are_not_replaced_unasked(tmp_path):
         ({"minutes": 0}, ConfigError, "positive"),
         ({"minutes": float("nan")}, ConfigError, "positive"),
         ({"labels": [0, 1]}, EvaluationError, r"labels are .* for 60 nodes"),
-        ({"labels": ["a"] * 60}, EvaluationError, "whole number a node"),
+        ({"labels": ["a"] * 60}, EvaluationError, "whole number per node"),
     ],
 )
 def test_mistakes_are_explained(more, error, said):

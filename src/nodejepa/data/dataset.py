@@ -12,7 +12,7 @@ from nodejepa.graph import Graph
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A named graph, one label a node (-1: unknown) and, where its authors drew one, their split.
+    """A named graph, one label per node (-1: unknown) and, where its authors drew one, their split.
 
     Only evaluation reads ``labels``; methods are given ``graph``, which has none.
     """
@@ -29,7 +29,7 @@ class Dataset:
             raise DataError(
                 f"{self.labels.dtype} labels of shape {self.labels.shape} for {self.graph.num_nodes} nodes",
                 where=self.name,
-                fix="One whole number a node is expected.",
+                fix="One whole number per node is expected.",
             )
         labels = self.labels.astype(np.int64)
         labels.flags.writeable = False

@@ -2,7 +2,7 @@
 
 Downloads are atomic and their length is checked. Where the SHA-256 of the published file is known it is
 checked too; for the four gnn-benchmark files it is not known to us (``sha256=None``): what was loaded is
-checked by its counts, and a file other than the ones we know is told of.
+checked by its counts, and a file other than the known ones is reported.
 """
 
 import hashlib

@@ -140,7 +140,7 @@ def make_split(name: str, labels: npt.ArrayLike, seed: int, official: Split | No
     Args:
         name: ``"20-30"`` or any other ``"TRAIN-VAL"`` labels per class, ``"random-10-10-80"`` or other
             percentages that add up to 100, or ``"official"``.
-        labels: one label a node, -1 where unknown.
+        labels: one label per node, -1 where unknown.
         seed: of the draw; the official split was drawn once by its authors and is the same for every seed.
         official: the split that came with the data, if any.
     """
@@ -188,13 +188,13 @@ def _generator(seed: int) -> np.random.Generator:
 
 
 def label_array(labels: npt.ArrayLike) -> Indices:
-    """One whole number a node, or an error."""
+    """One whole number per node, or an error."""
     array = np.asarray(labels)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise EvaluationError(
             f"labels are {array.dtype} with shape {array.shape}",
             where="labels",
-            fix="Give one whole number a node, -1 where the label is unknown.",
+            fix="Give one whole number per node, -1 where the label is unknown.",
         )
     return array.astype(np.int64)
 

@@ -140,7 +140,7 @@ def _check_part(part: npt.ArrayLike, size: int) -> Int32Array:
         raise GraphError(
             f"the partition is {array.dtype} of shape {array.shape} for {size} nodes",
             where="patches",
-            fix="Give one whole number a node, as nodejepa.structure.partition does.",
+            fix="Give one whole number per node, as nodejepa.structure.partition does.",
         )
     if array.min() < 0 or array.max() >= size or np.any(np.bincount(array) == 0):
         raise GraphError(

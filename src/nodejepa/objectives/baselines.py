@@ -12,7 +12,7 @@ _TINY = 1e-12  # squared length below which a vector has no direction
 
 
 def infomax_loss(real: Tensor, corrupted: Tensor, weight: Tensor) -> Tensor:
-    r"""Deep Graph Infomax (Velickovic et al. 2019): nodes of the graph are told from corrupted ones.
+    r"""Deep Graph Infomax (Velickovic et al. 2019): nodes of the graph are distinguished from corrupted ones.
 
     Binary cross-entropy of a bilinear discriminator, embeddings ``[n, D]``, weight ``[D, D]``.
 

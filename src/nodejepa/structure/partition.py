@@ -131,7 +131,7 @@ def _fill_empty(edges: Neighbours, part: Int32Array, parts: int) -> Int32Array:
     for empty in np.flatnonzero(sizes == 0):
         largest = int(np.argmax(sizes))
         nodes = np.flatnonzero(part == largest)
-        moved = nodes[_walk(_among(edges, nodes))[: nodes.size // 2]]
+        moved = nodes[_breadth_first(_among(edges, nodes))[: nodes.size // 2]]
         part[moved] = empty
         sizes[largest] -= moved.size
         sizes[empty] = moved.size
@@ -149,7 +149,7 @@ def _among(edges: Neighbours, nodes: npt.NDArray[np.intp]) -> SparseMatrix:
     return sp.coo_array((ones, (rows[inside], columns[inside])), shape=(nodes.size,) * 2).tocsr()
 
 
-def _walk(adjacency: SparseMatrix) -> npt.NDArray[np.intp]:
+def _breadth_first(adjacency: SparseMatrix) -> npt.NDArray[np.intp]:
     """All positions, component after component, each in breadth-first order."""
     _, label = connected_components(adjacency, directed=False)
     firsts = np.unique(label, return_index=True)[1]

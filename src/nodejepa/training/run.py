@@ -68,7 +68,7 @@ class Run:
     def owned(self, lock_name: str = ".lock") -> Iterator[None]:
         """Hold the folder; a second process is refused. The kernel lets go of it when the owner dies.
 
-        Whoever does more with a folder than training holds a lock of another name around it.
+        A caller that does more with a folder than train holds a lock of another name around it.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
