@@ -21,8 +21,8 @@ import torch
 
 from nodejepa import compare, load_dataset
 from nodejepa.files import write_text
-from nodejepa.methods import FLOORS
-from nodejepa.methods.estimator import versions
+from nodejepa.methods import UNTRAINED
+from nodejepa.provenance import versions
 from nodejepa.report.table import Column, ReportTable, TableCell, mean_and_std, to_markdown
 from nodejepa.workflow.recommend import DEFAULT, POINT, MethodRow, recommend
 
@@ -38,7 +38,7 @@ Rule = Callable[[Rows], str]
 def measure(graph: str) -> dict[str, Any]:
     """One line of the records."""
     data = load_dataset(graph)
-    found = compare(data.graph, data.labels, class_names=data.class_names, methods=FLOORS)
+    found = compare(data.graph, data.labels, class_names=data.class_names, methods=UNTRAINED)
     return {
         "graph": graph,
         "graph_hash": data.graph.content_hash,
@@ -93,7 +93,7 @@ SCORES: dict[str, Rule] = {
     "best mean rank: links AUC, hidden features": highest("links_auc", "features"),
     "best mean rank: links AUC, links MRR, hidden features": highest("links_auc", "links_mrr", "features"),
 }
-ALWAYS: dict[str, Rule] = {f"always {name}": lambda _, name=name: name for name in (DEFAULT, *FLOORS)}
+ALWAYS: dict[str, Rule] = {f"always {name}": lambda _, name=name: name for name in (DEFAULT, *UNTRAINED)}
 RULES = {"what compare recommends without labels": without_labels, **SCORES, **ALWAYS}
 
 
@@ -128,7 +128,7 @@ def rules_table(graphs: dict[str, Rows]) -> ReportTable:
         [line(name, rule) for name, rule in part.items()]
         for part in (dict([*RULES.items()][:1]), SCORES, ALWAYS)
     ]
-    title = f"Which method would labels choose? {len(graphs)} graphs, {1 + len(FLOORS)} methods"
+    title = f"Which method would labels choose? {len(graphs)} graphs, {1 + len(UNTRAINED)} methods"
     notes = (
         "Accuracy of the fair linear probe, mean over five draws of 20 labels a class (seeds 42-46); scores "
         "without labels with seed 0. One draw of hidden links and columns: no spread is known.",

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from nodejepa import load_dataset
 from nodejepa.evaluation.scoring import score_method
-from nodejepa.methods import METHODS, MethodEntry, TrainedEstimator, load_method
+from nodejepa.methods import METHODS, TrainedEstimator, load_method
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import GraphInputs, WholeGraph
 from nodejepa.training.task import StepContext, Task, TrainingConfig
@@ -52,11 +52,10 @@ class GraphAutoEncoder(TrainedEstimator):
     """Graph auto-encoder (Kipf & Welling 2016)."""
 
     name = "gae"
+    title = "GAE"
+    summary = "tells edges from random pairs"
+    citation = "Kipf & Welling 2016"
     config_class = GraphAutoEncoderConfig
-
-    @classmethod
-    def preset(cls, name: str, dataset: str | None = None) -> GraphAutoEncoderConfig:
-        return GraphAutoEncoderConfig()
 
     def make_encoder(self, in_dim: int) -> GCN:
         return GCN(in_dim, hidden=self.config.hidden, layers=self.config.layers)
@@ -69,9 +68,7 @@ class GraphAutoEncoder(TrainedEstimator):
 # Registered, it is a method like the others: by name, with seeds, settings, run folders and the fair probe.
 
 # %%
-METHODS["gae"] = MethodEntry(
-    "gae", "GAE", "tells edges from random pairs", "Kipf & Welling 2016", GraphAutoEncoder
-)
+METHODS["gae"] = GraphAutoEncoder
 
 digits = load_dataset("digits")
 model = GraphAutoEncoder(seed=1, hidden=32).fit(digits.graph)

@@ -129,7 +129,7 @@ def rules(kind: type[Any]) -> dict[str, Any]:
     return found
 
 
-CONFIGS = [Logging, *(entry.method.config_class for entry in METHODS.values())]
+CONFIGS = [Logging, *(entry.config_class for entry in METHODS.values())]
 RULES = {rule: kind for config in CONFIGS for rule, kind in rules(config).items() if rule}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import reference.evaluation as reference
 from nodejepa import diagnostics
-from nodejepa.diagnostics import column_statistics, diagnose
+from nodejepa.diagnostics import diagnose, mean_and_std
 from nodejepa.errors import EvaluationError
 
 
@@ -98,14 +98,14 @@ def test_bad_input_is_refused(bad):
 
 
 def test_huge_finite_values_are_not_taken_for_infinite():
-    assert np.isfinite(column_statistics(diagnostics.check_embeddings(np.full((4, 2), 1e308)))[1]).all()
+    assert np.isfinite(mean_and_std(diagnostics.check_embeddings(np.full((4, 2), 1e308)))[1]).all()
 
 
 @pytest.mark.slow
 @given(offset=st.floats(-1e6, 1e6), scale=st.floats(1e-3, 1e3), seed=st.integers(0, 99))
-def test_column_statistics_do_not_mind_an_offset(offset, scale, seed):
+def test_mean_and_std_do_not_mind_an_offset(offset, scale, seed):
     z = np.random.default_rng(seed).normal(size=(60, 3)) * scale
-    mean, std = column_statistics(z + offset)
+    mean, std = mean_and_std(z + offset)
     assert mean == pytest.approx(z.mean(axis=0) + offset, abs=1e-9 * (abs(offset) + scale))
     assert std == pytest.approx(z.std(axis=0), rel=1e-6)
 

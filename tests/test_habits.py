@@ -13,7 +13,7 @@ from nodejepa import Graph, NodeEmbedder, linear_probe, make_method
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.data.splits import default_splits
 from nodejepa.errors import ConfigError, EvaluationError, GraphError
-from nodejepa.methods import FLOORS, METHODS
+from nodejepa.methods import METHODS, UNTRAINED
 from nodejepa.workflow import embed_graph
 
 RING = Graph.from_edges(np.arange(20), (np.arange(20) + 1) % 20, features=np.eye(20))
@@ -22,7 +22,7 @@ NAMES = [entry.name for entry in METHODS.values() if not entry.supervised]
 
 
 def made(name):
-    floor_or_closed = name in FLOORS or not METHODS[name].by_gradient
+    floor_or_closed = name in UNTRAINED or not METHODS[name].by_gradient
     return make_method(name, seed=3, settings={} if floor_or_closed else SMALL)
 
 

@@ -12,7 +12,7 @@ All of it follows from the mean and the ``D x D`` covariance, so no second copy 
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from nodejepa.errors import EvaluationError
 
 Embeddings: TypeAlias = npt.NDArray[Any] | sp.csr_array
-Moments: TypeAlias = npt.NDArray[np.float64]
+Doubles: TypeAlias = npt.NDArray[np.float64]
 
 MAX_DIMENSIONS = 2048  # beyond it the D x D matrix and its eigenvalues cost more than the answer is worth
 _BLOCK_ELEMENTS = 2**17  # 1 MB of float64 at a time stays in the cache
@@ -32,19 +32,15 @@ _SPREAD = "the nodes spread over many directions."
 _LARGE_MEAN = 0.95  # share of the squared length above which the mean hides what tells nodes apart
 
 
-@runtime_checkable
-class TallRows(Protocol):
-    """An array ``[N, D]`` that may be larger than memory: read by rows."""
+class RowArray(Protocol):
+    """An array ``[N, D]`` that may be larger than memory: read by rows, as a NumPy array is."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
 
-    def rows(self, low: int, high: int) -> npt.NDArray[np.float32]:
-        """Rows ``low`` to ``high - 1``."""
-
-    def at(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.float32] | sp.csr_array:
-        """The rows of some nodes, ascending; sparse where they are kept so."""
+    def __getitem__(self, rows: slice | npt.NDArray[np.int64]) -> npt.NDArray[np.float32] | sp.csr_array:
+        """Rows that follow one another, or those of some nodes, ascending; sparse where they are kept so."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,7 @@ def diagnose(embeddings: Embeddings) -> Diagnostics:
     """
     matrix = check_embeddings(embeddings)
     nodes, dimensions = matrix.shape
-    mean, std = column_statistics(matrix)
+    mean, std = mean_and_std(matrix)
     spread, size = float(np.sqrt(np.sum(std**2))), float(np.sqrt(np.sum(mean**2) + np.sum(std**2)))
     constant = spread <= _CONSTANT * size
     ranks: tuple[float, float, float, float] | None = None
@@ -138,7 +134,7 @@ def check_embeddings(embeddings: Embeddings, where: str = "embeddings") -> Embed
     return matrix
 
 
-def column_statistics(matrix: Embeddings | TallRows) -> tuple[Moments, Moments]:
+def mean_and_std(matrix: Embeddings | RowArray) -> tuple[Doubles, Doubles]:
     """Mean and (population) standard deviation of every column, in float64.
 
     Sums are taken relative to the first row: a constant column has a standard deviation of exactly 0, and
@@ -161,7 +157,7 @@ def column_statistics(matrix: Embeddings | TallRows) -> tuple[Moments, Moments]:
     return first + offset, np.sqrt(np.maximum(squares / nodes - offset**2, 0))
 
 
-def centred_second_moment(matrix: Embeddings | TallRows, mean: Moments) -> Moments:
+def centred_second_moment(matrix: Embeddings | RowArray, mean: Doubles) -> Doubles:
     """``(Z - mean)^T (Z - mean)`` as ``[D, D]`` float64."""
     total = np.zeros((matrix.shape[1], matrix.shape[1]))
     for block in _blocks(matrix):
@@ -170,7 +166,7 @@ def centred_second_moment(matrix: Embeddings | TallRows, mean: Moments) -> Momen
     return total
 
 
-def stretches(matrix: Embeddings | TallRows) -> Iterator[Embeddings]:
+def stretches(matrix: Embeddings | RowArray) -> Iterator[Embeddings]:
     """All rows where they are in memory, else as many at a time as are read at once, in whole blocks."""
     if isinstance(matrix, np.ndarray | sp.csr_array):
         yield matrix
@@ -179,10 +175,10 @@ def stretches(matrix: Embeddings | TallRows) -> Iterator[Embeddings]:
     block = _block_rows(columns)
     size = block * max(1, _READ_ELEMENTS // (block * columns))
     for low in range(0, count, size):
-        yield matrix.rows(low, min(low + size, count))
+        yield matrix[low : min(low + size, count)]
 
 
-def _blocks(matrix: Embeddings | TallRows) -> Iterator[Moments]:
+def _blocks(matrix: Embeddings | RowArray) -> Iterator[Doubles]:
     """The rows, a few at a time, as fresh dense float64 arrays."""
     rows = _block_rows(matrix.shape[1])
     for stretch in stretches(matrix):
@@ -196,7 +192,7 @@ def _block_rows(columns: int) -> int:
     return max(1, _BLOCK_ELEMENTS // columns)
 
 
-def _effective_rank(eigenvalues: Moments) -> float:
+def _effective_rank(eigenvalues: Doubles) -> float:
     # an eigenvalue of a D x D matrix is only known to about D eps times the largest; its root would count
     noise = eigenvalues.size * np.finfo(np.float64).eps * eigenvalues.max()
     singular = np.sqrt(eigenvalues[eigenvalues > noise])
@@ -204,7 +200,7 @@ def _effective_rank(eigenvalues: Moments) -> float:
     return float(np.exp(-np.sum(share * np.log(share))))
 
 
-def _participation(eigenvalues: Moments) -> float:
+def _participation(eigenvalues: Doubles) -> float:
     return float(eigenvalues.sum() ** 2 / np.sum(eigenvalues**2))
 
 

@@ -152,18 +152,13 @@ class Graph:
 
     @cached_property
     def normalized_adjacency(self) -> SparseMatrix:
-        r"""The GCN propagation matrix S: ``S @ X`` gathers from each node's in-neighbours and itself.
+        """The GCN propagation matrix S: ``S @ X`` gathers from each node's in-neighbours and itself.
 
-        .. math:: S = D^{-1/2} (A + I)^\top D^{-1/2}, \quad D = \mathrm{diag}(1 + \text{weighted in-degree})
-
-        (Kipf & Welling 2017). For an undirected graph S is symmetric: its own transpose.
+        See :mod:`nodejepa.propagation`.
         """
-        size = self.num_nodes
-        looped = looped_rows(self.adjacency.T, 0)
-        scale = 1.0 / np.sqrt(np.asarray(looped.sum(axis=1, dtype=np.float64)).ravel())
-        rows = np.repeat(np.arange(size), np.diff(looped.indptr))
-        data = (looped.data * scale[rows] * scale[looped.indices]).astype(np.float32)
-        matrix = compact_csr(data, looped.indices, looped.indptr, size)
+        from nodejepa.propagation import propagation_rows  # compiled: who only reads a graph need not wait
+
+        matrix = propagation_rows(self.in_rows(0, self.num_nodes))
         for array in buffers(matrix):
             array.flags.writeable = False
         return matrix
@@ -193,11 +188,11 @@ class Graph:
 
     def rows(self, low: int, high: int) -> SparseMatrix:
         """Rows ``low`` to ``high - 1`` of the adjacency."""
-        return self.adjacency[low:high]
+        return _rows(self.adjacency, low, high)
 
     def in_rows(self, low: int, high: int) -> SparseMatrix:
         """The same rows of its transpose."""
-        return self._incoming[low:high]
+        return _rows(self._incoming, low, high)
 
     @cached_property
     def _incoming(self) -> SparseMatrix:
@@ -205,7 +200,7 @@ class Graph:
 
     def feature_rows(self, low: int, high: int) -> Features:
         """The same rows of the features."""
-        return self.features[low:high]
+        return _rows(self.features, low, high)
 
     def spans(self) -> Iterator[tuple[int, int]]:
         """All rows are one block."""
@@ -340,6 +335,11 @@ class Graph:
         return coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data.copy()
 
 
+def _rows(matrix: Any, low: int, high: int) -> Any:
+    """Rows of a matrix, which is not copied where all of them are asked for."""
+    return matrix if (low, high) == (0, matrix.shape[0]) else matrix[low:high]
+
+
 def buffers(matrix: Features) -> tuple[npt.NDArray[Any], ...]:
     """The arrays that a matrix consists of."""
     return (matrix,) if isinstance(matrix, np.ndarray) else (matrix.data, matrix.indices, matrix.indptr)
@@ -353,16 +353,3 @@ def digest(*parts: bytes | npt.NDArray[Any] | Iterable[npt.NDArray[Any]]) -> str
             sha.update(piece if isinstance(piece, bytes) else np.ascontiguousarray(piece).data)
         sha.update(b"|")
     return sha.hexdigest()
-
-
-def looped_rows(rows: SparseMatrix, low: int) -> SparseMatrix:
-    """Rows of an adjacency, the first of which is node ``low``'s, with a self-loop of weight 1 for each."""
-    loops = sp.eye_array(*rows.shape, k=low, dtype=np.float32, format="csr")
-    looped = (rows + loops).tocsr()
-    looped.sort_indices()
-    return looped
-
-
-def loop_scale(rows: SparseMatrix, low: int) -> npt.NDArray[np.float64]:
-    """``1 / sqrt(1 + weighted degree)`` of the nodes whose in-edges the rows are."""
-    return np.asarray(1.0 / np.sqrt(np.asarray(looped_rows(rows, low).sum(axis=1, dtype=np.float64)).ravel()))

@@ -14,9 +14,9 @@ from scipy.sparse.linalg import LinearOperator, svds
 
 from nodejepa.diagnostics import (
     Embeddings,
-    TallRows,
+    RowArray,
     centred_second_moment,
-    column_statistics,
+    mean_and_std,
     stretches,
 )
 from nodejepa.errors import EvaluationError
@@ -41,10 +41,10 @@ class PrincipalAxes:
             raise ValueError(f"a mean of shape {self.mean.shape} and axes of shape {self.axes.shape}")
 
     @classmethod
-    def of(cls, embeddings: Embeddings | TallRows, count: int) -> Self:
+    def of(cls, embeddings: Embeddings | RowArray, count: int) -> Self:
         """At most ``count`` axes: rows span no more than one less than there are of them."""
         nodes, columns = embeddings.shape
-        mean, _ = column_statistics(embeddings)
+        mean, _ = mean_and_std(embeddings)
         if not np.isfinite(mean).all():
             raise EvaluationError(
                 "some embeddings are NaN or infinite",
@@ -62,13 +62,19 @@ class PrincipalAxes:
         """Rows, less the mean, on the axes: ``[N, k]``."""
         return np.asarray(embeddings @ self.axes, dtype=np.float64) - self.mean @ self.axes
 
+    def reduce(self, embeddings: Embeddings | RowArray) -> npt.NDArray[np.float32] | RowArray:
+        """As :meth:`project`, in float32; what is larger than memory is projected when it is read."""
+        if isinstance(embeddings, np.ndarray | sp.csr_array):
+            return self.project(embeddings).astype(np.float32)
+        return ProjectedRows(embeddings, self)
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class ProjectedRows:
-    """Tall rows on axes, projected when they are read."""
+    """Rows on axes, projected when they are read."""
 
-    whole: TallRows
+    whole: RowArray
     onto: PrincipalAxes
 
     @property
@@ -76,16 +82,11 @@ class ProjectedRows:
         """Rows and axes."""
         return self.whole.shape[0], self.onto.axes.shape[1]
 
-    def rows(self, low: int, high: int) -> npt.NDArray[np.float32]:
-        """Rows ``low`` to ``high - 1``."""
-        return self.onto.project(self.whole.rows(low, high)).astype(np.float32)
-
-    def at(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """The rows of some nodes, ascending."""
-        return self.onto.project(self.whole.at(nodes)).astype(np.float32)
+    def __getitem__(self, rows: slice | npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        return self.onto.project(self.whole[rows]).astype(np.float32)
 
 
-def _lanczos_axes(embeddings: Embeddings | TallRows, mean: Matrix, count: int) -> Matrix:
+def _lanczos_axes(embeddings: Embeddings | RowArray, mean: Matrix, count: int) -> Matrix:
     """The leading right singular vectors of the centred rows, which are never made dense."""
     if count < 1:
         return np.zeros((embeddings.shape[1], 1))
@@ -96,7 +97,7 @@ def _lanczos_axes(embeddings: Embeddings | TallRows, mean: Matrix, count: int) -
     def parts() -> Iterable[Embeddings]:
         return kept or (part.astype(np.float64) for part in stretches(embeddings))
 
-    def turned(u: Matrix) -> Matrix:
+    def back(u: Matrix) -> Matrix:
         total, low = np.zeros(len(mean)), 0
         for part in parts():
             total += part.T @ u[low : low + part.shape[0]]
@@ -106,7 +107,7 @@ def _lanczos_axes(embeddings: Embeddings | TallRows, mean: Matrix, count: int) -
     centred = LinearOperator(
         embeddings.shape,
         matvec=lambda v: np.concatenate([part @ v.ravel() for part in parts()]) - mean @ v.ravel(),
-        rmatvec=lambda u: turned(u.ravel()),
+        rmatvec=lambda u: back(u.ravel()),
         dtype=np.float64,
     )
     shorter = min(embeddings.shape)

@@ -7,14 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from nodejepa.methods import FLOORS as FLOORS
-from nodejepa.methods import METHODS
-from nodejepa.methods.entry import OTHER_LOOK, Look
+from nodejepa.methods import METHODS, UNTRAINED
+from nodejepa.methods.estimator import Estimator, PlotStyle
 from nodejepa.report.table import Summary
 
 SELF_SUPERVISED = ("dgi", "graphmae", "bgrl", "cca-ssg", "nodejepa", "patchjepa")
 JEPA = ("nodejepa", "patchjepa")
 SOLVED = tuple(entry.name for entry in METHODS.values() if entry.trained and not entry.by_gradient)
+FLOORS = UNTRAINED
 STANDING_FLOORS = ("raw", "sgc", "random-gcn")  # in every accuracy table, measured or not
 
 # The paper's order, then what it does not have.
@@ -32,11 +32,15 @@ def method_name(method: str) -> str:
     return (METHODS[name].title if name in METHODS else name) + bracket + preset
 
 
-def look(method: str) -> Look:
+def look(method: str) -> PlotStyle:
     """How a method is drawn; another preset of it keeps the colour but not the marker and the hatch."""
     name, bracket, _ = method.partition(" (")
-    found = METHODS[name].look if name in METHODS else OTHER_LOOK
-    return Look(found.colour, OTHER_LOOK.marker, OTHER_LOOK.hatch, found.line) if bracket else found
+    found = METHODS[name].style if name in METHODS else Estimator.style
+    return (
+        PlotStyle(found.colour, Estimator.style.marker, Estimator.style.hatch, found.line)
+        if bracket
+        else found
+    )
 
 
 def dataset_name(dataset: str) -> str:

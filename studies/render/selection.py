@@ -234,7 +234,7 @@ def outdated_notes(records: Sequence[Record]) -> list[str]:
 @lru_cache(maxsize=4096)  # few settings, many records
 def _differences(method: str, preset: str, dataset: str, text: str) -> frozenset[tuple[str, str, str]]:
     try:
-        was = dotted(to_dict(config_of_today(method, METHODS[method].method.config_class, json.loads(text))))
+        was = dotted(to_dict(config_of_today(method, METHODS[method].config_class, json.loads(text))))
         today = dotted(to_dict(make_method(method, preset=preset, dataset=dataset).config))
     except ConfigError:  # a preset or a setting that is gone: its tables say so elsewhere
         return frozenset()

@@ -70,7 +70,7 @@ def fitted(name, seed=0):
 
 def fit(method, graph, **arguments):
     """``method.fit(graph)``, with labels for a method that needs them."""
-    if type(method) in {entry.method for entry in METHODS.values() if entry.supervised}:
+    if type(method) in {entry for entry in METHODS.values() if entry.supervised}:
         nodes = np.arange(getattr(graph, "num_nodes", 3))
         split = Split("toy", 0, train=nodes[nodes % 3 < 2], val=nodes[nodes % 3 == 2], test=[])
         arguments |= {"labels": nodes % 2, "split": split}
@@ -92,21 +92,21 @@ def test_every_estimator_is_in_the_table():
         if issubclass(kind, Estimator) and not inspect.isabstract(kind)
     }
     assert found, "the walk must see at least NodeJEPA"
-    missing = found - {entry.method for entry in METHODS.values()}
+    missing = found - set(METHODS.values())
     assert not missing, f"add them to METHODS: {missing}"
 
 
 @EVERY
 def test_the_table_describes_the_method(name):
     entry = METHODS[name]
-    assert entry.name == name == getattr(entry.method, "name", name)
+    assert entry.name == name == getattr(entry, "name", name)
     assert entry.summary
     assert entry.citation
-    assert issubclass(entry.method, Estimator)
+    assert issubclass(entry, Estimator)
     for preset in entry.presets:
         for dataset in (None, "photo", "synthetic-arxiv"):
             config = make_method(name, preset=preset, dataset=dataset).config
-            assert isinstance(config, entry.method.config_class)
+            assert isinstance(config, entry.config_class)
     with pytest.raises(ConfigError, match="no preset 'best'"):
         make_method(name, preset="best")
 
@@ -116,7 +116,7 @@ def test_the_table_describes_the_method(name):
 
 @EVERY
 def test_the_constructor_only_stores(name):
-    kind, before = METHODS[name].method, torch.get_rng_state()
+    kind, before = METHODS[name], torch.get_rng_state()
     config = make_method(name).config
     method = kind(config, seed=7, device="cpu")
     assert vars(method) == {"config": config, "seed": 7, "device": "cpu"}
@@ -137,7 +137,7 @@ def test_settings_are_frozen_and_unknown_ones_refused(name):
 
 @BY_GRADIENT
 def test_keyword_settings_are_checked_too(name):
-    kind = METHODS[name].method
+    kind = METHODS[name]
     assert kind(epochs=3).config.training.epochs == 3
     with pytest.raises(ConfigError, match="unknown"):
         kind(epoches=3)
@@ -149,26 +149,24 @@ def test_keyword_settings_are_checked_too(name):
 @pytest.mark.parametrize("seed", [-1, 1.5, "a", None])
 def test_bad_seeds_are_refused(name, seed):
     with pytest.raises(ConfigError, match=r"^seed is .*0 or more"):
-        METHODS[name].method(seed=seed)
+        METHODS[name](seed=seed)
 
 
 @EVERY
 def test_numpy_seeds_become_plain_ones(name):
-    assert type(METHODS[name].method(seed=np.int64(3)).seed) is int
+    assert type(METHODS[name](seed=np.int64(3)).seed) is int
 
 
 @EVERY
 @pytest.mark.parametrize("config", [{"epochs": 3}, {}, "paper", EncoderConfig()])
 def test_only_its_own_config_is_taken(name, config):
-    with pytest.raises(
-        ConfigError, match=rf"config is of type .*{METHODS[name].method.config_class.__name__}"
-    ):
-        METHODS[name].method(config)
+    with pytest.raises(ConfigError, match=rf"config is of type .*{METHODS[name].config_class.__name__}"):
+        METHODS[name](config)
 
 
 @BY_GRADIENT
 def test_data_set_names_may_be_in_capitals(name):
-    kind = METHODS[name].method
+    kind = METHODS[name]
     for known in ("photo", "arxiv"):
         config = kind.preset("paper", known)
         assert kind(preset="paper", dataset=known.title()).config == config
@@ -346,8 +344,8 @@ def test_saved_and_loaded_it_gives_the_same_bits(name, keep, tmp_path):
         fit(method, graph_of())
     method.save(tmp_path)
     wanted = dense(method.transform(graph_of()))
-    for loaded in (METHODS[name].method.load(tmp_path), load_method(tmp_path)):
-        assert type(loaded) is METHODS[name].method
+    for loaded in (METHODS[name].load(tmp_path), load_method(tmp_path)):
+        assert type(loaded) is METHODS[name]
         assert loaded.config == method.config
         assert loaded.seed == method.seed
         assert loaded.max_columns == keep

@@ -12,8 +12,8 @@ from nodejepa.errors import ConfigError, EvaluationError, GraphError
 from nodejepa.evaluation import FinetuneConfig, finetune
 from nodejepa.graph import Graph
 from nodejepa.methods import METHODS, NodeJEPA, make_method
-from nodejepa.methods.classifier import Classifier
 from nodejepa.methods.estimator import Estimator
+from nodejepa.methods.supervised import Classifier
 from nodejepa.training.task import TrainingConfig
 
 pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")

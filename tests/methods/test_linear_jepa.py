@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.methods import closed_form
-from nodejepa.methods.closed_form import Spectrum, moments_of
+from nodejepa.methods.closed_form import Spectrum, second_moments
 from nodejepa.methods.linear_jepa import LinearJEPA, hartley
 from nodejepa.nn.inputs import WholeGraph
 from reference.linear_jepa import dense_hartley, dense_linear_jepa, dense_moments, generalised
@@ -50,9 +50,9 @@ def test_the_road_for_wide_features_gives_the_same(sparse, monkeypatch):
     c, d, *_ = dense_moments(graph)
     rho, _ = generalised(c, d, 0.03 * np.trace(c), 20)
     monkeypatch.setattr(closed_form, "WHOLE_UP_TO", 10)
-    wide = Spectrum(moments_of(WholeGraph(graph), basis=90)).solve(0.03 * np.trace(c), 20)
+    wide = Spectrum(second_moments(WholeGraph(graph), basis=90)).solve(0.03 * np.trace(c), 20)
     np.testing.assert_allclose(wide[1], rho, atol=1e-6)
-    few = Spectrum(moments_of(WholeGraph(graph), basis=60))
+    few = Spectrum(second_moments(WholeGraph(graph), basis=60))
     assert len(few.moments.second) == 60
     top = np.sort(np.linalg.eigvalsh(c))[::-1][:60]
     np.testing.assert_allclose(few.moments.second.diagonal(), top, rtol=1e-3)
@@ -61,7 +61,7 @@ def test_the_road_for_wide_features_gives_the_same(sparse, monkeypatch):
 def test_solutions_are_isotropic_and_solve_the_equation():
     graph = community_graph()
     c, d, *_ = dense_moments(graph)
-    spectrum = Spectrum(moments_of(WholeGraph(graph), basis=768))
+    spectrum = Spectrum(second_moments(WholeGraph(graph), basis=768))
     v, rho = (part.numpy() for part in spectrum.solve(0.05 * np.trace(c), 12))
     a = c + 0.05 * np.trace(c) * np.eye(len(c))
     np.testing.assert_allclose(v.T @ a @ v, np.eye(12), atol=1e-4)
@@ -69,7 +69,7 @@ def test_solutions_are_isotropic_and_solve_the_equation():
 
 
 def test_shrinkage_lets_in_what_is_asked_for():
-    spectrum = Spectrum(moments_of(WholeGraph(community_graph()), basis=768))
+    spectrum = Spectrum(second_moments(WholeGraph(community_graph()), basis=768))
     for wanted in (1.0, 2.0, 3.0):
         eps = spectrum.trace * spectrum.shrinkage_for(wanted, 64)
         found = float(spectrum.rho(eps, 64).abs().sum())

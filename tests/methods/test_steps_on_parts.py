@@ -11,12 +11,11 @@ from nodejepa.graph import Graph
 from nodejepa.methods import METHODS
 from nodejepa.methods.bgrl import BGRLTask
 from nodejepa.methods.ccassg import CCASSGTask
-from nodejepa.methods.classifier import Classifier, ClassifierTask
 from nodejepa.methods.dgi import DGITask
 from nodejepa.methods.graphmae import GraphMAETask
 from nodejepa.methods.nodejepa import NodeJEPATask
 from nodejepa.methods.patchjepa import PatchJEPAConfig, PatchJEPATask
-from nodejepa.methods.supervision import supervise
+from nodejepa.methods.supervised import Classifier, ClassifierTask, supervise
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.task import StepContext
@@ -67,7 +66,7 @@ def assert_same_step(task, twin, part, alone):
 def test_a_component_is_a_graph_of_its_own(name, preset, sparse):
     if preset not in METHODS[name].presets:
         pytest.skip(f"{name} has no preset {preset}")
-    config = override(METHODS[name].method.preset(preset), {"encoder.hidden": 16, "encoder.dropout": 0.0}
+    config = override(METHODS[name].preset(preset), {"encoder.hidden": 16, "encoder.dropout": 0.0}
                       if name != "nodejepa" else {"encoder.hidden": 16})  # fmt: skip
     if name == "graphmae":
         config = override(config, {"encoder.attention_dropout": 0.0})

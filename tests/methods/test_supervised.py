@@ -13,8 +13,7 @@ from nodejepa.errors import CheckpointError, ConfigError, EvaluationError
 from nodejepa.graph import Graph
 from nodejepa.methods import SupervisedGCN, load_method
 from nodejepa.methods.bgrl import BGRL
-from nodejepa.methods.classifier import Classifier, ClassifierTask
-from nodejepa.methods.supervision import supervise
+from nodejepa.methods.supervised import Classifier, ClassifierTask, supervise
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.batches import Whole

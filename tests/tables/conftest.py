@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nodejepa.nn import stored_inputs
+from nodejepa.nn import workspace
 from nodejepa.tables import read_graph
 from nodejepa.tables import store as store_graph
 from nodejepa.tables.prepare import prepare_store
@@ -52,4 +52,4 @@ def small_blocks(monkeypatch):
     """Blocks of 150 rows, and room for a few columns: everything else goes to disk."""
     spans = store_graph.StoredGraph.spans
     monkeypatch.setattr(store_graph.StoredGraph, "spans", lambda self, *_: spans(self, 150, 1 << 20))
-    monkeypatch.setattr(stored_inputs, "_MEMORY", 700 * 4 * 5 * 20)
+    monkeypatch.setattr(workspace, "_MEMORY", 700 * 4 * 5 * 20)

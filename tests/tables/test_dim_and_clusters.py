@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 
 from nodejepa import diagnostics
 from nodejepa.cli import main
-from nodejepa.diagnostics import column_statistics
+from nodejepa.diagnostics import mean_and_std
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.evaluation import clusters as clusters_module
 from nodejepa.evaluation.clusters import find_clusters
@@ -30,12 +30,10 @@ class Rows:
     def __init__(self, array):
         self.array, self.shape, self.most = array, array.shape, 0
 
-    def rows(self, low, high):
-        self.most = max(self.most, high - low)
-        return self.array[low:high]
-
-    def at(self, nodes):
-        return self.array[nodes]
+    def __getitem__(self, rows):
+        found = self.array[rows]
+        self.most = max(self.most, len(found))
+        return found
 
 
 def groups(count=4, size=250, columns=24, spread=0.25, seed=0):
@@ -55,7 +53,7 @@ def few_at_a_time(monkeypatch):
 def test_axes_of_rows_on_disk_have_the_bits_of_those_in_memory():
     z = groups()
     tall = Rows(z)
-    for ours, theirs in zip(column_statistics(tall), column_statistics(z), strict=True):
+    for ours, theirs in zip(mean_and_std(tall), mean_and_std(z), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     ours, theirs = PrincipalAxes.of(tall, 5), PrincipalAxes.of(z, 5)
     np.testing.assert_array_equal(ours.axes, theirs.axes)
@@ -81,16 +79,16 @@ def test_a_model_of_fewer_columns(make_graph, tmp_path, method):
     settings = SMALL if method == "nodejepa" else {}
     made = make_method(method, settings=settings)
     made.max_columns = 3
-    z = made.fit(store, out=tmp_path / "run").transform_stored(store)
+    z = made.fit(store, out=tmp_path / "run").transform(store)
     assert z.shape == (700, 3)
-    whole = make_method(method, settings=settings).fit(store).transform_stored(store).rows(0, 700)
+    whole = make_method(method, settings=settings).fit(store).transform(store)[:]
     wanted = PrincipalAxes.of(whole, 3).project(whole)
-    np.testing.assert_allclose(z.rows(0, 700), wanted, atol=1e-5 * abs(wanted).max())
-    np.testing.assert_allclose(z.rows(200, 300), wanted[200:300], atol=1e-5 * abs(wanted).max())
-    np.testing.assert_allclose(z.at(np.array([3, 99])), wanted[[3, 99]], atol=1e-5 * abs(wanted).max())
+    np.testing.assert_allclose(z[:], wanted, atol=1e-5 * abs(wanted).max())
+    np.testing.assert_allclose(z[200:300], wanted[200:300], atol=1e-5 * abs(wanted).max())
+    np.testing.assert_allclose(z[np.array([3, 99])], wanted[[3, 99]], atol=1e-5 * abs(wanted).max())
     # what was saved gives the same columns, on disk and in memory
     again = load_method(tmp_path / "run")
-    np.testing.assert_array_equal(again.transform_stored(store).rows(0, 700), z.rows(0, 700))
+    np.testing.assert_array_equal(again.transform(store)[:], z[:])
     np.testing.assert_allclose(again.transform(graph), wanted, atol=1e-4 * abs(wanted).max())
 
 
@@ -100,7 +98,7 @@ def test_a_model_of_fewer_columns_that_was_made_in_memory_keeps_them_on_a_store(
     made = make_method("linear-jepa")
     made.max_columns = 5
     z = made.fit(graph).transform(graph)
-    np.testing.assert_allclose(made.transform_stored(store).rows(0, 700), z, atol=1e-6 * abs(z).max())
+    np.testing.assert_allclose(made.transform(store)[:], z, atol=1e-6 * abs(z).max())
 
 
 @pytest.mark.usefixtures("few_at_a_time")

@@ -112,7 +112,7 @@ def test_scores_on_disk_are_those_in_memory(both):
     made = make_method("sgc-1").fit(loaded.graph)
     z = made.transform(loaded.graph)
     wanted = score_embeddings(made, loaded.graph, z, loaded.labels, loaded.class_names, tune=False)
-    found = score_stored(made, data, made.transform_stored(store).at(data.nodes))
+    found = score_stored(made, data, made.transform(store)[data.nodes])
     assert found.to_dict() == wanted.to_dict()
     np.testing.assert_array_equal(found.predicted, wanted.predicted)
 
@@ -139,7 +139,7 @@ def test_of_a_large_graph_a_sample_is_scored(both):
     assert (data.labels >= 0).all()
     assert score_method(data, "raw", [42]).to_dict()["sampled"] == data.sampled
     made = make_method("raw").fit(store)
-    z = made.transform_stored(store).at(data.nodes)
+    z = made.transform(store)[data.nodes]
     np.testing.assert_array_equal(z, loaded.graph.features[data.nodes])
     assert data.sampled in score_stored(made, data, z).split
 
@@ -156,7 +156,7 @@ def test_tables_of_embeddings_have_sides_and_labels(tmp_path, monkeypatch, named
     store = prepare_store(*files, out=tmp_path / "g.store", **options)
     made = make_method("raw").fit(loaded.graph)
     write_embeddings(tmp_path / "m.parquet", loaded.graph, made.transform(loaded.graph), loaded.more_columns)
-    z = made.transform_stored(store)
+    z = made.transform(store)
     stream_embeddings(tmp_path / "z.parquet", z.shape, blocks(store, z))
     ours, theirs = (pq.read_table(tmp_path / name) for name in ("z.parquet", "m.parquet"))
     assert ours.to_pydict() == theirs.to_pydict()

@@ -11,13 +11,11 @@ import torch
 
 from nodejepa.errors import DataError, GraphError
 from nodejepa.graph_checks import read_features
-from nodejepa.methods import FLOORS, LinearJEPA, NodeJEPA, make_method
-from nodejepa.methods.closed_form import SumsInMemory
-from nodejepa.methods.sums_by_rows import SumsByRows
+from nodejepa.methods import UNTRAINED, LinearJEPA, NodeJEPA, make_method
+from nodejepa.methods.closed_form import Sums
 from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.parts import Renumbered
-from nodejepa.nn.stored import embed_stored
 from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.structure.partition import random_parts
 from nodejepa.tables import StoredGraph, read_graph
@@ -94,13 +92,13 @@ def test_linear_jepa_of_one_block_has_the_bits_of_the_graph_in_memory(both):
     graph, store = both
     ours, theirs = LinearJEPA().fit(store), LinearJEPA().fit(graph)
     assert ours.findings_ == theirs.findings_
-    np.testing.assert_array_equal(ours.transform_stored(store).rows(0, NODES), theirs.transform(graph))
+    np.testing.assert_array_equal(ours.transform(store)[:], theirs.transform(graph))
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_sums_over_blocks_are_those_over_all_rows(both):
     graph, store = both
-    ours, theirs = SumsByRows(StoredInputs(store)), SumsInMemory(WholeGraph(graph))
+    ours, theirs = Sums(StoredInputs(store)), Sums(WholeGraph(graph))
     assert len(ours.spans) > 3
     v = torch.eye(120)
     for name in ("second", "cross"):
@@ -110,21 +108,21 @@ def test_sums_over_blocks_are_those_over_all_rows(both):
         torch.testing.assert_close(mine.float(), wanted, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", FLOORS)
+@pytest.mark.parametrize("name", UNTRAINED)
 @pytest.mark.usefixtures("small_blocks")
 def test_floors_by_blocks_are_those_of_the_whole_graph(both, tmp_path, name):
     graph, store = both
     z = make_method(name, seed=3).fit(graph).transform(graph)
     z = z if isinstance(z, np.ndarray) else z.toarray()
-    ours = make_method(name, seed=3).fit(store).transform_stored(store, tmp_path)
+    ours = make_method(name, seed=3).fit(store).transform(store, scratch=tmp_path)
     if name == "equal-hops":  # how loud a hop is, is summed in another order
-        np.testing.assert_allclose(ours.rows(0, NODES), z, rtol=1e-6)
+        np.testing.assert_allclose(ours[:], z, rtol=1e-6)
     else:
-        np.testing.assert_array_equal(ours.rows(0, NODES), z)
+        np.testing.assert_array_equal(ours[:], z)
     some = np.array([0, 3, 149, 150, 600, 699])
-    rows = ours.at(some)
+    rows = ours[some]
     assert sp.issparse(rows) == (name == "raw"), "wide rows that are scored stay sparse"
-    np.testing.assert_array_equal(rows.toarray() if sp.issparse(rows) else rows, ours.rows(0, NODES)[some])
+    np.testing.assert_array_equal(rows.toarray() if sp.issparse(rows) else rows, ours[:][some])
 
 
 @pytest.mark.parametrize("kind", ["gcn", "sage", "gin", "gat", "mlp"])
@@ -135,7 +133,7 @@ def test_layers_by_blocks_are_those_of_the_whole_graph(both, tmp_path, kind, row
     torch.manual_seed(0)
     encoder = make_encoder(kind, 120, hidden=64, layers=2, row_normalise=row_normalise).eval()
     with torch.no_grad():
-        ours = embed_stored(encoder, StoredInputs(store, tmp_path)).rows(0, NODES)
+        ours = encoder.embed(StoredInputs(store, tmp_path)).numpy()
         z = encoder.embed(WholeGraph(graph)).numpy()
     if kind == "gcn":
         np.testing.assert_array_equal(ours, z)
@@ -169,7 +167,7 @@ def test_training_on_disk_has_the_bits_of_training_in_memory(both, method):
 def test_nodejepa_at_its_linear_start_is_solved(both):
     graph, store = both
     method = NodeJEPA(preset="linear-start", epochs=0)
-    ours = method.fit(store).transform_stored(store).rows(0, NODES)
+    ours = method.fit(store).transform(store)[:]
     np.testing.assert_array_equal(ours, method.fit(graph).transform(graph))
 
 
@@ -183,7 +181,7 @@ def test_nobody_reads_all_of_it(both, monkeypatch, small_blocks):  # noqa: ARG00
 
     monkeypatch.setattr(StoredGraph, "feature_rows", some)
     model = LinearJEPA().fit(store)
-    assert model.transform_stored(store).shape == (NODES, model.encoder_.out_dim)
+    assert model.transform(store).shape == (NODES, model.encoder_.out_dim)
 
 
 @pytest.mark.parametrize("form", [np.array, sp.csr_array])

@@ -188,7 +188,7 @@ def test_nothing_is_made_of_bytes_that_have_changed(files, copied, method, name)
     content[-4] ^= 1  # another neighbour, or another number: nothing that looks wrong
     (copied / name).write_bytes(content)
     with pytest.raises(DataError, match="bytes have changed"):
-        fitted.transform_stored(StoredGraph(copied))
+        fitted.transform(StoredGraph(copied))
     with pytest.raises(DataError, match="bytes have changed"):
         LinearJEPA().fit(StoredGraph(copied))
     with pytest.raises(DataError, match="bytes have changed"):

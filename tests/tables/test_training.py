@@ -14,6 +14,7 @@ from nodejepa.masking.patches import Patches
 from nodejepa.methods import NodeJEPA, make_method
 from nodejepa.nn.parts import Renumbered, RowsPart
 from nodejepa.nn.stored_inputs import StoredInputs
+from nodejepa.nn.workspace import Workspace
 from nodejepa.structure import descriptors, partition
 from nodejepa.structure.partition import random_parts
 from nodejepa.tables import StoredGraph, ordered
@@ -109,8 +110,8 @@ def test_no_step_and_no_look_reads_more_than_its_parts(make_graph, monkeypatch):
             return method(self, low, high)
 
         monkeypatch.setattr(StoredGraph, name, recorded)
-    for name in ("tall", "operator_rows"):
-        monkeypatch.setattr(StoredInputs, name, None)
+    monkeypatch.setattr(Workspace, "_fill_spans", None)
+    monkeypatch.setattr(StoredInputs, "operator_rows", None)
     estimator.fit(store)
     assert "mean_std" in estimator.history_[-1]
     assert {size for folder, size in read if folder != store.folder} <= set(range(largest + 1))

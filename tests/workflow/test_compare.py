@@ -12,7 +12,7 @@ from workflow_files import NODES, people, write
 from nodejepa import compare, load_graph, read_embeddings
 from nodejepa.errors import CheckpointError, ConfigError, EvaluationError
 from nodejepa.graph import Graph
-from nodejepa.methods import FLOORS, load_method, make_method
+from nodejepa.methods import UNTRAINED, load_method, make_method
 from nodejepa.workflow import COMPARED, apply_run
 from nodejepa.workflow.bench import Bench
 from nodejepa.workflow.recommend import MethodRow, recommend
@@ -281,4 +281,4 @@ def test_scores_without_labels_are_told_and_not_followed():
 
 
 def test_the_default_methods():
-    assert ("linear-jepa", *FLOORS, "nodejepa", "patchjepa") == COMPARED
+    assert ("linear-jepa", *UNTRAINED, "nodejepa", "patchjepa") == COMPARED

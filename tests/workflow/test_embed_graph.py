@@ -12,7 +12,7 @@ import pytest
 from workflow_files import NODES, QUICK, people, write
 
 from nodejepa import NodeJEPA, embed_graph, load_graph
-from nodejepa.methods import FLOORS, load_method
+from nodejepa.methods import UNTRAINED, load_method
 from nodejepa.tables import read_embeddings
 
 
@@ -44,7 +44,7 @@ def test_from_files_to_embeddings_keyed_by_the_ids_in_their_order(run, files):
     assert {"reading", "checking", "structure", "training", "embedding", "writing"} <= manifest[
         "seconds"
     ].keys()
-    assert {"nodejepa", *FLOORS} == manifest["scores"]["probe"].keys()
+    assert {"nodejepa", *UNTRAINED} == manifest["scores"]["probe"].keys()
     assert manifest["scores"]["class_sizes"] == {"blue": 30, "red": 30}
     assert "guessed" in err
     assert "60 nodes x 8" in out

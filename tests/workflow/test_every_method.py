@@ -11,7 +11,7 @@ from workflow_files import NODES, people
 
 from nodejepa import embed_graph, load_graph, read_embeddings
 from nodejepa.errors import CheckpointError, ConfigError, EvaluationError
-from nodejepa.methods import FLOORS, METHODS, load_method, make_method
+from nodejepa.methods import METHODS, UNTRAINED, load_method, make_method
 from nodejepa.workflow import apply_run, make_trainable
 from reference.matrices import dense
 
@@ -26,7 +26,7 @@ def graph_of(files):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", [*FLOORS, "linear-jepa"])
+@pytest.mark.parametrize("method", [*UNTRAINED, "linear-jepa"])
 def test_what_is_not_trained_is_embedded_saved_and_applied_all_the_same(run, files, method):
     out = files.folder / "z.parquet"
     code, _, err = run(
@@ -40,7 +40,7 @@ def test_what_is_not_trained_is_embedded_saved_and_applied_all_the_same(run, fil
     assert list(ids) == people()[1]["user"].to_pylist()
     manifest = json.loads(out.with_suffix(".json").read_text())
     assert (manifest["method"], manifest["dim"], manifest["epochs"]) == (method, None, 0)
-    assert {method, *FLOORS} == manifest["scores"]["probe"].keys()
+    assert {method, *UNTRAINED} == manifest["scores"]["probe"].keys()
     again = apply_run(out.with_suffix(".run"), files.edges, files.nodes)
     np.testing.assert_array_equal(dense(again.embeddings), wanted)
 

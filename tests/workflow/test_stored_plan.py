@@ -128,7 +128,7 @@ def test_arrays_of_a_graph_on_disk_take_half_of_what_is_allowed(store, limit, mo
     monkeypatch.setattr("nodejepa.memory.available_bytes", lambda: 20_000_000_000)
     asked = make_estimator("linear-jepa")
     asked.memory_limit = limit
-    found = asked._stored_inputs(store, None).memory
+    found = asked._inputs(store, None).workspace.memory
     assert found == (400_000_000 if limit else 4_000_000_000)
 
 

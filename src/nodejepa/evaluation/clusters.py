@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
 
-from nodejepa.diagnostics import Embeddings, TallRows, check_embeddings, stretches
+from nodejepa.diagnostics import Embeddings, RowArray, check_embeddings, stretches
 from nodejepa.errors import EvaluationError
 from nodejepa.principal import Matrix, PrincipalAxes
 from nodejepa.progress import progress_bar
@@ -69,7 +69,7 @@ def check_count(count: Any) -> int | None:
 
 
 def find_clusters(
-    embeddings: Embeddings | TallRows,
+    embeddings: Embeddings | RowArray,
     count: int | str | None = None,
     *,
     seed: int = 0,
@@ -118,9 +118,9 @@ def agreement(clusters: Clusters, labels: Labels) -> dict[str, float]:
     return {"nmi": float(normalized_mutual_info_score(*pair)), "ari": float(adjusted_rand_score(*pair))}
 
 
-def _directions(embeddings: Embeddings | TallRows, scratch: Path | None) -> Matrix:
+def _directions(embeddings: Embeddings | RowArray, scratch: Path | None) -> Matrix:
     """Leading principal components of every row, of length 1; those of many rows on disk are on disk, too."""
-    if not isinstance(embeddings, TallRows):
+    if isinstance(embeddings, np.ndarray | sp.csr_array):
         z = check_embeddings(embeddings)
         return _unit(PrincipalAxes.of(z, min(_COMPONENTS, z.shape[1])).project(z))
     axes = PrincipalAxes.of(embeddings, min(_COMPONENTS, embeddings.shape[1]))

@@ -12,12 +12,11 @@ from torch import nn
 from nodejepa.data.splits import Split
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.methods.arguments import check_seed
-from nodejepa.methods.classifier import Classifier, ClassifierTask
 from nodejepa.methods.estimator import Estimator
-from nodejepa.methods.supervision import Supervision, supervise
+from nodejepa.methods.supervised import Classifier, ClassifierTask, Supervision, supervise
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
-from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.inputs import RowInputs
 from nodejepa.tables import as_graph
 from nodejepa.training.batches import Whole
 from nodejepa.training.logger import Logging
@@ -120,7 +119,7 @@ def can_be_tuned(estimator: Estimator) -> bool:
 class Tuning:
     """Everything but where training begins."""
 
-    inputs: WholeGraph
+    inputs: RowInputs
     supervision: Supervision
     labels: npt.NDArray[Any]
     split: Split

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 
-from nodejepa.diagnostics import Embeddings, centred_second_moment, column_statistics
+from nodejepa.diagnostics import Embeddings, centred_second_moment, mean_and_std
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
 Scaling: TypeAlias = Literal["standardise", "l2", "none"]
@@ -53,7 +53,7 @@ def worth_turning(rows: Embeddings) -> bool:
 def small_basis(rows: Embeddings, *, single_precision: bool = False) -> Basis:
     """The basis of the centred ``rows`` ``[n, d]``; ``single_precision`` keeps coordinates in float32."""
     count, width = rows.shape
-    mean, std = column_statistics(rows)
+    mean, std = mean_and_std(rows)
     precision = np.float32 if single_precision else np.float64
     if not worth_turning(rows):
         return Basis(rows, mean, None, count * std**2, lambda weights: weights)
@@ -146,7 +146,7 @@ def scale(embeddings: Embeddings, scaling: Scaling) -> ScaledEmbeddings:
         mean = np.asarray(row_scale @ embeddings) / nodes
         spread = float(np.count_nonzero(length) / nodes - mean @ mean)
     else:
-        mean, std = column_statistics(embeddings)
+        mean, std = mean_and_std(embeddings)
         spread = float(np.sum(std**2))
         if scaling == "standardise":
             varies = std > _CONSTANT * np.abs(mean)

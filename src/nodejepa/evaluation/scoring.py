@@ -188,7 +188,7 @@ def _embedded(estimator: Estimator, dataset: Dataset | StoredDataset) -> Feature
     """Of a graph on disk only the embeddings of the nodes that are scored come into memory."""
     if isinstance(dataset, Dataset):
         return estimator.transform(dataset.graph)
-    return estimator.transform_stored(dataset.graph, dataset.graph.folder).at(dataset.nodes)
+    return estimator.transform(dataset.graph, scratch=dataset.graph.folder)[dataset.nodes]
 
 
 def _score(

@@ -1,15 +1,16 @@
-"""Checks of what users hand to a method, the same for trained methods and floors."""
+"""Checks of what users hand to a method, the same for all of them."""
 
 import operator
 import os
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 
 from nodejepa.config import flatten
 from nodejepa.errors import ConfigError, GraphError
-from nodejepa.graph import RowGraph
+from nodejepa.graph import Graph, RowGraph
 from nodejepa.validation import require
 
 C = TypeVar("C")
@@ -90,3 +91,35 @@ def check_columns(graph: RowGraph, in_dim: int) -> None:
             where="features",
             fix="Give the same columns in the same order.",
         )
+
+
+def as_row_graph(source: Any, X: Any = None) -> RowGraph:
+    """A graph, in memory or on disk; foreign objects are read by :func:`nodejepa.tables.as_graph`.
+
+    ``X`` are features in the place of its own; one-dimensional ones are the labels that pipelines pass, and
+    unused.
+    """
+    graph: RowGraph = source
+    if not hasattr(type(source), "in_rows"):
+        from nodejepa.tables import as_graph
+
+        graph = as_graph(source)
+    if X is None or np.ndim(X) == 1:
+        return graph
+    if isinstance(graph, Graph):
+        return graph.with_features(X)
+    raise GraphError(
+        "a graph on disk has its features beside it", where="features", fix="Leave X out, or prepare it anew."
+    )
+
+
+def with_features(graph: RowGraph, *, comparable: bool = False) -> RowGraph:
+    """The graph; one in memory that has no features is described by its structure.
+
+    ``comparable``: by descriptors alone, which mean the same on every graph.
+    """
+    if graph.num_features or not isinstance(graph, Graph):
+        return graph
+    from nodejepa.tables import graph_with_features
+
+    return graph_with_features(graph, comparable=comparable)

@@ -6,18 +6,20 @@ import torch
 from torch import Tensor, nn
 
 from nodejepa.methods.blocks import (
+    PRESETS,
     BaselineEncoderConfig,
     EMAConfig,
     ViewConfig,
     build_encoder,
-    check_preset,
     draw_view,
     encoder_inputs,
     matched_training,
 )
+from nodejepa.methods.budget import GradientCost
+from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.ema import ema_update, frozen_copy
-from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.stack import make_activation
 from nodejepa.objectives.baselines import bootstrap_loss
 from nodejepa.training.task import StepContext, Task, TrainingConfig, cosine_rate
@@ -59,7 +61,7 @@ class BGRLTask(Task):
     sees = "micro-batches"
     collapse_advice = "Raise ema.start, or lower training.lr."
 
-    def __init__(self, inputs: WholeGraph, config: BGRLConfig) -> None:
+    def __init__(self, inputs: RowInputs, config: BGRLConfig) -> None:
         super().__init__()
         self.config = config
         self.encoder = build_encoder(config.encoder, inputs.num_features)
@@ -95,15 +97,20 @@ class BGRL(TrainedEstimator):
     """
 
     name = "bgrl"
+    title = "BGRL"
+    summary = "predicts a moving average's embedding of another view"
+    citation = "Thakoor et al. 2022"
+    style = PlotStyle("#009E73", "v", "xx", "--")
+    presets = PRESETS
+    cost = GradientCost(9.0, 6.0, 10.0)
     config_class = BGRLConfig
 
     @classmethod
-    def preset(cls, name: str, dataset: str | None = None) -> BGRLConfig:
+    def preset_config(cls, name: str, dataset: str | None) -> BGRLConfig:
         """``paper``: the matched comparison; ``official``: its authors' settings; ``default``: ``paper``.
 
         A data set that the authors give no settings for takes those of Photo.
         """
-        check_preset(cls.name, name)
         if name != "official":
             return BGRLConfig(training=matched_training(dataset))
         one, two, rate, (hidden, out) = _OFFICIAL.get(dataset or "", _OFFICIAL["photo"])
@@ -126,6 +133,6 @@ class BGRL(TrainedEstimator):
             ),
         )
 
-    def make_task(self, inputs: WholeGraph) -> Task:
+    def make_task(self, inputs: RowInputs) -> Task:
         """Two views, one prediction each."""
         return BGRLTask(inputs, self.config)

@@ -60,7 +60,7 @@ class Budget:
 
 
 class Cost(Protocol):
-    """How much a method takes: a cost model stands in its entry of the table of methods."""
+    """How much a method takes: a cost model is an attribute of its class."""
 
     def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
         """Memory and time of learning with ``config`` on a graph of these sizes and of embedding it."""
@@ -124,8 +124,8 @@ class ClosedFormCost:
 
 
 @dataclass(frozen=True)
-class FloorCost:
-    """Of a floor: a few products with the features, which may come out dense, and are written dense."""
+class BaselineCost:
+    """Of an untrained baseline: a few products with the features, which may come out dense."""
 
     def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
         """As :meth:`Cost.budget`."""

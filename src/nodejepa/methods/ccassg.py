@@ -8,16 +8,18 @@ from annotated_types import Ge
 from torch import Tensor
 
 from nodejepa.methods.blocks import (
+    PRESETS,
     BaselineEncoderConfig,
     ViewConfig,
     build_encoder,
-    check_preset,
     draw_view,
     encoder_inputs,
     matched_training,
 )
+from nodejepa.methods.budget import GradientCost
+from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
-from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.sparse import Rows
 from nodejepa.objectives.baselines import cca_terms
 from nodejepa.training.task import StepContext, Task, TrainingConfig
@@ -58,7 +60,7 @@ class CCASSGTask(Task):
     sees = "parts"  # columns are standardised over all nodes: a micro-batch would need the others' gradients
     collapse_advice = "Raise loss.decorrelation, or lower training.lr."
 
-    def __init__(self, inputs: WholeGraph, config: CCASSGConfig) -> None:
+    def __init__(self, inputs: RowInputs, config: CCASSGConfig) -> None:
         super().__init__()
         self.config = config
         self.encoder = build_encoder(config.encoder, inputs.num_features)
@@ -93,16 +95,21 @@ class CCASSG(TrainedEstimator):
     """
 
     name = "cca-ssg"
+    title = "CCA-SSG"
+    summary = "two views agree, dimensions do not"
+    citation = "Zhang et al. 2021"
+    style = PlotStyle("#CC79A7", "P", "..", "--")
+    presets = PRESETS
+    cost = GradientCost(6.0, 2.0, 7.0)
     config_class = CCASSGConfig
 
     @classmethod
-    def preset(cls, name: str, dataset: str | None = None) -> CCASSGConfig:
+    def preset_config(cls, name: str, dataset: str | None) -> CCASSGConfig:
         """``paper``: the matched comparison; ``official``: its authors' settings; ``default``: ``paper``.
 
         A data set that the authors give no settings for takes those of Photo. On CS their encoder is a
         perceptron with one batch normalisation.
         """
-        check_preset(cls.name, name)
         if name != "official":
             return CCASSGConfig(training=matched_training(dataset))
         view, decorrelation, epochs = _OFFICIAL.get(dataset or "", _OFFICIAL["photo"])
@@ -116,6 +123,6 @@ class CCASSG(TrainedEstimator):
             TrainingConfig(epochs=epochs, lr_end=1e-3, weight_decay=0.0, clip=None),
         )
 
-    def make_task(self, inputs: WholeGraph) -> Task:
+    def make_task(self, inputs: RowInputs) -> Task:
         """Two views, one encoder."""
         return CCASSGTask(inputs, self.config)

@@ -15,17 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from nodejepa.errors import GraphError
-from nodejepa.methods.sums_by_rows import SumsByRows, back, onto
-from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.sparse import multiply
-from nodejepa.nn.stored_inputs import StoredInputs
+from nodejepa.nn.inputs import RowInputs
+from nodejepa.nn.operators import FeatureMatrix
+from nodejepa.nn.sparse import SparseOperator, multiply
+from nodejepa.progress import progress_bar
 
 WHOLE_UP_TO = 2048  # columns; of wider features only the leading principal directions are computed
 _NOTHING = 1e-7  # of the largest eigenvalue: what is below is rounding noise of single precision
@@ -34,7 +33,7 @@ _OVERSAMPLE, _ROUNDS = 64, 4  # of the search for principal directions
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class SecondMoments:
     """What the solution needs of a graph: a few small matrices, in float64, in a basis Q of the features.
 
     ``second`` is Q'CQ and ``cross`` Q'DQ ``[r, r]``, ``mean`` and ``seen`` ``[r]`` the mean of a node and of
@@ -47,12 +46,12 @@ class Moments:
     seen: Tensor
     basis: Tensor
 
-    def centred(self) -> Moments:
+    def centred(self) -> SecondMoments:
         """The same with the mean taken off the features."""
         between = torch.outer(self.mean, self.seen)
         second = self.second - torch.outer(self.mean, self.mean)
         zero = torch.zeros_like(self.mean)
-        return Moments(second, self.cross - (between + between.T) / 2, zero, zero, self.basis)
+        return SecondMoments(second, self.cross - (between + between.T) / 2, zero, zero, self.basis)
 
     def loudness(self, weight: Tensor) -> float:
         """Root of the mean squared length of ``weight' x``, ``weight`` ``[F, k]``; 1 where all are silent."""
@@ -64,49 +63,75 @@ class Moments:
         return self.basis @ vectors
 
 
-class Sums(Protocol):
-    """Sums over nodes, all that the solution asks of a graph."""
+class Sums:
+    """Sums over nodes, all that the solution asks of a graph: products with X, N and their transposes.
 
-    count: float  # nodes that have neighbours
+    A graph is read by blocks of rows, which are summed in float64; one in memory is one block.
+    """
+
+    def __init__(self, inputs: RowInputs) -> None:
+        self.inputs, self.spans = inputs, [*inputs.graph.spans()]
+        has = [np.diff(inputs.graph.in_rows(*span).indptr) > 0 for span in self.spans]
+        self.has = torch.from_numpy(np.concatenate(has)).to(inputs.device, torch.float32)[:, None]
+        self.count = float(self.has.sum(dtype=torch.float64))  # nodes that have neighbours
 
     def second(self, v: Tensor) -> Tensor:
-        """``X' (has * X v)`` ``[F, k]``."""
+        """``X' (has * X v)`` ``[F, k]``: one pass over X."""
+        total = _Total()
+        for low, high in self.spans:
+            x = self.inputs.feature_rows(low, high)
+            total.add(_back(x, _onto(x, v) * self.has[low:high]))
+        return total.value
 
     def cross(self, v: Tensor) -> Tensor:
-        """``X' (N + N') X v`` ``[F, k]``."""
+        """``X' (N + N') X v`` ``[F, k]``: two passes over X and one over the edges for a group of columns."""
+        space = self.inputs.workspace
+        with space.holding(1):  # the latents
+            groups = space.column_groups(v.shape[1])
+            return torch.cat([self._cross(v[:, group].contiguous()) for group in groups], dim=1)
+
+    def _cross(self, v: Tensor) -> Tensor:
+        inputs, total = self.inputs, _Total()
+        latents = inputs.workspace.fill(v.shape[1], lambda a, b: _onto(inputs.feature_rows(a, b), v))
+        shown = inputs.workspace.on_disk
+        with progress_bar("Summing over rows", total=len(self.spans), shown=shown) as advance:
+            for low, high in self.spans:
+                both = multiply(inputs.operator_rows("neighbour_mean", low, high).tensor, latents)
+                both += multiply(inputs.transposed_mean_rows(low, high), latents)
+                total.add(_back(inputs.feature_rows(low, high), both))
+                advance()
+        return total.value
 
     def means(self) -> tuple[Tensor, Tensor]:
         """``X' has`` and ``X' N' has`` ``[F]``: sums of a node's features and of its neighbours'."""
+        own, seen = _Total(), _Total()
+        for low, high in self.spans:
+            x = self.inputs.feature_rows(low, high)
+            own.add(_back(x, self.has[low:high]))
+            seen.add(_back(x, multiply(self.inputs.transposed_mean_rows(low, high), self.has)))
+        return own.value.squeeze(1), seen.value.squeeze(1)
 
 
-class SumsInMemory:
-    """The sums of a graph in memory, through products with X, N and their transposes only."""
+class _Total:
+    value: Tensor
 
-    def __init__(self, inputs: GraphInputs) -> None:
-        self.x, self.mean = inputs.features, inputs.neighbour_mean
-        has = np.diff(self.mean.matrix.indptr) > 0
-        self.has = torch.from_numpy(has).to(inputs.device, torch.float32)[:, None]
-        self.count = float(self.has.sum())
-
-    def second(self, v: Tensor) -> Tensor:
-        """Of all nodes at once."""
-        return back(self.x, onto(self.x, v) * self.has)
-
-    def cross(self, v: Tensor) -> Tensor:
-        """Of all nodes at once."""
-        latents = onto(self.x, v)
-        both = multiply(self.mean.tensor, latents) + multiply(self.mean.transposed, latents * self.has)
-        return back(self.x, both)
-
-    def means(self) -> tuple[Tensor, Tensor]:
-        """Of all nodes at once."""
-        seen = back(self.x, multiply(self.mean.transposed, self.has))
-        return back(self.x, self.has).squeeze(1), seen.squeeze(1)
+    def add(self, part: Tensor) -> None:
+        self.value = self.value.double() + part if hasattr(self, "value") else part
 
 
-def moments_of(inputs: GraphInputs, *, basis: int) -> Moments:
+def _onto(x: FeatureMatrix, v: Tensor) -> Tensor:
+    """``X v``."""
+    return multiply(x.tensor, v) if isinstance(x, SparseOperator) else x @ v
+
+
+def _back(x: FeatureMatrix, u: Tensor) -> Tensor:
+    """``X' u``."""
+    return multiply(x.transposed, u) if isinstance(x, SparseOperator) else x.T @ u
+
+
+def second_moments(inputs: RowInputs, *, basis: int) -> SecondMoments:
     """C, D and the means of a graph, in memory or on disk, in at most ``basis`` principal directions."""
-    sums: Sums = SumsByRows(inputs) if isinstance(inputs, StoredInputs) else SumsInMemory(inputs)
+    sums = Sums(inputs)
     count = sums.count
     if count == 0:
         raise GraphError(
@@ -122,7 +147,7 @@ def moments_of(inputs: GraphInputs, *, basis: int) -> Moments:
             "all features are 0 on nodes that have neighbours", where="features", fix="Give other features."
         )
     crossed = _symmetric(q.T @ _chunked(lambda v: sums.cross(v) / (2 * count), q.float()))
-    return Moments(torch.diag(values), crossed, q.T @ own.double(), q.T @ seen.double(), q)
+    return SecondMoments(torch.diag(values), crossed, q.T @ own.double(), q.T @ seen.double(), q)
 
 
 def _symmetric(matrix: Tensor) -> Tensor:
@@ -153,9 +178,9 @@ def _principal_directions(
 
 
 class Spectrum:
-    """The eigenproblem of :class:`Moments` for any eps: C is diagonalised once."""
+    """The eigenproblem of :class:`SecondMoments` for any eps: C is diagonalised once."""
 
-    def __init__(self, moments: Moments) -> None:
+    def __init__(self, moments: SecondMoments) -> None:
         self.moments = moments
         values, self._vectors = torch.linalg.eigh(moments.second)
         self._values = values.clamp_min(0)  # the mean may have been taken off

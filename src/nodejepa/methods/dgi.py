@@ -7,14 +7,16 @@ from torch import Tensor, nn
 
 from nodejepa.masking.augment import shuffle_rows
 from nodejepa.methods.blocks import (
+    PRESETS,
     BaselineEncoderConfig,
     build_encoder,
-    check_preset,
     encoder_inputs,
     matched_training,
 )
+from nodejepa.methods.budget import GradientCost
+from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
-from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.objectives.baselines import infomax_loss
 from nodejepa.training.task import StepContext, Task, TrainingConfig
 from nodejepa.validation import Settings
@@ -42,7 +44,7 @@ class DGITask(Task):
 
     sees = "parts"  # every node's loss depends on the summary: a micro-batch would need the others' gradients
 
-    def __init__(self, inputs: WholeGraph, config: DGIConfig) -> None:
+    def __init__(self, inputs: RowInputs, config: DGIConfig) -> None:
         super().__init__()
         self.config = config
         self.encoder = build_encoder(config.encoder, inputs.num_features)
@@ -67,14 +69,19 @@ class DGI(TrainedEstimator):
     """
 
     name = "dgi"
+    title = "DGI"
+    summary = "tells nodes from nodes with shuffled features"
+    citation = "Velickovic et al. 2019"
+    style = PlotStyle("#56B4E9", "^", "//", "--")
+    presets = PRESETS
+    cost = GradientCost(6.0, 4.0, 7.0)
     config_class = DGIConfig
 
     @classmethod
-    def preset(cls, name: str, dataset: str | None = None) -> DGIConfig:
+    def preset_config(cls, name: str, dataset: str | None) -> DGIConfig:
         """``paper``: the matched comparison; ``official``: its authors' settings; ``default``: ``paper``."""
-        check_preset(cls.name, name)
         return _OFFICIAL if name == "official" else DGIConfig(training=matched_training(dataset))
 
-    def make_task(self, inputs: WholeGraph) -> Task:
+    def make_task(self, inputs: RowInputs) -> Task:
         """Real against shuffled."""
         return DGITask(inputs, self.config)

@@ -1,20 +1,24 @@
 """What all pretraining methods share: settings, ``fit``, ``transform``, ``save`` and ``load``."""
 
+from __future__ import annotations
+
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, overload
 
-import numpy as np
 import torch
 
-from nodejepa.config import override, to_dict
-from nodejepa.diagnostics import TallRows
-from nodejepa.errors import ConfigError
+from nodejepa.config import flatten, override, to_dict
+from nodejepa.diagnostics import RowArray
+from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features
 from nodejepa.memory import Room
 from nodejepa.methods.arguments import (
+    as_row_graph,
     check_columns,
     check_config,
     check_folder,
@@ -22,23 +26,85 @@ from nodejepa.methods.arguments import (
     check_sizes,
     dataset_key,
     pick_device,
+    with_features,
 )
-from nodejepa.methods.habits import Habits, with_own_features
+from nodejepa.methods.budget import Cost, GradientCost
 from nodejepa.methods.migrations import config_of_today
-from nodejepa.methods.saved import restore_model, save_model
-from nodejepa.nn.inputs import WholeGraph
-from nodejepa.nn.stored import embed_stored
-from nodejepa.nn.stored_inputs import StoredInputs, array_bytes
-from nodejepa.principal import PrincipalAxes, ProjectedRows
+from nodejepa.nn.inputs import RowInputs, WholeGraph
+from nodejepa.nn.workspace import array_bytes
+from nodejepa.principal import PrincipalAxes
 from nodejepa.provenance import source_hash, versions
-from nodejepa.tables import as_graph, graph_with_features, refuse_another
-from nodejepa.tables.store import StoredGraph
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.training.logger import Logging
-from nodejepa.training.run import History, Run
+from nodejepa.training.run import History, Run, check_history, load_into, load_tensors, save_tensors
+from nodejepa.validation import NonNegativeInt, PositiveInt, of_type
+
+_KEPT = "kept."  # before the names of the principal axes in a model
+
+if TYPE_CHECKING:
+    from nodejepa.tables.store import StoredGraph
 
 
-class Estimator(Habits, ABC):
+@dataclass(frozen=True)
+class PlotStyle:
+    """How a method is drawn: readable in grey and by the colour-blind (colours of Okabe and Ito)."""
+
+    colour: str
+    marker: str
+    hatch: str
+    line: Literal["-", "--", "-.", ":"]
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What every saved model says; methods add facts of their own."""
+
+    config: dict[str, Any]
+    seed: NonNegativeInt
+    in_dim: NonNegativeInt
+    history: list[Any]
+    max_columns: PositiveInt | None = None
+    only_for: str | None = None
+
+
+class SklearnMixin:
+    """What scikit-learn's users expect: both steps in one call, parameters by name, copies."""
+
+    config: Any
+    seed: int
+    device: str
+    fit: Any
+    transform: Any
+
+    def fit_transform(self, graph: Any, X: Any = None, y: Any = None, **options: Any) -> Features:  # noqa: ARG002
+        """``fit`` and then ``transform`` of the same graph; the result is kept as ``embedding_``.
+
+        ``X`` are features ``[nodes, F]`` in the place of the graph's own; labels there are not looked at.
+        """
+        graph = as_row_graph(graph, X)
+        self.embedding_: Features = self.fit(graph, **options).transform(graph)
+        return self.embedding_
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """Seed, device and every setting by its dotted name: what the constructor takes."""
+        return {"seed": self.seed, "device": self.device, **flatten(self.config)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change seed, device or settings, by full or short names; ``fit`` again afterwards."""
+        seed, device = params.pop("seed", self.seed), params.pop("device", self.device)
+        changed = type(self)(override(self.config, params), seed=seed, device=device)  # type: ignore[call-arg]
+        self.config, self.seed, self.device = changed.config, changed.seed, changed.device
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """A copy that is not fitted."""
+        return type(self)(self.config, seed=self.seed, device=self.device)  # type: ignore[call-arg]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(seed={self.seed}, config={json.dumps(to_dict(self.config))})"
+
+
+class Estimator(SklearnMixin, ABC):
     """A method that learns an encoder from a graph without labels.
 
     Args:
@@ -51,8 +117,20 @@ class Estimator(Habits, ABC):
             ``**{"masking.hops": 1}``.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # under which records and files know it
+    title: ClassVar[str] = ""  # what tables call it
+    summary: ClassVar[str] = ""
+    citation: ClassVar[str] = "-"
+    style: ClassVar[PlotStyle] = PlotStyle("#F0E442", "h", "++", "-")
     config_class: ClassVar[type[Any]]
+    presets: ClassVar[tuple[str, ...]] = ("default",)
+    about_presets: ClassVar[str] = ""  # where their names do not tell
+    seeded: ClassVar[bool] = True
+    trained: ClassVar[bool] = True
+    by_gradient: ClassVar[bool] = True  # or solved in closed form
+    supervised: ClassVar[bool] = False  # whether fit needs labels and a split
+    cost: ClassVar[Cost] = GradientCost()  # measured: peak memory of two epochs
+
     encoder_: Any
     in_dim_: int
     history_: History
@@ -74,15 +152,24 @@ class Estimator(Habits, ABC):
         **settings: Any,
     ) -> None:
         if config is None:
-            config = self.preset(preset, dataset_key(dataset))
+            config = self.preset(preset, dataset)
         self.config = override(check_config(config, self.config_class, self.name), settings)
         check_sizes(self.config)
         self.seed, self.device = check_seed(seed), device
 
     @classmethod
-    @abstractmethod
-    def preset(cls, name: str, dataset: str | None = None) -> Any:
-        """The settings called ``name`` for a data set."""
+    def preset(cls, name: str = "default", dataset: str | None = None) -> Any:
+        """The settings called ``name``, one of :attr:`presets`, for a data set."""
+        if name not in cls.presets:
+            raise ConfigError(
+                f"method {cls.name} has no preset {name!r}", fix=f"Use one of {', '.join(cls.presets)}."
+            )
+        return cls.preset_config(name, dataset_key(dataset))
+
+    @classmethod
+    def preset_config(cls, name: str, dataset: str | None) -> Any:  # noqa: ARG003 - one for all
+        """What a preset is; methods that have several say it."""
+        return cls.config_class()
 
     @abstractmethod
     def make_encoder(self, in_dim: int) -> Any:
@@ -104,7 +191,7 @@ class Estimator(Habits, ABC):
         """How well each direction is predicted, best first; empty for methods that have no directions."""
         return ()
 
-    def prepare(self, graph: Graph | StoredGraph) -> None:
+    def prepare(self, graph: RowGraph) -> None:
         """Compute what the method needs of a graph's structure; ``fit`` finds it in the cache."""
 
     def fit(
@@ -116,7 +203,7 @@ class Estimator(Habits, ABC):
         resume: bool = False,
         logging: Logging | None = None,
     ) -> Self:
-        """Pretrain on a graph (or a PyG ``Data``, NetworkX or SciPy object, or a :class:`StoredGraph`).
+        """Pretrain on a graph in memory or on disk (or a PyG ``Data``, NetworkX or SciPy object).
 
         Args:
             graph: without features it is described by its structure; up to 50,000 nodes for no other graph.
@@ -125,10 +212,9 @@ class Estimator(Habits, ABC):
             resume: go on with the run in ``out`` if there is one.
             logging: how often to checkpoint, TensorBoard.
         """
-        self.only_for_ = None
-        if not isinstance(graph, StoredGraph):
-            graph = graph_with_features(with_own_features(graph, X))
-            self.only_for_ = graph.structure_hash if graph.incomparable else None
+        graph = with_features(as_row_graph(graph, X))
+        incomparable = isinstance(graph, Graph) and graph.incomparable
+        self.only_for_ = graph.structure_hash if incomparable else None
         logging = logging or Logging(description=f"Pretraining {self.name}")
         if out is None:
             for asked, what in ((resume, "resume=True"), (logging.tensorboard, "tensorboard=True")):
@@ -148,83 +234,117 @@ class Estimator(Habits, ABC):
                 config_of_today=lambda was: to_dict(config_of_today(self.name, self.config_class, was)),
             )
             if not self.process_group.decide(not run.model.exists()):
-                return restore_model(self, run.folder)
+                return self._restore(run.folder)
             self._learn(graph, run, logging)
             run.require_there()
             self.save(run.folder)
             run.checkpoint.unlink(missing_ok=True)  # the finished model has taken its place
         return self
 
-    def transform(self, graph: Any, X: Any = None) -> Features:
+    @overload
+    def transform(self, graph: StoredGraph, X: None = None, *, scratch: Path | None = None) -> RowArray: ...
+
+    @overload
+    def transform(self, graph: Any, X: Any = None, *, scratch: Path | None = None) -> Features: ...
+
+    def transform(self, graph: Any, X: Any = None, *, scratch: Path | None = None) -> Features | RowArray:
         """Embeddings ``[N, D]`` of a graph's nodes, rows in the graph's order; the graph may be a new one.
 
-        float32, and dense but for floors, which leave sparse features sparse. ``X`` as in :meth:`fit`.
+        float32, and dense but for untrained baselines, which leave sparse features sparse. ``X`` as in
+        :meth:`fit`. Embeddings of a graph on disk are read as ``z[low:high]`` or ``z[nodes]``; what of them
+        is too large for memory is a file in the folder ``scratch``.
         """
-        z = self._embed(self.inputs_to_encode(with_own_features(graph, X)))
-        return z if self.reduction_ is None else self.reduction_.project(z).astype(np.float32)
+        z = self._embed(self.inputs_to_encode(as_row_graph(graph, X), scratch))
+        return z if self.reduction_ is None else self.reduction_.reduce(z)
 
-    def _embed(self, inputs: WholeGraph) -> Features:
+    def _embed(self, inputs: RowInputs) -> Features | RowArray:
         with torch.no_grad():
-            z: torch.Tensor | Features = self.encoder_.embed(inputs)
-        return z.cpu().numpy() if isinstance(z, torch.Tensor) else z
+            z: Any = self.encoder_.embed(inputs)
+        if isinstance(z, torch.Tensor):
+            z = inputs.workspace.join([z]) if inputs.workspace.on_disk else z.cpu().numpy()
+        embeddings: Features | RowArray = z
+        return embeddings
 
-    def transform_stored(self, graph: StoredGraph, scratch: Path | None = None) -> TallRows:
-        """Embeddings of a graph on disk, computed by rows, layer by layer; ``scratch`` is for large files."""
-        z = self._embed_stored(graph, scratch)
-        return z if self.reduction_ is None else ProjectedRows(z, self.reduction_)
-
-    def _embed_stored(self, graph: StoredGraph, scratch: Path | None) -> TallRows:
-        self._refuse_to_encode(graph)
-        check_columns(graph, self.in_dim_)
-        self.encoder_.eval().cpu()
-        with torch.no_grad():
-            return embed_stored(self.encoder_, self._stored_inputs(graph, scratch))
-
-    def _stored_inputs(self, graph: StoredGraph, scratch: Path | None) -> StoredInputs:
-        return StoredInputs(graph, scratch, array_bytes(Room.of(self.memory_limit)))
-
-    def inputs_to_encode(self, graph: Any) -> WholeGraph:
-        """The graph as the fitted encoder takes it, checked; both are on the device afterwards."""
-        graph = as_graph(graph)
-        self._refuse_to_encode(graph)
-        graph = graph_with_features(graph, comparable=self.only_for_ is None)
-        check_columns(graph, self.in_dim_)
-        device = pick_device(self.device)
-        self.encoder_.eval().to(device)
-        return WholeGraph(graph, device)
-
-    def _refuse_to_encode(self, graph: RowGraph) -> None:
+    def inputs_to_encode(self, graph: Any, scratch: Path | None = None) -> RowInputs:
+        """The graph as the fitted encoder takes it, checked; both are on one device afterwards."""
         if not hasattr(self, "encoder_"):
             raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
-        refuse_another(graph, self.only_for_)
+        graph = as_row_graph(graph)
+        if self.only_for_ is not None:
+            from nodejepa.tables import refuse_another
+
+            refuse_another(graph, self.only_for_)
+        graph = with_features(graph, comparable=self.only_for_ is None)
+        check_columns(graph, self.in_dim_)
+        inputs = self._inputs(graph, scratch)
+        self.encoder_.eval().to(inputs.device)
+        return inputs
+
+    def _inputs(self, graph: RowGraph, scratch: Path | None) -> RowInputs:
+        """The only place that asks where a graph lies."""
+        if isinstance(graph, Graph):
+            return WholeGraph(graph, pick_device(self.device))
+        from nodejepa.nn.stored_inputs import StoredInputs
+
+        return StoredInputs(cast(Any, graph), scratch, array_bytes(Room.of(self.memory_limit)))
 
     def save(self, folder: str | Path) -> None:
         """Write the trained encoder and its settings: safetensors and JSON, no pickle."""
         if not hasattr(self, "encoder_"):
             raise ConfigError("there is nothing to save", fix="Call fit first.")
-        save_model(self, folder)
+        facts = {
+            "method": self.name,
+            "config": to_dict(self.config),
+            "seed": self.seed,
+            "in_dim": self.in_dim_,
+            "history": self.history_,
+            "versions": versions(),
+            **self.own_facts(),
+            **({} if self.max_columns is None else {"max_columns": self.max_columns}),
+            **({} if self.only_for_ is None else {"only_for": self.only_for_}),
+        }
+        tensors = dict(self.encoder_.state_dict())
+        if self.reduction_ is not None:
+            tensors |= {f"{_KEPT}{name}": torch.from_numpy(v) for name, v in vars(self.reduction_).items()}
+        save_tensors(Run(check_folder(folder)).model, tensors, facts)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto") -> Self:
         """The method saved in a folder, ready to ``transform``."""
-        return restore_model(cls(device=device), folder)
+        return cls(device=device)._restore(folder)
 
-    def _learn(self, graph: Graph | StoredGraph, run: Run | None, logging: Logging) -> None:
-        scratch = run.folder if run else None
-        self.encoder_, self.history_ = self.learn(
-            self._stored_inputs(graph, scratch)
-            if isinstance(graph, StoredGraph)
-            else WholeGraph(graph, pick_device(self.device)),
-            run,
-            logging,
-        )
+    def _restore(self, folder: str | Path) -> Self:
+        """Bring the method to what :meth:`save` wrote; everything that the file says is checked."""
+        path = Run(check_folder(folder)).model
+        tensors, facts = load_tensors(path)
+        if facts.get("method") != self.name:
+            raise CheckpointError(f"the model is a {facts.get('method')}, not a {self.name}", where=str(path))
+        try:
+            known, axes = of_type(_Facts, facts), None
+            self.config = config_of_today(self.name, self.config_class, known.config)
+            self.seed, self.in_dim_ = known.seed, known.in_dim
+            self.history_ = check_history(known.history, path)
+            self.take_facts(facts)
+            self.max_columns, self.only_for_ = known.max_columns, known.only_for
+            if f"{_KEPT}axes" in tensors:
+                axes = PrincipalAxes(*(tensors.pop(f"{_KEPT}{name}").numpy() for name in ("mean", "axes")))
+            self.reduction_ = axes
+            check_sizes(self.config, self.in_dim_, sum(tensor.numel() for tensor in tensors.values()))
+        except (KeyError, ValueError, OverflowError, ConfigError) as error:
+            raise CheckpointError(
+                f"the model's description is not understood: {error}", where=str(path)
+            ) from None
+        self.encoder_ = self.make_encoder(self.in_dim_)
+        load_into(self.encoder_, tensors, str(path))
+        return self
+
+    def _learn(self, graph: RowGraph, run: Run | None, logging: Logging) -> None:
+        inputs = self._inputs(graph, run.folder if run else None)
+        self.encoder_, self.history_ = self.learn(inputs, run, logging)
         self.in_dim_, self.reduction_ = graph.num_features, None
         if self.max_columns is not None:
-            z: Features | TallRows = (
-                self._embed_stored(graph, scratch)
-                if isinstance(graph, StoredGraph)
-                else self._embed(self.inputs_to_encode(graph))
-            )
+            self.encoder_.eval().to(inputs.device)
+            z = self._embed(inputs)
             self.reduction_ = PrincipalAxes.of(z, self.max_columns) if z.shape[1] > self.max_columns else None
 
     def own_facts(self) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from torch import Tensor
 
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
-from nodejepa.methods.closed_form import Moments, Spectrum, moments_of
-from nodejepa.methods.estimator import Estimator
+from nodejepa.methods.budget import ClosedFormCost
+from nodejepa.methods.closed_form import SecondMoments, Spectrum, second_moments
+from nodejepa.methods.estimator import Estimator, PlotStyle
 from nodejepa.nn.hop_encoder import HopEncoder, walk_weights
-from nodejepa.nn.inputs import WholeGraph
-from nodejepa.nn.stored_inputs import StoredInputs
+from nodejepa.nn.inputs import RowInputs
 from nodejepa.progress import progress_bar
 from nodejepa.training.logger import Logging, peak_memory_mb
 from nodejepa.training.run import History, Run
@@ -94,15 +94,15 @@ class LinearJEPA(Estimator):
     """
 
     name = "linear-jepa"
+    title = "LinearJEPA (closed form)"
+    summary = "linear latent prediction in closed form, no gradient descent"
+    citation = "this package"
+    style = PlotStyle("#B22222", "X", "**", "-")
+    seeded = False
+    by_gradient = False
+    cost = ClosedFormCost()
     config_class = LinearJEPAConfig
     findings_: Findings
-
-    @classmethod
-    def preset(cls, name: str, dataset: str | None = None) -> LinearJEPAConfig:  # noqa: ARG003 - one for all
-        """``default``: one setting for all graphs."""
-        if name != "default":
-            raise ConfigError(f"{cls.name} has no preset {name!r}", fix="Use default.")
-        return LinearJEPAConfig()
 
     def make_encoder(self, in_dim: int) -> HopEncoder:
         """A linear map and a mixture of hops, all zero."""
@@ -115,18 +115,18 @@ class LinearJEPA(Estimator):
 
     def learn(
         self,
-        inputs: WholeGraph | StoredInputs,
+        inputs: RowInputs,
         run: Run | None,  # noqa: ARG002 - solved in seconds: nothing to go on with
         logging: Logging,
     ) -> tuple[HopEncoder, History]:
         """Solve the eigenproblem; the history is one record, for all of it."""
         started = time.perf_counter()
         with progress_bar(logging.description):
-            encoder = self._solve(inputs, moments_of(inputs, basis=self.config.basis))
+            encoder = self._solve(inputs, second_moments(inputs, basis=self.config.basis))
         seconds = time.perf_counter() - started
         return encoder, [{"epoch": 1, "seconds": seconds, "peak_memory_mb": peak_memory_mb()}]
 
-    def _solve(self, inputs: WholeGraph | StoredInputs, moments: Moments) -> HopEncoder:
+    def _solve(self, inputs: RowInputs, moments: SecondMoments) -> HopEncoder:
         config, directions = self.config, len(moments.second)
         apart = directions <= config.side_by_side
         half = min(config.dim // (4 if apart else 2), directions)

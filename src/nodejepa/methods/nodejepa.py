@@ -10,20 +10,26 @@ import torch
 from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError, GraphError
-from nodejepa.graph import Graph
+from nodejepa.graph import RowGraph
 from nodejepa.masking.khop import Curriculum, khop_mask
-from nodejepa.methods.blocks import EMAConfig, EncoderConfig
-from nodejepa.methods.start import Latents, Start, StartedEstimator, check_start
-from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask, paper_training
+from nodejepa.methods.blocks import (
+    EMAConfig,
+    EncoderConfig,
+    Keep,
+    SIGRegConfig,
+    TeacherTask,
+    matched_training,
+)
+from nodejepa.methods.budget import GradientCost
+from nodejepa.methods.estimator import PlotStyle
+from nodejepa.methods.trained import Latents, Start, StartedCost, StartedEstimator, check_start
 from nodejepa.nn.hop_encoder import HopEncoder
-from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
 from nodejepa.nn.stack import pick_rows
-from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.objectives.prediction import cosine_distance, l2_distance, laplacian_energy
 from nodejepa.objectives.vicreg import CovarianceOver, covariance_loss, covariance_matrix, variance_loss
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
-from nodejepa.tables.store import StoredGraph
 from nodejepa.training.task import StepContext, TrainingConfig
 from nodejepa.validation import NonNegative, NonNegativeInt, OpenShare, PositiveInt, Settings, require
 
@@ -120,9 +126,7 @@ class NodeJEPATask(TeacherTask):
     sees = "micro-batches"
     collapse_advice: str | None = "Raise loss.variance or loss.sigreg, or lower training.lr."
 
-    def __init__(
-        self, inputs: WholeGraph | StoredInputs, config: NodeJEPAConfig, started: HopEncoder | None = None
-    ) -> None:
+    def __init__(self, inputs: RowInputs, config: NodeJEPAConfig, started: HopEncoder | None = None) -> None:
         super().__init__(inputs, config, started)
         self.latents = None if started is None else Latents(started, inputs)
         self.collapse_advice = self.collapse_advice if started is None else None  # it may start so
@@ -203,13 +207,20 @@ class NodeJEPA(StartedEstimator):
     """
 
     name = "nodejepa"
+    title = "NodeJEPA"
+    summary = "predicts embeddings of hidden k-hop neighbourhoods"
+    citation = "Zhang et al., NodeJEPA"
+    style = PlotStyle("#D55E00", "o", "", "-")
+    presets = ("default", "paper", "linear-start")
+    about_presets = "default is paper; linear-start: trained on from LinearJEPA's solution"
+    cost = StartedCost(GradientCost(6.0, 6.0, 6.0))
     config_class = NodeJEPAConfig
 
     @classmethod
-    def preset(cls, name: str, dataset: str | None = None) -> NodeJEPAConfig:
+    def preset_config(cls, name: str, dataset: str | None) -> NodeJEPAConfig:
         """``paper`` and ``default``: the paper's; ``linear-start``: trained on from LinearJEPA's solution."""
         if name != "linear-start":
-            return NodeJEPAConfig(training=paper_training(cls.name, name, dataset))
+            return NodeJEPAConfig(training=matched_training(dataset))
         return NodeJEPAConfig(
             loss=LossConfig(
                 prediction="l2", variance=0.02, covariance=0.02, covariance_over="dimensions", sigreg=0.002
@@ -219,12 +230,12 @@ class NodeJEPA(StartedEstimator):
             start="closed-form",
         )
 
-    def prepare(self, graph: Graph | StoredGraph) -> None:
+    def prepare(self, graph: RowGraph) -> None:
         """The descriptors that the predictor asks for, and parts."""
         super().prepare(graph)
         if self.config.training.epochs:
             descriptors(graph, self.config.predictor.descriptors, self.config.predictor.spectral_dim)
 
-    def make_task(self, inputs: WholeGraph | StoredInputs) -> NodeJEPATask:
+    def make_task(self, inputs: RowInputs) -> NodeJEPATask:
         """Algorithm 1."""
         return NodeJEPATask(inputs, self.config, self.start(inputs))

@@ -11,20 +11,26 @@ from annotated_types import Ge
 from torch import Tensor
 
 from nodejepa.errors import ConfigError
-from nodejepa.graph import Graph
+from nodejepa.graph import RowGraph
 from nodejepa.masking.patches import Patches, patch_descriptors
-from nodejepa.methods.blocks import EMAConfig, EncoderConfig
-from nodejepa.methods.teacher import Keep, SIGRegConfig, TeacherTask, paper_training
+from nodejepa.methods.blocks import (
+    EMAConfig,
+    EncoderConfig,
+    Keep,
+    SIGRegConfig,
+    TeacherTask,
+    matched_training,
+)
+from nodejepa.methods.budget import GradientCost
+from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
-from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.predictors import PatchPredictor
 from nodejepa.nn.sparse import SparseOperator
 from nodejepa.nn.stack import Encoder
-from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.objectives.prediction import cosine_distance, hyperbola_distance
 from nodejepa.progress import progress_bar
 from nodejepa.structure.partition import partition, recommended_parts
-from nodejepa.tables.store import StoredGraph
 from nodejepa.training.task import StepContext, TrainingConfig
 from nodejepa.validation import NonNegative, NonNegativeInt, PositiveInt, Settings
 
@@ -105,7 +111,7 @@ class PatchJEPATask(TeacherTask):
     sees = "micro-batches"
     collapse_advice = "Raise loss.sigreg, or lower training.lr."
 
-    def __init__(self, inputs: WholeGraph | StoredInputs, config: PatchJEPAConfig) -> None:
+    def __init__(self, inputs: RowInputs, config: PatchJEPAConfig) -> None:
         super().__init__(inputs, config)
         self.config = config
         self._pooled: SparseOperator | None = None
@@ -205,22 +211,29 @@ class PatchJEPA(TrainedEstimator):
     """
 
     name = "patchjepa"
+    title = "PatchJEPA"
+    summary = "predicts pooled embeddings of METIS patches"
+    citation = "Zhang et al., NodeJEPA"
+    style = PlotStyle("#E69F00", "s", "--", "-")
+    presets = ("default", "paper")
+    about_presets = "no default of its own: both are the paper's"
+    cost = GradientCost(6.0, 6.0, 5.0)
     config_class = PatchJEPAConfig
 
     @classmethod
-    def preset(cls, name: str, dataset: str | None = None) -> PatchJEPAConfig:
+    def preset_config(cls, name: str, dataset: str | None) -> PatchJEPAConfig:  # noqa: ARG003 - both alike
         """``paper``: the paper's patches and epochs for its data sets; ``default`` is the same."""
         return PatchJEPAConfig(
             patches=PatchesConfig(count=_PAPER_PATCHES.get(dataset or "")),
-            training=paper_training(cls.name, name, dataset),
+            training=matched_training(dataset),
         )
 
-    def prepare(self, graph: Graph | StoredGraph) -> None:
+    def prepare(self, graph: RowGraph) -> None:
         """The patches, and parts."""
         super().prepare(graph)
         with progress_bar("Partitioning the graph"):
             partition(graph, self.config.patches.count or recommended_parts(graph.num_nodes))
 
-    def make_task(self, inputs: WholeGraph | StoredInputs) -> PatchJEPATask:
+    def make_task(self, inputs: RowInputs) -> PatchJEPATask:
         """Algorithm 2."""
         return PatchJEPATask(inputs, self.config)

@@ -1,5 +1,6 @@
 """The supervised GCN: what the labels of a split are worth without pretraining (Kipf & Welling 2017)."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,17 +9,223 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor, nn
 
+from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.graph import RowGraph
-from nodejepa.methods.blocks import BaselineEncoderConfig, build_encoder, check_preset, matched_training
-from nodejepa.methods.classifier import Classifier, ClassifierTask
-from nodejepa.methods.habits import with_own_features
-from nodejepa.methods.supervision import Supervision, supervise
+from nodejepa.methods.arguments import as_row_graph
+from nodejepa.methods.blocks import PRESETS, BaselineEncoderConfig, build_encoder, matched_training
+from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
-from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.ema import frozen_copy
+from nodejepa.nn.inputs import GraphInputs, RowInputs
+from nodejepa.nn.sparse import Rows
+from nodejepa.nn.stack import HiddenFeatures, pick_rows
 from nodejepa.training.logger import Logging
-from nodejepa.training.task import TrainingConfig
+from nodejepa.training.task import StepContext, Task, TrainingConfig
 from nodejepa.validation import NonNegative, Settings, ShareBelowOne, of_type
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Supervision:
+    """Training and validation nodes with their labels, as positions in ``classes``."""
+
+    classes: Indices  # [k] ascending
+    train: Indices
+    train_codes: Indices
+    val: Indices
+    val_codes: Indices
+
+    @property
+    def hash(self) -> str:
+        """16 hexadecimal digits that change with any node or label."""
+        sha = hashlib.sha256()
+        for part in (self.train, self.classes[self.train_codes], self.val, self.classes[self.val_codes]):
+            sha.update(f"|{part.size}|".encode())
+            sha.update(part.astype("<i8").tobytes())
+        return sha.hexdigest()[:16]
+
+
+def supervise(labels: Any, split: Any, num_nodes: int, where: str) -> Supervision:
+    """What ``split`` lets a method see of ``labels``: the test nodes' are cut off here."""
+    from nodejepa.data.splits import Split  # the data sets come with it: only who has labels needs them
+
+    if labels is None or not isinstance(split, Split):
+        raise ConfigError(
+            "labels or split are missing, and a supervised method learns from them",
+            where=where,
+            fix="Call fit(graph, labels=dataset.labels, split=dataset.split(seed=42)).",
+        )
+    array = np.asarray(labels)
+    if array.shape != (num_nodes,) or array.dtype.kind not in "iu":
+        raise EvaluationError(
+            f"labels are {array.dtype} with shape {array.shape} for {num_nodes} nodes",
+            where=where,
+            fix="Give one whole number a node, -1 where the label is unknown.",
+        )
+    shown = {
+        name: _labels_of(array, nodes, name, where)
+        for name, nodes in (("training", split.train), ("validation", split.val))
+    }
+    if len(np.unique(shown["training"])) < 2:
+        raise EvaluationError(
+            "all training nodes are of one class", where=where, fix="A classifier needs at least two."
+        )
+    classes, codes = np.unique(np.concatenate(list(shown.values())), return_inverse=True)
+    return Supervision(classes, split.train, codes[: split.train.size], split.val, codes[split.train.size :])
+
+
+def _labels_of(labels: npt.NDArray[Any], nodes: Indices, part: str, where: str) -> Indices:
+    if nodes.size == 0:
+        raise EvaluationError(
+            f"there are no {part} nodes",
+            where=where,
+            fix="Use a split with training nodes to learn from and validation nodes to stop by.",
+        )
+    if nodes.max() >= len(labels):
+        raise EvaluationError(
+            f"{part} node {nodes.max()} does not exist ({len(labels)} labels)",
+            where=where,
+            fix="Make the split from the labels of the same graph.",
+        )
+    shown = labels[nodes].astype(np.int64)
+    if shown.min() < 0:
+        raise EvaluationError(
+            f"{part} node {nodes[shown.argmin()]} has no label",
+            where=where,
+            fix="Leave unlabelled nodes out of the split.",
+        )
+    return shown
+
+
+class Classifier(nn.Module):
+    r"""An encoder f and a linear head: :math:`\mathrm{logits} = \mathrm{dropout}(f(G)) W + b`.
+
+    Args:
+        encoder: any encoder of this package.
+        classes: how many.
+        dropout: on the head's input, in training.
+        propagate: put S before W, which makes the head the last layer of a GCN (Kipf & Welling).
+    """
+
+    def __init__(self, encoder: Any, classes: int, *, dropout: float = 0.0, propagate: bool = False) -> None:
+        super().__init__()
+        self.encoder, self.dropout, self.propagate = encoder, dropout, propagate
+        self.out_dim: int = encoder.out_dim
+        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(self.out_dim, classes)))
+        self.bias = nn.Parameter(torch.zeros(classes))
+        # statistics of a batch are those of the whole graph, also where few rows are asked for
+        self._mixes_rows = any(isinstance(module, nn.BatchNorm1d) for module in encoder.modules())
+
+    def embed(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
+        """What the head reads: the embeddings, as :meth:`nodejepa.nn.stack.Encoder.embed`."""
+        z: Tensor = self.encoder.embed(inputs, rows)
+        return z
+
+    def logits(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
+        """``[N, classes]``, or only those of ``rows`` (bool ``[N]``), in order."""
+        whole = rows is None or self.propagate or self._mixes_rows
+        h: Tensor = self.encoder(inputs) if whole else self.encoder(inputs, rows=rows)
+        h = nn.functional.dropout(h, self.dropout, self.training)
+        if self.propagate:
+            h = inputs.propagation.cut(rows)(h)
+        elif whole:
+            h = pick_rows(h, rows)
+        return torch.addmm(self.bias, h, self.weight)
+
+
+class ClassifierTask(Task):
+    r"""Cross-entropy on the training nodes; the weights with the lowest L on validation nodes are kept.
+
+    .. math:: L = -\frac{1}{|T|} \sum_{i \in T} \log \mathrm{softmax}(\mathrm{logits}_i)_{y_i}
+        + \frac{\lambda}{2} \|W_1\|^2
+
+    Args:
+        inputs: the whole graph.
+        classifier: what is trained.
+        supervision: labels of training and validation nodes; there are no others here.
+        feature_dropout: on single features, in training.
+        row_normalise: divide rows of X by their sums before that, as the encoder would after it.
+        l2: lambda, on the encoder's first weight only (Kipf & Welling).
+    """
+
+    watched = "val_loss"
+    collapse_advice = None
+
+    def __init__(
+        self,
+        inputs: RowInputs,
+        classifier: Classifier,
+        supervision: Supervision,
+        *,
+        feature_dropout: float = 0.0,
+        row_normalise: bool = False,
+        l2: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.feature_dropout, self.row_normalise, self.l2 = feature_dropout, row_normalise, l2
+        self.classifier, self.best = classifier, frozen_copy(classifier)
+        self.train_codes, self.val_codes = (
+            _codes(nodes, codes, inputs)
+            for nodes, codes in (
+                (supervision.train, supervision.train_codes),
+                (supervision.val, supervision.val_codes),
+            )
+        )
+
+    def losses(
+        self,
+        inputs: GraphInputs,
+        context: StepContext,  # noqa: ARG002 - dropout is seeded by the loop
+    ) -> dict[str, Tensor]:
+        """Drop out, classify the training nodes, compare."""
+        inputs = inputs.row_normalised if self.row_normalise else inputs
+        seen = inputs.with_dropout(self.feature_dropout) if self.feature_dropout else inputs
+        error = nn.functional.cross_entropy(*self._classified(seen, self.train_codes))
+        return {"loss": error + self._penalty(), "cross_entropy": error} if self.l2 else {"loss": error}
+
+    @property
+    def kept_encoder(self) -> Classifier:
+        """The classifier as it is now, not at its best."""
+        return self.classifier
+
+    def _classified(self, inputs: GraphInputs, codes: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits and codes of the nodes that have a code."""
+        codes = inputs.take(codes)
+        known = codes >= 0
+        return self.classifier.logits(inputs, known.cpu().numpy()), codes[known]
+
+    def _penalty(self) -> Tensor:
+        first = [m.weight for m in self.classifier.encoder.modules() if isinstance(m, HiddenFeatures)]
+        return self.l2 / 2 * torch.stack([weight.square().sum() for weight in first]).sum()
+
+    @torch.no_grad()
+    def validate(self, inputs: GraphInputs) -> dict[str, float]:
+        """Loss, penalty included (as by Shchur et al.), and accuracy (percent) on the validation nodes."""
+        self.classifier.eval()
+        logits, codes = self._classified(inputs, self.val_codes)
+        self.classifier.train()
+        right = (logits.argmax(dim=1) == codes).double().mean().item()
+        loss = nn.functional.cross_entropy(logits, codes)
+        loss = loss + self._penalty() if self.l2 else loss
+        return {"val_loss": loss.item(), "val_accuracy": 100 * right}
+
+    @torch.no_grad()
+    def keep_best(self) -> None:
+        """Weights and buffers as they are now."""
+        for mine, now in zip(
+            self.best.state_dict().values(), self.classifier.state_dict().values(), strict=True
+        ):
+            mine.copy_(now)  # the values of a state dict share memory with the module
+
+
+def _codes(nodes: npt.NDArray[np.int64], known: npt.NDArray[np.int64], inputs: RowInputs) -> Tensor:
+    """The class of every node ``[N]``, -1 where it is not shown."""
+    codes = np.full(inputs.num_nodes, -1, dtype=np.int64)
+    codes[nodes] = known
+    return torch.from_numpy(codes).to(inputs.device)
 
 
 @dataclass(frozen=True)
@@ -68,15 +275,20 @@ class SupervisedGCN(TrainedEstimator):
     """
 
     name = "supervised-gcn"
+    title = "Supervised GCN"
+    summary = "learns from the split's training labels"
+    citation = "Kipf & Welling 2017, Shchur et al. 2018"
+    style = PlotStyle("#000000", "*", "", "-.")
+    supervised = True
+    presets = PRESETS
     config_class = SupervisedGCNConfig
     classes_: npt.NDArray[np.int64]
     encoder_: Classifier
     _supervision: Supervision
 
     @classmethod
-    def preset(cls, name: str, dataset: str | None = None) -> SupervisedGCNConfig:
+    def preset_config(cls, name: str, dataset: str | None) -> SupervisedGCNConfig:
         """``paper``: matched comparison; ``official``: tuned as by Shchur et al.; ``default``: ``paper``."""
-        check_preset(cls.name, name)
         if name == "official":
             return _OFFICIAL
         return SupervisedGCNConfig(training=replace(matched_training(dataset), patience=100))
@@ -99,7 +311,7 @@ class SupervisedGCN(TrainedEstimator):
             labels: one a node; only those of the split's training and validation nodes are read.
             split: training nodes to learn from, validation nodes to stop by; its test nodes play no part.
         """
-        graph = with_own_features(graph, X)
+        graph = as_row_graph(graph, X)
         logging = logging or Logging(description=f"Training {self.name}")
         self._supervision = supervise(labels, split, graph.num_nodes, self.name)
         self.classes_ = self._supervision.classes
@@ -126,7 +338,7 @@ class SupervisedGCN(TrainedEstimator):
             propagate=head.propagate,
         )
 
-    def make_task(self, inputs: WholeGraph) -> ClassifierTask:
+    def make_task(self, inputs: RowInputs) -> ClassifierTask:
         """Cross-entropy on the training nodes."""
         return ClassifierTask(
             inputs,

@@ -1,27 +1,34 @@
-"""What methods that are trained by gradient descent share."""
+"""Methods that are trained by gradient descent, from random weights or from the closed form."""
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
-from torch import nn
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.methods.arguments import pick_device
-from nodejepa.methods.blocks import build_encoder
+from nodejepa.methods.blocks import EncoderConfig, build_encoder
+from nodejepa.methods.budget import Budget, ClosedFormCost, GradientCost, Workload
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.inputs import GraphInputs, WholeGraph
+from nodejepa.methods.linear_jepa import LinearJEPA, LinearJEPAConfig, hartley
+from nodejepa.nn.hop_encoder import HopEncoder
+from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.parts import Renumbered, RowsPart, Stretches
-from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.structure.partition import METIS_ENTRIES, partition, random_parts
 from nodejepa.tables.ordered import ordered_by_part
-from nodejepa.tables.store import StoredGraph
 from nodejepa.training.batches import Parts, Source, Whole
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.run import History, Run
 from nodejepa.training.task import Task, seeded
+from nodejepa.validation import require
 
 NODES_OF_A_STEP = 10_000  # of a graph on disk, where nobody said how many
 _PARTS_OF_A_STEP, _LEAST_NODES = 64, 16  # as many as that if parts are not smaller than this
@@ -52,7 +59,7 @@ class TrainedEstimator(Estimator, ABC):
 
     @abstractmethod
     def make_task(self, inputs: Any) -> Task:
-        """Network and loss for a graph or parts of it: a :class:`WholeGraph`, or one on disk."""
+        """Network and loss for a graph or parts of it: in memory or on disk."""
 
     def make_encoder(self, in_dim: int) -> Any:
         """What the settings ``encoder.*`` say."""
@@ -66,17 +73,15 @@ class TrainedEstimator(Estimator, ABC):
         """The encoder to keep of a trained task."""
         return task.kept_encoder
 
-    def prepare(self, graph: Graph | StoredGraph) -> None:
+    def prepare(self, graph: RowGraph) -> None:
         """The parts that are trained on; of a graph on disk the copy that is ordered by them."""
         if self.config.training.parts > 1:
             self._stretches(graph)
 
-    def learn(
-        self, inputs: WholeGraph | StoredInputs, run: Run | None, logging: Logging
-    ) -> tuple[Any, History]:
+    def learn(self, inputs: RowInputs, run: Run | None, logging: Logging) -> tuple[Any, History]:
         """Train on the whole graph, or on parts of it."""
         config, group = self.config.training, self.process_group
-        if isinstance(inputs, StoredInputs) and config.parts == 1:
+        if inputs.workspace.on_disk and config.parts == 1:
             parts, joined = joined_parts(inputs.num_nodes, entries=inputs.graph.num_edges).values()
             raise ConfigError(
                 f"{self.name} learns from a graph on disk in parts only",
@@ -84,7 +89,8 @@ class TrainedEstimator(Estimator, ABC):
                 fix=f"Set training.parts, e.g. to {parts}, and training.parts_per_step, e.g. to {joined}: a "
                 "step has so many of them in memory. Or use linear-jepa, which needs none.",
             )
-        device = inputs.device if isinstance(inputs, WholeGraph) else pick_device(self.device)
+        # a graph on disk is read by the CPU
+        device = pick_device(self.device) if inputs.workspace.on_disk else inputs.device
         with seeded(self.seed, "init"):
             task = self.make_task(inputs).to(device)
         source = self._source(inputs, task)
@@ -98,7 +104,7 @@ class TrainedEstimator(Estimator, ABC):
         history = train(task, source, config, seed=self.seed, run=run, logging=logging, group=group)
         return self.trained_encoder(task), history
 
-    def _source(self, inputs: WholeGraph | StoredInputs, task: Task) -> Source:
+    def _source(self, inputs: RowInputs, task: Task) -> Source:
         config = self.config.training
         if config.parts == 1:
             return Whole(inputs, task.steps_per_epoch)
@@ -118,15 +124,16 @@ class TrainedEstimator(Estimator, ABC):
             )
         stretches = self._stretches(inputs.graph)
         watched: GraphInputs = inputs
-        if isinstance(inputs, StoredInputs):  # as much of it as a micro-batch sees
+        if inputs.workspace.on_disk:  # as much of it as a micro-batch sees
             seen = range(config.parts_per_step // config.micro_batches)
             watched = RowsPart(stretches, [*seen], pick_device(self.device))
         return Parts(watched, stretches, config, task.steps_per_epoch)
 
-    def _stretches(self, graph: Graph | StoredGraph) -> Stretches:
+    def _stretches(self, graph: RowGraph) -> Stretches:
         config = self.config.training
-        if isinstance(graph, StoredGraph):
-            graph.trust()
+        stored: Any = None if isinstance(graph, Graph) else graph
+        if stored is not None:
+            stored.trust()
         split = partition if config.partition == "metis" else random_parts
         part = split(graph, min(config.parts, graph.num_nodes))
         if int(part.max()) + 1 != config.parts:
@@ -135,4 +142,169 @@ class TrainedEstimator(Estimator, ABC):
                 where="training.parts",
                 fix=f"Use at most {int(part.max()) + 1}.",
             )
-        return Renumbered(graph, part) if isinstance(graph, Graph) else ordered_by_part(graph, part)
+        if isinstance(graph, Graph):
+            return Renumbered(graph, part)
+
+        return ordered_by_part(stored, part)
+
+
+# What the encoder is before the first step. ``random``: the network that ``encoder.*`` describes, with random
+# weights. ``closed-form``: LinearJEPA's solution, ``encoder.hidden`` columns wide. ``random-hops``: the same
+# encoder with directions drawn at random, to tell what the start is worth.
+Start = Literal["random", "closed-form", "random-hops"]
+
+
+def check_start(start: Start, encoder: EncoderConfig) -> None:
+    """Refuse settings of a network where there is none."""
+    if start == "random":
+        return
+    usual = EncoderConfig()
+    for name in (field.name for field in fields(encoder)):
+        value = getattr(encoder, name)
+        if name not in ("hidden", "activation") and value != getattr(usual, name):
+            raise ConfigError(
+                f"encoder.{name} is {value!r}, which an encoder with start={start} does not have",
+                where="start",
+                fix="Set start=random, or take preset paper, to train a network.",
+            )
+    whole = encoder.hidden >= 4 and encoder.hidden % 4 == 0
+    require(whole, "encoder.hidden", encoder.hidden, f"a multiple of 4 with start={start}")
+
+
+class Latents(nn.Module):
+    """What is predicted and guarded of an encoder that starts at the closed form: latents before propagation.
+
+    Both in the units of the start. Predicted latents are centred and, as a whole, of unit variance: among
+    themselves they keep the closed form's weights. Guarded ones are of unit variance each, so that the guards
+    ask to keep the start's shape and not to undo those weights.
+    """
+
+    mean: Tensor
+    spread: Tensor
+
+    def __init__(self, encoder: HopEncoder, inputs: RowInputs) -> None:
+        super().__init__()
+        self.count = encoder.weight.shape[1]
+        with torch.no_grad():
+            z = encoder.latents(inputs)
+            mean, spread = z.mean(dim=0), z.std(dim=0, correction=0)
+        self.register_buffer("mean", mean)
+        self.register_buffer("spread", torch.where(spread > 0, spread, torch.ones_like(spread)))
+
+    def predicted(self, encoder: HopEncoder, inputs: GraphInputs, rows: npt.NDArray[np.bool_]) -> Tensor:
+        """What is to be predicted of ``rows`` (bool ``[N]``)."""
+        return (encoder.latents_of(inputs, rows) - self.mean) / self.spread.square().mean().sqrt()
+
+    def guarded(self, encoder: HopEncoder, inputs: GraphInputs, rows: npt.NDArray[np.bool_]) -> Tensor:
+        """What must not collapse, of ``rows`` (bool ``[N]``)."""
+        return (encoder.latents_of(inputs, rows) - self.mean) / self.spread
+
+
+class StartedEstimator(TrainedEstimator, ABC):
+    """A method whose encoder may start at the closed form, as its setting ``start`` says."""
+
+    solved_: LinearJEPA  # without it the encoder is a network
+
+    def start(self, inputs: RowInputs) -> HopEncoder | None:
+        """The encoder before the first step, ready to be trained; none where it is a network."""
+        if self.config.start == "random":
+            return None
+        # not turned yet: the guards take every latent in its own unit
+        encoder, _ = self._solve(inputs, Logging(description="Solving the closed form"), turned=False)
+        entry = float(encoder.weight.double().square().mean().sqrt()) or 1.0  # root of the mean square
+        encoder.unit = 2.0 ** round(math.log2(entry))
+        encoder.weight.div_(encoder.unit)  # exact: a power of two
+        return encoder.requires_grad_(True)
+
+    def _solve(
+        self, inputs: RowInputs, logging: Logging, *, turned: bool = True
+    ) -> tuple[HopEncoder, History]:
+        self.solved_ = self._linear(turned=turned)
+        encoder, history = self.solved_.learn(inputs, None, logging)
+        if self.config.start == "random-hops":
+            _redraw(encoder, inputs, self.solved_.findings_.mean_kept)
+        return encoder, history
+
+    def _linear(self, *, turned: bool = True) -> LinearJEPA:
+        return LinearJEPA(LinearJEPAConfig(dim=self.config.encoder.hidden, turned=turned), device=self.device)
+
+    def learn(self, inputs: RowInputs, run: Run | None, logging: Logging) -> tuple[Any, History]:
+        """As LinearJEPA where the start is kept as it is."""
+        if self.config.start == "closed-form" and not self.config.training.epochs:
+            return self._solve(inputs, logging)
+        return super().learn(inputs, run, logging)
+
+    def trained_encoder(self, task: Any) -> Any:
+        """The encoder to keep, its weights in plain units and turned as LinearJEPA's are."""
+        encoder = super().trained_encoder(task)
+        if isinstance(encoder, HopEncoder):
+            with torch.no_grad():
+                encoder.weight.mul_(encoder.unit)
+                if encoder.equal_rows:  # hops that stand side by side are neither
+                    turn = hartley(len(encoder.shift)).to(encoder.weight)
+                    encoder.weight.copy_(encoder.weight @ turn)
+                    encoder.shift.copy_(encoder.shift @ turn)
+            encoder.unit = 1.0
+            encoder.requires_grad_(False)
+        return encoder
+
+    def make_encoder(self, in_dim: int) -> Any:
+        """What the settings ``encoder.*`` say, or LinearJEPA's, as large as the graph asked for."""
+        return (
+            super().make_encoder(in_dim)
+            if self.config.start == "random"
+            else self.solved_.make_encoder(in_dim)
+        )
+
+    def width(self, graph: RowGraph) -> int:
+        """As LinearJEPA's, where it starts there."""
+        return super().width(graph) if self.config.start == "random" else self._linear().width(graph)
+
+    def describe(self) -> str:
+        """What the closed form found, where it was the start."""
+        return self.solved_.describe() if self.config.start == "closed-form" else ""
+
+    def spectrum(self) -> tuple[float, ...]:
+        """rho of every latent of the closed form, where it was the start."""
+        return self.solved_.spectrum() if self.config.start == "closed-form" else ()
+
+    def own_facts(self) -> dict[str, Any]:
+        """What the closed form found, which also says how large the encoder is."""
+        return {} if self.config.start == "random" else self.solved_.own_facts()
+
+    def take_facts(self, facts: Mapping[str, Any]) -> None:
+        """The findings back from a file."""
+        if self.config.start != "random":
+            self.solved_ = self._linear()
+            self.solved_.take_facts(facts)
+
+
+def _redraw(encoder: HopEncoder, inputs: RowInputs, mean_kept: float) -> None:
+    """Directions drawn at random, as long as those found; the mean's share and the mixture of hops stay."""
+    length = encoder.weight.norm(dim=0) / math.sqrt(len(encoder.weight))
+    encoder.weight.copy_(torch.randn(encoder.weight.shape).to(length.device) * length)
+    if encoder.shift.any():
+        encoder.shift.zero_()
+        encoder.shift.copy_((1 - mean_kept) * encoder.latents(inputs).mean(dim=0))
+
+
+@dataclass(frozen=True)
+class StartedCost:
+    """Of a method that may start at the closed form: that of solving it and that of training."""
+
+    training: GradientCost
+
+    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
+        """As :meth:`nodejepa.methods.budget.Cost.budget`."""
+        trained = self.training.budget(config, work, operations_per_second=operations_per_second)
+        if config.start == "random":
+            return trained
+        linear = LinearJEPAConfig(dim=config.encoder.hidden)
+        solved = ClosedFormCost().budget(linear, work, operations_per_second=operations_per_second)
+        if not config.training.epochs:
+            return solved
+        return Budget(
+            max(solved.training_bytes, trained.training_bytes),
+            max(solved.embedding_bytes, trained.embedding_bytes),
+            solved.seconds + trained.seconds,
+        )

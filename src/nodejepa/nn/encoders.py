@@ -15,7 +15,6 @@ from nodejepa.nn.stack import (
     StackSettings,
     make_activation,
     make_norm,
-    operator_to,
     pick_rows,
 )
 
@@ -41,7 +40,7 @@ class GCN(Encoder):
 
     def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
         """``S H W + b``."""
-        gathered = operator_to(inputs.propagation, rows)(h)
+        gathered = inputs.propagation.cut(rows)(h)
         return torch.addmm(self.biases[layer], gathered, self.weights[layer - 1])
 
 
@@ -63,14 +62,14 @@ class GraphSAGE(Encoder):
     ) -> Tensor:
         r"""``\tilde X W_self + M \tilde X W_neigh + b``."""
         own = pick_rows(self.first_own(inputs, hidden, token), rows)
-        mean = operator_to(inputs.neighbour_mean, rows)
+        mean = inputs.neighbour_mean.cut(rows)
         neighbours = self.first_neighbours.gathered(mean, inputs, hidden, token)
         total: Tensor = own + neighbours + self.biases[0]
         return total
 
     def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
         """``H W_self + M H W_neigh + b``."""
-        mean = operator_to(inputs.neighbour_mean, rows)(h)
+        mean = inputs.neighbour_mean.cut(rows)(h)
         own = torch.addmm(self.biases[layer], pick_rows(h, rows), self.own[layer - 1])
         return torch.addmm(own, mean, self.neighbours[layer - 1])
 
@@ -102,7 +101,7 @@ class GIN(Encoder):
         self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
     ) -> Tensor:
         """The layer on features, W pulled through the sum."""
-        total = operator_to(inputs.neighbour_sum, rows)
+        total = inputs.neighbour_sum.cut(rows)
         own = self.first(inputs, hidden, token)
         if inputs.propagates_first(own.shape[1]):  # A X of narrow features is cheaper than A (X W)
             gathered = self.first.gathered(total, inputs, hidden, token)
@@ -112,7 +111,7 @@ class GIN(Encoder):
 
     def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
         """The layer on embeddings."""
-        total = operator_to(inputs.neighbour_sum, rows)(h)
+        total = inputs.neighbour_sum.cut(rows)(h)
         summed = torch.addcmul(total, 1 + self.eps[layer], pick_rows(h, rows))
         return self._finish(layer, summed @ self.weights[layer - 1])
 
@@ -224,7 +223,7 @@ class GAT(Encoder):
 
     def _attend(self, layer: int, inputs: GraphInputs, z: Tensor, rows: Rows) -> Tensor:
         # the pattern of S is what is needed: in-neighbours and the node itself
-        edges = attention_edges(operator_to(inputs.propagation, rows))
+        edges = attention_edges(inputs.propagation.cut(rows))
         out: Tensor = self.attentions[layer](z, edges, rows)
         return out
 

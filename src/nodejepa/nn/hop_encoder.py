@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.sparse import Rows
 from nodejepa.nn.stack import transformed
+from nodejepa.progress import progress_bar
 
 _ROWS = 1 << 16  # that are added to a block at a time
 
@@ -63,16 +64,25 @@ class HopEncoder(nn.Module):
         """``X W - c`` of some rows (bool ``[N]``), in order."""
         return inputs.transform_features(self.weight * self.unit, rows) - self.shift
 
-    def hops(self, inputs: GraphInputs, hop: Tensor) -> Iterator[Tensor]:
-        """``S^k z`` of latents z for k = 0, 1, ...: one at a time, so that only one is in memory."""
-        yield hop
-        for _ in range(self.mix.shape[1] - 1):
-            hop = inputs.propagation(hop)
-            yield hop
-
-    def embed(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
-        """As :meth:`forward`, nothing hidden."""
-        return self.forward(inputs, rows=rows)
+    @torch.no_grad()
+    def embed(self, inputs: GraphInputs, rows: Rows = None) -> Any:
+        """As :meth:`forward`, nothing hidden, no gradients; of a graph on disk some columns at a time."""
+        if rows is not None:
+            return self.forward(inputs, rows=rows)
+        space, latents = inputs.workspace, self.weight.shape[1]
+        found: dict[int, Tensor] = {}
+        with (
+            progress_bar("Embedding", total=self.out_dim, shown=space.on_disk) as advance,
+            # two hops and blocks that still wait for one are in memory
+            space.holding(2 + max(1, sum(hop > 0 for hop in self._farthest()))),
+        ):
+            for group in space.column_groups(latents):
+                for block, part in self._mixed(inputs, self.latents(inputs, group)):
+                    found[block * latents + group.start] = space.keep(part, of=self.out_dim)
+                    del part  # while propagation goes on, there is no room for it
+                    advance(group.stop - group.start)
+        space.forget()
+        return space.join([found[start] for start in sorted(found)], self.finish)
 
     def forward(
         self,
@@ -85,9 +95,8 @@ class HopEncoder(nn.Module):
 
         Nodes in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``) instead of their features.
         """
-        kept = slice(None) if rows is None else torch.from_numpy(rows).to(inputs.device)
-        hops = self.hops(inputs, self.latents(inputs, slice(None), hidden, token))
-        return self.finish(torch.cat(self._mixed(hops, kept), dim=1))
+        blocks = dict(self._mixed(inputs, self.latents(inputs, slice(None), hidden, token), rows))
+        return self.finish(torch.cat([blocks[block] for block in sorted(blocks)], dim=1))
 
     def finish(self, rows: Tensor) -> Tensor:
         """What is done to whole rows in the end."""
@@ -97,50 +106,31 @@ class HopEncoder(nn.Module):
         scale: Tensor = self.out_dim**0.5 / torch.where(length > 0, length, 1.0)
         return rows * scale
 
-    def embed_columns(self, inputs: GraphInputs) -> Iterator[tuple[slice, Tensor]]:
-        """By columns, before :meth:`finish`: a slice and ``[N, its width]``, as the inputs can hold them.
+    def _mixed(self, inputs: GraphInputs, hop: Tensor, rows: Rows = None) -> Iterator[tuple[int, Tensor]]:
+        """Mixtures of the hops ``S^k z`` of latents z, each as soon as its last hop has been added."""
+        kept = None if rows is None else torch.from_numpy(rows).to(inputs.device)
+        farthest = self._farthest()
+        blocks: dict[int, Tensor] = {}
+        for k, weights in enumerate(self.mix.T):
+            hop = inputs.propagation(hop) if k else hop
+            heard = hop if kept is None else hop[kept]
+            for block, weight in enumerate(weights):
+                if k == 0:
+                    blocks[block] = weight * heard
+                elif weight:  # a block need not hear every hop
+                    _add(blocks[block], weight, heard)
+                if farthest[block] == k:
+                    yield block, blocks.pop(block)
 
-        A block comes as soon as it has heard its last hop; :attr:`held` arrays are in memory at a time.
-        """
-        latents, farthest = self.weight.shape[1], self._farthest
-        for group in inputs.column_groups(latents):
-            blocks: dict[int, Tensor] = {}
-            for k, hop in enumerate(self.hops(inputs, self.latents(inputs, group))):
-                for block, weight in enumerate(self.mix[:, k]):
-                    if k == 0:
-                        blocks[block] = weight * hop
-                    elif weight:
-                        _add(blocks[block], weight, hop)
-                    if farthest[block] == k:
-                        yield (
-                            slice(block * latents + group.start, block * latents + group.stop),
-                            blocks.pop(block),
-                        )
-
-    @property
-    def held(self) -> int:
-        """Arrays that are as long as the graph and in memory at a time: two hops and unfinished blocks."""
-        return 2 + max(1, sum(hop > 0 for hop in self._farthest))
-
-    @property
     def _farthest(self) -> list[int]:
-        """The last hop that each block hears."""
-        return [max(np.flatnonzero(weights).tolist(), default=0) for weights in self.mix.numpy()]
-
-    def _mixed(self, hops: Iterator[Tensor], kept: Any) -> list[Tensor]:
-        blocks: list[Tensor] = []
-        for hop, weights in zip(hops, self.mix.T, strict=True):
-            heard = hop[kept]
-            if not blocks:
-                blocks = [weight * heard for weight in weights]
-                continue
-            for block, weight in zip(blocks, weights, strict=True):
-                if weight:  # a block need not hear every hop
-                    block += weight * heard
-        return blocks
+        """The last hop of each block."""
+        return [max(np.flatnonzero(weights).tolist(), default=0) for weights in self.mix.cpu().numpy()]
 
 
 def _add(block: Tensor, weight: Tensor, heard: Tensor) -> None:
-    """``block += weight * heard``, some rows at a time: the product is never as long as the graph."""
+    """``block += weight * heard``; without gradients the product is never as long as the graph."""
+    if block.requires_grad:
+        block += weight * heard
+        return
     for low in range(0, len(block), _ROWS):
         block[low : low + _ROWS] += weight * heard[low : low + _ROWS]

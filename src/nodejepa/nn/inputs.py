@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from nodejepa.errors import GraphError
-from nodejepa.graph import Graph
-from nodejepa.graph_checks import SparseMatrix
+from nodejepa.graph import Graph, RowGraph
+from nodejepa.graph_checks import Features, SparseMatrix
 from nodejepa.nn.operators import (
     FeatureMatrix,
     OperatorKind,
@@ -26,14 +26,13 @@ from nodejepa.nn.operators import (
     transform,
 )
 from nodejepa.nn.sparse import Rows, SparseOperator, block_diagonal, diagonal_blocks
+from nodejepa.nn.workspace import Workspace
 
 NodeList = npt.NDArray[np.int32]
 
 
 class GraphInputs(ABC):
     """N nodes, which may be some of a larger graph's, with everything a step reads of them.
-
-    ``on_disk`` says that only some rows of a thing may be asked for at a time.
 
     Args:
         device: where the tensors live.
@@ -42,9 +41,8 @@ class GraphInputs(ABC):
         directed: whether the adjacency may differ from its transpose.
         is_row_normalised: whether the rows of X were divided by their sums.
         of: what is viewed, with which S X is shared where it is the same.
+        workspace: where arrays with one row per node are made; in memory if not given.
     """
-
-    on_disk = False
 
     def __init__(
         self,
@@ -54,18 +52,20 @@ class GraphInputs(ABC):
         directed: bool,
         is_row_normalised: bool = False,
         of: GraphInputs | None = None,
+        workspace: Workspace | None = None,
     ) -> None:
         self.device, self.num_nodes, self.num_features = device, num_nodes, num_features
         self.directed, self.is_row_normalised, self._of = directed, is_row_normalised, of
+        self.workspace = Workspace(num_nodes) if workspace is None else workspace
 
-    @cached_property
+    @property
+    @abstractmethod
     def nodes(self) -> NodeList:
-        """Positions ``[N]`` of the nodes in the whole graph: all of them."""
-        return np.arange(self.num_nodes, dtype=np.int32)
+        """Positions ``[N]`` of the nodes in the whole graph."""
 
+    @abstractmethod
     def take(self, per_node: Tensor) -> Tensor:
         """The rows for these nodes of a constant that has one row for each node of the whole graph."""
-        return per_node
 
     @property
     @abstractmethod
@@ -95,9 +95,10 @@ class GraphInputs(ABC):
     def features(self) -> FeatureMatrix:
         """X ``[N, F]``: sparse where a sparse product is the faster one. Hidden columns are still in it."""
 
-    def feature_blocks(self) -> Iterator[FeatureMatrix]:
-        """X in blocks of rows that may be in memory: all of it at once."""
-        yield self.features
+    @property
+    def sparse_features(self) -> bool:
+        """Whether X is read as a sparse matrix."""
+        return isinstance(self.features, SparseOperator)
 
     @cached_property
     def propagated_features(self) -> Tensor:
@@ -110,21 +111,17 @@ class GraphInputs(ABC):
         with torch.no_grad():
             return self.propagation(self.features)
 
+    @abstractmethod
     def shown(self, weight: Tensor) -> Tensor:
         """``diag(m) W`` for a first weight W ``[F, D]``: W itself where no columns are hidden."""
-        return weight
 
+    @abstractmethod
     def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
         """``X @ weight`` for weight ``[F, D]``; of some ``rows`` (bool ``[N]``) only, if given."""
-        return transform(self.features, weight, rows)
-
-    def column_groups(self, width: int) -> Iterator[slice]:
-        """Columns of an array ``[N, width]`` that are worked on together: all of them."""
-        return iter([slice(0, width)])
 
     def propagates_first(self, width: int) -> bool:
         """Whether ``(S X) W`` is cheaper than ``S (X W)``: dense features no wider than the layer."""
-        return self.num_features <= width and not isinstance(self.features, SparseOperator)
+        return self.num_features <= width and not self.sparse_features
 
     def induced(self, node_lists: list[NodeList]) -> Part:
         """The subgraphs induced by ascending lists of rows, side by side: see :class:`Part`."""
@@ -172,19 +169,64 @@ class GraphInputs(ABC):
         return View(self, features=lambda: row_normalise(self.features), is_row_normalised=True)
 
 
-@final
-class WholeGraph(GraphInputs):
-    """A graph's tensors on one device; whatever does not change during training is made once."""
+class RowInputs(GraphInputs, ABC):
+    """All nodes of a graph, which are read by blocks of rows; a graph in memory is one block."""
 
-    def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        graph: RowGraph,
+        device: torch.device,
+        workspace: Workspace | None = None,
+        is_row_normalised: bool = False,
+    ) -> None:
         if graph.num_features == 0:
             raise GraphError(
                 "the graph has no node features",
                 where="features",
                 fix="Add some; structural ones: graph.with_features(nodejepa.descriptors(graph)).",
             )
-        super().__init__(torch.device(device), graph.num_nodes, graph.num_features, graph.directed)
+        sizes = graph.num_nodes, graph.num_features, graph.directed
+        super().__init__(device, *sizes, is_row_normalised, workspace=workspace)
         self.graph = graph
+
+    @cached_property
+    def nodes(self) -> NodeList:
+        """All of them."""
+        return np.arange(self.num_nodes, dtype=np.int32)
+
+    def take(self, per_node: Tensor) -> Tensor:
+        """All rows."""
+        return per_node
+
+    def shown(self, weight: Tensor) -> Tensor:
+        """No columns are hidden."""
+        return weight
+
+    @abstractmethod
+    def feature_rows(self, low: int, high: int) -> FeatureMatrix:
+        """Rows ``low`` to ``high - 1`` of X."""
+
+    @abstractmethod
+    def given_features(self) -> Any:
+        """X as the graph has it: an array, a SciPy matrix, or what is read by rows as these are."""
+
+    @abstractmethod
+    def operator_rows(self, kind: OperatorKind, low: int, high: int) -> SparseOperator:
+        """Rows ``low`` to ``high - 1`` of an operator."""
+
+    @abstractmethod
+    def transposed_mean_rows(self, low: int, high: int) -> Tensor:
+        """Rows of the transposed neighbour mean, as a CSR tensor."""
+
+
+@final
+class WholeGraph(RowInputs):
+    """A graph in memory on one device; whatever does not change during training is made once."""
+
+    graph: Graph
+
+    def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
+        super().__init__(graph, torch.device(device))
 
     @property
     def adjacency(self) -> SparseMatrix:
@@ -201,6 +243,29 @@ class WholeGraph(GraphInputs):
     def features(self) -> FeatureMatrix:
         """X of the graph."""
         return feature_matrix(self.graph.features, self.device)
+
+    def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
+        """``X @ weight``."""
+        return transform(self.features, weight, rows)
+
+    # one block, which is all rows
+
+    def feature_rows(self, low: int, high: int) -> FeatureMatrix:  # noqa: ARG002
+        """X."""
+        return self.features
+
+    def given_features(self) -> Features:
+        """X."""
+        return self.graph.features
+
+    def operator_rows(self, kind: OperatorKind, low: int, high: int) -> SparseOperator:  # noqa: ARG002
+        """The operator."""
+        operator: SparseOperator = getattr(self, kind)
+        return operator
+
+    def transposed_mean_rows(self, low: int, high: int) -> Tensor:  # noqa: ARG002
+        """All of them."""
+        return self.neighbour_mean.transposed
 
 
 @final
@@ -248,6 +313,10 @@ class Part(GraphInputs):
     def shown(self, weight: Tensor) -> Tensor:
         """What is hidden there is hidden here."""
         return self._cut_from.shown(weight)
+
+    def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
+        """``X @ weight``."""
+        return transform(self.features, weight, rows)
 
 
 @final

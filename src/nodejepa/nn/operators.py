@@ -8,11 +8,12 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from nodejepa.compiled import compiled
-from nodejepa.graph_checks import Features, SparseMatrix, compact_csr, multiplied_sparse
-from nodejepa.nn.sparse import Rows, SparseOperator, restrict, to_dense
+from nodejepa.graph_checks import Features, SparseMatrix, multiplied_sparse
+from nodejepa.nn.sparse import Rows, SparseOperator, to_dense
+from nodejepa.propagation import propagation_rows
 
 OperatorKind = Literal["propagation", "neighbour_sum", "neighbour_mean"]
+FeatureMatrix = Tensor | SparseOperator
 
 
 def make_operator(
@@ -23,71 +24,28 @@ def make_operator(
     device: torch.device | str = "cpu",
     in_weights: npt.NDArray[np.float64] | None = None,
 ) -> SparseOperator:
-    r"""The operator of an adjacency without self-loops: S, or the sum or mean over in-neighbours, weighted.
+    """The operator of an adjacency without self-loops: S, or the sum or mean over in-neighbours, weighted.
 
-    .. math:: S = D^{-1/2} (A + I)^\top D^{-1/2}, \quad D = \mathrm{diag}(1 + \text{weighted in-degree})
-
-    as :attr:`nodejepa.graph.Graph.normalized_adjacency`, but in one compiled pass, since a step that drops
-    edges needs a new one for every view. Of a part of a graph, ``in_weights`` ``[N]`` are the in-degrees in
-    the whole of it.
+    Of a part of a graph, ``in_weights`` ``[N]`` are the in-degrees in the whole of it.
     """
+    incoming = adjacency
+    if directed:
+        incoming = adjacency.T.tocsr()
+        incoming.sort_indices()
     if kind == "propagation":
-        incoming = adjacency
-        if directed:
-            incoming = adjacency.T.tocsr()
-            incoming.sort_indices()
-        scale = _scale(incoming.indptr, incoming.data) if in_weights is None else 1 / np.sqrt(1 + in_weights)
-        data, indices, indptr = scaled_rows(incoming.indptr, incoming.indices, incoming.data, scale, 0)
-        matrix = compact_csr(data, indices, indptr, incoming.shape[0])
-        return SparseOperator(matrix, symmetric=not directed, device=device)
+        scale = None if in_weights is None else 1 / np.sqrt(1 + in_weights)
+        return SparseOperator(propagation_rows(incoming, scale), symmetric=not directed, device=device)
     if kind == "neighbour_sum":
-        matrix = adjacency.T.tocsr() if directed else adjacency
-        return SparseOperator(matrix, symmetric=not directed, device=device)
-    matrix = adjacency.T.tocsr().astype(np.float32)
-    matrix.sort_indices()
-    if in_weights is None:
-        in_weights = matrix.sum(axis=1)
-    total = np.asarray(in_weights, dtype=np.float32).ravel()  # 0 without neighbours, and so is their mean
-    matrix.data /= np.repeat(np.where(total > 0, total, 1), np.diff(matrix.indptr))
-    return SparseOperator(matrix, device=device)
+        return SparseOperator(incoming, symmetric=not directed, device=device)
+    total = incoming.sum(axis=1) if in_weights is None else in_weights
+    return SparseOperator(mean_rows(incoming, total), device=device)
 
 
-@compiled()
-def _scale(indptr: Any, weights: Any) -> Any:
-    """One over the square root of every row's sum and 1, which is the self-loop's weight."""
-    size = len(indptr) - 1
-    scale = np.empty(size, dtype=np.float64)
-    for i in range(size):
-        total = 1.0
-        for e in range(indptr[i], indptr[i + 1]):
-            total += weights[e]
-        scale[i] = 1 / np.sqrt(total)
-    return scale
-
-
-@compiled()
-def scaled_rows(indptr: Any, indices: Any, weights: Any, scale: Any, low: int) -> Any:
-    """CSR arrays of rows of S, the first of which is node ``low``'s, from those of the in-edges."""
-    size = len(indptr) - 1
-    pointers = np.zeros(size + 1, dtype=indptr.dtype)
-    columns = np.empty(len(indices) + size, dtype=indices.dtype)
-    data = np.empty(len(indices) + size, dtype=np.float32)
-    at = 0
-    for row in range(size):
-        e, end, i = indptr[row], indptr[row + 1], low + row
-        while e < end and indices[e] < i:
-            columns[at], data[at] = indices[e], weights[e] * scale[i] * scale[indices[e]]
-            at, e = at + 1, e + 1
-        columns[at], data[at] = i, scale[i] * scale[i]
-        at += 1
-        while e < end:
-            columns[at], data[at] = indices[e], weights[e] * scale[i] * scale[indices[e]]
-            at, e = at + 1, e + 1
-        pointers[row + 1] = at
-    return data, columns, pointers
-
-
-FeatureMatrix = Tensor | SparseOperator
+def mean_rows(in_rows: SparseMatrix, total: npt.NDArray[Any]) -> SparseMatrix:
+    """Rows of in-edges, each divided by its sum; nodes without neighbours have none, and their mean is 0."""
+    total = np.asarray(total, dtype=np.float32).ravel()
+    data = in_rows.data / np.repeat(np.where(total > 0, total, np.float32(1)), np.diff(in_rows.indptr))
+    return sp.csr_array((data, in_rows.indices, in_rows.indptr), shape=in_rows.shape)
 
 
 def feature_matrix(x: Features, device: torch.device) -> FeatureMatrix:
@@ -112,7 +70,7 @@ def take_rows(features: FeatureMatrix, rows: npt.NDArray[Any]) -> FeatureMatrix:
 def transform(features: FeatureMatrix, weight: Tensor, rows: Rows) -> Tensor:
     """``X @ weight``, of some ``rows`` (bool ``[N]``) only, if given."""
     if isinstance(features, SparseOperator):
-        return (features if rows is None else restrict(features, rows, None))(weight)
+        return features.cut(rows)(weight)
     return (features if rows is None else features[torch.from_numpy(rows)]) @ weight
 
 

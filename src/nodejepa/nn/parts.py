@@ -13,8 +13,8 @@ from nodejepa.compiled import compiled
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features, SparseMatrix, compact_csr
 from nodejepa.nn.inputs import GraphInputs, NodeList
-from nodejepa.nn.operators import FeatureMatrix, OperatorKind, keeps_sparse, make_operator
-from nodejepa.nn.sparse import SparseOperator, to_dense
+from nodejepa.nn.operators import FeatureMatrix, OperatorKind, keeps_sparse, make_operator, transform
+from nodejepa.nn.sparse import Rows, SparseOperator, to_dense
 
 
 class Stretches(Protocol):
@@ -81,12 +81,25 @@ class RowsPart(GraphInputs):
         self._read, self._bounds = of, [(int(of.starts[p]), int(of.starts[p + 1])) for p in parts]
         rows = np.concatenate([of.nodes(*bounds) for bounds in self._bounds])
         self._by = np.argsort(rows, kind="stable")
-        self.nodes = rows[self._by]  # ascending
+        self._nodes = rows[self._by]  # ascending
         super().__init__(device, len(rows), of.num_features, of.directed)
+
+    @property
+    def nodes(self) -> NodeList:
+        """Those of the parts, ascending."""
+        return self._nodes
 
     def take(self, per_node: Tensor) -> Tensor:
         """A copy of the rows, which may come from a memory that holds more than the device does."""
         return per_node.index_select(0, torch.from_numpy(self.nodes).to(per_node.device)).to(self.device)
+
+    def shown(self, weight: Tensor) -> Tensor:
+        """No columns are hidden."""
+        return weight
+
+    def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
+        """``X @ weight``."""
+        return transform(self.features, weight, rows)
 
     @cached_property
     def adjacency(self) -> SparseMatrix:

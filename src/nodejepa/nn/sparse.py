@@ -6,6 +6,8 @@ product again, without a transposed copy. Blocks are cut out in one compiled pas
 that nobody reads.
 """
 
+from __future__ import annotations
+
 import threading
 import warnings
 from collections.abc import Callable
@@ -21,6 +23,7 @@ from torch import Tensor
 from nodejepa.compiled import compiled
 from nodejepa.graph_checks import SparseMatrix, compact_csr
 
+Rows = npt.NDArray[np.bool_] | None  # bool [N]: which ones are asked for; none: all of them
 _WORK_OF_A_THREAD = 1_000_000  # multiplications; below that, starting a thread costs more than it saves
 
 
@@ -43,8 +46,12 @@ class SparseOperator:
         device: torch.device | str = "cpu",
     ) -> None:
         self.matrix, self.symmetric, self.device = matrix, symmetric, torch.device(device)
-        self.tensor = _csr_tensor(matrix, self.device)
         self._make_transposed = transposed
+
+    @cached_property
+    def tensor(self) -> Tensor:
+        """The CSR tensor."""
+        return _csr_tensor(self.matrix, self.device)
 
     @cached_property
     def transposed_matrix(self) -> SparseMatrix:
@@ -71,6 +78,10 @@ class SparseOperator:
         """``M @ x`` for dense ``x`` of shape ``[columns, D]``."""
         product: Tensor = _Product.apply(x, self)  # type: ignore[no-untyped-call]
         return product
+
+    def cut(self, rows: Rows) -> SparseOperator:
+        """The operator that computes only ``rows`` (bool ``[N]``), in order."""
+        return self if rows is None else restrict(self, rows, None)
 
 
 class _Product(torch.autograd.Function):
@@ -169,9 +180,6 @@ def to_dense(matrix: SparseMatrix | np.ndarray[Any, Any]) -> np.ndarray[Any, np.
     """A dense float32 copy."""
     dense = np.array(matrix) if isinstance(matrix, np.ndarray) else matrix.toarray()
     return np.ascontiguousarray(dense, dtype=np.float32)
-
-
-Rows = npt.NDArray[np.bool_] | None  # bool [N]: which ones are asked for; none: all of them
 
 
 def restrict(operator: SparseOperator, rows: Rows, columns: Rows) -> SparseOperator:

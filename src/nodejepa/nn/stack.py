@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.sparse import Rows, SparseOperator, restrict
-from nodejepa.nn.stored_inputs import StoredOperator
+from nodejepa.nn.sparse import Rows, SparseOperator
+from nodejepa.progress import progress_bar
 
 BLOCK_ROWS = 2**16  # of :meth:`Encoder.embed`: 64 MiB at width 256
 # MKL sums a row of a product in one order, however many rows there are, if there are some and their width
@@ -158,13 +158,28 @@ class Encoder(nn.Module, ABC):
             return pick_rows(self(inputs, hidden, token), rows)
         inputs = inputs.row_normalised if self.row_normalise else inputs
         last = len(self.norms) - 1
-        h: Tensor = self.first_layer(inputs, hidden, token, rows if last == 0 else None)
-        h = self.activations[0](self.norms[0](h))
+        h = self._layer(0, inputs, None, rows if last == 0 else None, hidden, token)
         for i in range(1, last + 1):
             h = nn.functional.dropout(h, self.dropout, self.training)
-            h = self.later_layer(i, inputs, self.shared(i, h), rows if i == last else None)
-            h = self.activations[i](self.norms[i](h))
+            h = self._layer(i, inputs, self.shared(i, h), rows if i == last else None)
         return h
+
+    def _layer(
+        self,
+        layer: int,
+        inputs: GraphInputs,
+        h: Tensor | None,
+        rows: Rows,
+        hidden: Tensor | None = None,
+        token: Tensor | None = None,
+    ) -> Tensor:
+        """One layer, normalised and activated; ``h`` is what it reads of the one before, if there is one."""
+        if h is None:
+            out = self.first_layer(inputs, hidden, token, rows)
+        else:
+            out = self.later_layer(layer, inputs, h, rows)
+        done: Tensor = self.activations[layer](self.norms[layer](out))
+        return done
 
     @torch.no_grad()
     def embed(
@@ -174,39 +189,55 @@ class Encoder(nn.Module, ABC):
         *,
         block_rows: int = BLOCK_ROWS,
     ) -> Tensor:
-        """The bits of ``forward(inputs)``, or of its ``rows``, without gradients and in less memory.
+        """``forward(inputs)``, or its ``rows``, without gradients, by blocks of rows and so in less memory.
 
-        Layers after the first are computed at most ``block_rows`` rows at a time, so that two layers and one
-        block are all that is held. Blocks are of one size, the last one may overlap the one before. What is
-        not cut: widths for which a dense product's bits depend on its number of rows, and a network in
-        training, whose batch statistics and dropout are of all rows.
+        In memory it has the bits of ``forward``: the first layer is computed at once, the others at most
+        ``block_rows`` rows at a time, so that two layers and one block are all that is held. What is not cut:
+        widths for which a dense product's bits depend on its number of rows, and a network in training, whose
+        batch statistics and dropout are of all rows. On disk every layer is cut, which leaves the bits of a
+        GCN, and changes those of the others by rounding.
         """
-        if self.training or not self.by_rows or any(width % _EXACT_WIDTHS for width in self.widths[1:]):
+        on_disk = inputs.workspace.on_disk
+        if on_disk and not self.by_rows:
+            raise ConfigError(
+                "norm graph needs all nodes at once, and a graph on disk is read by blocks of rows",
+                where="encoder.norm",
+                fix="Use norm layer, or read the graph into memory.",
+            )
+        inexact = any(width % _EXACT_WIDTHS for width in self.widths[1:])
+        if not on_disk and (self.training or not self.by_rows or inexact):
             return pick_rows(self(inputs), rows)
         inputs = inputs.row_normalised if self.row_normalise else inputs
-        h: Tensor = self.activations[0](self.norms[0](self.first_layer(inputs, None, None, None)))
-        for i in range(1, len(self.norms)):
-            asked = rows if i == len(self.norms) - 1 else None
-            h = self._in_blocks(i, inputs, self.shared(i, h), asked, max(block_rows, 2 * _EXACT_ROWS))
-        return pick_rows(h, rows) if len(self.norms) == 1 else h
+        h: Tensor | None = None
+        with progress_bar("Embedding", total=len(self.norms), shown=on_disk) as advance:
+            for i in range(len(self.norms)):
+                asked = rows if i == len(self.norms) - 1 else None
+                h = self._in_blocks(i, inputs, h, asked, max(block_rows, 2 * _EXACT_ROWS))
+                inputs.workspace.forget()
+                advance()
+        assert h is not None
+        return h
 
-    def _in_blocks(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows, block_rows: int) -> Tensor:
-        def finished(part: Rows) -> Tensor:
-            out: Tensor = self.activations[layer](self.norms[layer](self.later_layer(layer, inputs, h, part)))
-            return out
+    def _in_blocks(
+        self, layer: int, inputs: GraphInputs, before: Tensor | None, rows: Rows, block_rows: int
+    ) -> Tensor:
+        space, width = inputs.workspace, self.widths[layer + 1]
+        h = before
+        if before is not None and type(self).shared is not Encoder.shared:
+            h = space.fill(width, lambda low, high: self.shared(layer, before[low:high]))
+        places = None if rows is None else np.flatnonzero(rows)
+        count = inputs.num_nodes if places is None else len(places)
+        if not space.on_disk and (layer == 0 or count < _EXACT_ROWS):
+            return pick_rows(self._layer(layer, inputs, h, None), rows)
 
-        places = np.arange(len(h)) if rows is None else np.flatnonzero(rows)
-        if len(places) < _EXACT_ROWS:
-            return pick_rows(finished(None), rows)
-        if len(places) <= block_rows:
-            return finished(rows)
-        out = h.new_empty(len(places), self.widths[layer + 1])
-        size = -(-len(places) // -(-len(places) // block_rows))  # as even as they can be, above half a block
-        for start in range(0, len(places), size):
-            first = min(start, len(places) - size)
-            part = np.zeros(len(h), dtype=bool)
-            part[places[first : first + size]] = True
-            out[first : first + size] = finished(part)
+        def block(low: int, high: int) -> Tensor:
+            if high - low == count and not space.on_disk:
+                return self._layer(layer, inputs, h, rows)
+            part = np.zeros(inputs.num_nodes, dtype=bool)
+            part[slice(low, high) if places is None else places[low:high]] = True
+            return self._layer(layer, inputs, h, part)
+
+        out: Tensor = space.fill(width, block, count=count, most=block_rows)
         return out
 
 
@@ -216,13 +247,6 @@ def pick_rows(h: Tensor, rows: Rows) -> Tensor:
         return h
     # by position: by a mask, torch would look for them again in the backward pass
     return h.index_select(0, torch.from_numpy(np.flatnonzero(rows)).to(h.device))
-
-
-def operator_to(operator: SparseOperator, rows: Rows) -> SparseOperator:
-    """The operator that computes only the rows asked for."""
-    if rows is None:
-        return operator
-    return operator.cut(rows) if isinstance(operator, StoredOperator) else restrict(operator, rows, None)
 
 
 def transformed(inputs: GraphInputs, weight: Tensor, hidden: Tensor | None, token: Tensor | None) -> Tensor:
@@ -257,8 +281,8 @@ class HiddenFeatures(nn.Module):
         self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows = None
     ) -> Tensor:
         r"""``S \tilde X W``: as :meth:`gathered`, but the constant ``S X`` is computed only once."""
-        if inputs.on_disk and rows is not None:  # one block of rows after the other: S X is never whole
-            return self.gathered(operator_to(inputs.propagation, rows), inputs, hidden, token)
+        if inputs.workspace.on_disk and rows is not None:  # block after block: S X is never whole
+            return self.gathered(inputs.propagation.cut(rows), inputs, hidden, token)
         if (hidden is None or token is None) and inputs.propagates_first(self.weight.shape[1]):
             return pick_rows(inputs.propagated_features @ inputs.shown(self.weight), rows)
         return pick_rows(self.gathered(inputs.propagation, inputs, hidden, token), rows)

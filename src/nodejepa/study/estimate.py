@@ -85,7 +85,7 @@ def _epoch_seconds(method: str, dataset: str, config: Mapping[str, Any]) -> floa
     dense = entry.nodes * entry.features
     filled = min(dense, _WORDS_PER_NODE * entry.nodes)
     sizes = Workload(entry.nodes, entry.edges, entry.features, filled, dense == filled)
-    settings = config_of_today(method, known.method.config_class, config)
+    settings = config_of_today(method, known.config_class, config)
     budget = known.cost.budget(settings, sizes, operations_per_second=_NOMINAL_SPEED)
     return budget.seconds / max(int(flatten(settings).get("training.epochs", 1)), 1)
 

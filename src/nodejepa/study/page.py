@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nodejepa.errors import Advice, ConfigError, NodeJEPAError, Setting
 from nodejepa.methods import METHODS
-from nodejepa.methods.entry import OTHER_LOOK
+from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import progress_bar
 from nodejepa.report import Chapter, Report, footer
 from nodejepa.report.charts import Dot, DotPlot
@@ -126,8 +126,8 @@ def _drawn(records: Sequence[Record]) -> list[Section]:
         score, entry = summarise(values), METHODS.get(found[0]["method"])
         if score is None:
             continue
-        colour, trained = (OTHER_LOOK.colour, True) if entry is None else (entry.look.colour, entry.trained)
-        dot = Dot(name, score.mean, score.std, values, colour, emphasised=trained)
+        known = entry or Estimator
+        dot = Dot(name, score.mean, score.std, values, known.style.colour, emphasised=known.trained)
         panels.setdefault(f"{dataset}, split {split}" if several else dataset, []).append(dot)
     caption = (
         "Large: mean over seeds, with one standard deviation to either side; small: single seeds; hollow: "

@@ -181,7 +181,7 @@ def coordinates(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 def config_hash(method: str, config: Mapping[str, Any]) -> str:
     """16 hexadecimal digits that change with any setting of a method, and with nothing else."""
-    kind = METHODS[method].method.config_class if method in METHODS else None
+    kind: Any = METHODS[method].config_class if method in METHODS else None
     return _config_hash(method, kind, json.dumps(config, sort_keys=True))
 
 

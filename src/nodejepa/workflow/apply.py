@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nodejepa.diagnostics import Diagnostics, TallRows, diagnose
+from nodejepa.diagnostics import Diagnostics, RowArray, diagnose
 from nodejepa.errors import Advice, ConfigError, GraphError
 from nodejepa.files import output_owned, refusals
 from nodejepa.memory import gigabytes
@@ -139,7 +139,7 @@ def embed_store(
     out.parent.mkdir(parents=True, exist_ok=True)
     with output_owned(out), refusals(out):
         refuse_losing(out, force=force)
-        z = estimator.transform_stored(graph, out.parent)
+        z = estimator.transform(graph, scratch=out.parent)
         drop_manifest(out)
         stream_embeddings(out, z.shape, blocks(graph, z))
     return z.shape, diagnose(sample(z))
@@ -168,7 +168,7 @@ def store_facts(graph: StoredGraph) -> dict[str, str]:
 
 
 def blocks(
-    graph: StoredGraph, z: TallRows, more: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
+    graph: StoredGraph, z: RowArray, more: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
 ) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.float32]]]:
     """Rows of a table of embeddings: ids, sides and labels, as those of a graph in memory, more, and z."""
     report, labels = ReadReport(**graph.manifest.report), stored_labels(graph)
@@ -185,13 +185,13 @@ def blocks(
         if labels is not None:
             columns["label"] = labels.words(*span)
         columns |= {name: pa.array(values[slice(*span)]) for name, values in more.items()}
-        yield columns, z.rows(*span)
+        yield columns, z[slice(*span)]
 
 
-def sample(z: TallRows) -> npt.NDArray[np.float32]:
+def sample(z: RowArray) -> npt.NDArray[np.float32]:
     """Some rows from many places, enough to say whether all are sound."""
     rows, size = z.shape[0], _SAMPLE // _STRETCHES
     if rows <= _SAMPLE:
-        return z.rows(0, rows)
+        return z[:rows]
     starts = np.linspace(0, rows - size, _STRETCHES).astype(int)
-    return np.concatenate([z.rows(start, start + size) for start in starts.tolist()])
+    return np.concatenate([z[start : start + size] for start in starts.tolist()])

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from nodejepa.errors import FORCE, OUT, RESUME, Advice, ConfigError, DataError, EvaluationError
 from nodejepa.files import write_json
 from nodejepa.graph import Graph
-from nodejepa.methods import FLOORS, METHODS, find_method, load_method
+from nodejepa.methods import METHODS, UNTRAINED, find_method, load_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import progress_bar
@@ -32,7 +32,7 @@ from nodejepa.workflow.recommend import COMPARED_PRESETS, DEFAULT, MethodRow, Re
 from nodejepa.workflow.run_schema import RunSchema
 from nodejepa.workflow.scores import describe_split
 
-COMPARED = (DEFAULT, *FLOORS, "nodejepa", "patchjepa")
+COMPARED = (DEFAULT, *UNTRAINED, "nodejepa", "patchjepa")
 RESULT, PAGE, EMBEDDINGS = "compare.json", "report.html", "embeddings.parquet"
 _FORMAT = "nodejepa comparison"
 _MAP_NODES = 1000  # of each small map

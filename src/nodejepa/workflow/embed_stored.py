@@ -103,7 +103,7 @@ def embed_stored_graph(
         places.begin(force=force)
         train_into(estimator, graph, schema, places, seconds, resume=resume, logging=logging)
         with timed(seconds, "embedding"), progress_bar("Embedding"):
-            z = estimator.transform_stored(graph, places.embeddings.parent)
+            z = estimator.transform(graph, scratch=places.embeddings.parent)
             diagnostics = diagnose(sample(z))
         groups, labels = None, stored_labels(graph)
         if clusters is not None:
@@ -114,7 +114,7 @@ def embed_stored_graph(
             with timed(seconds, "scoring"):
                 try:
                     data = StoredDataset.of(graph)
-                    scores = score_stored(estimator, data, z.at(data.nodes))
+                    scores = score_stored(estimator, data, z[data.nodes])
                 # too few labels, or a disk too small for the floors, must not cost anybody the embeddings
                 except (EvaluationError, OSError) as error:
                     warnings.append(f"No scores: {error}")

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from nodejepa.config import flatten
 from nodejepa.evaluation.clusters import Clusters, Labels, agreement
-from nodejepa.methods import FLOORS, METHODS
+from nodejepa.methods import METHODS, UNTRAINED
 from nodejepa.report import Report, footer
 from nodejepa.report.charts import training_curves, verdict, what_was_found
 from nodejepa.report.maps import embedding_map, error_sections
@@ -101,7 +101,7 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
     """The scores beside the floors and the largest class."""
     rows = []
     for name, found in scores.table().items():
-        about = "these embeddings" if name == method else METHODS[name].summary if name in FLOORS else ""
+        about = "these embeddings" if name == method else METHODS[name].summary if name in UNTRAINED else ""
         about = about if name in scores.rows else "the largest class, whatever the node"
         means = (TableCell.mean(value, decimals=1) for value in found.values())
         rows.append((TableCell.name(name), TableCell.name(about), *means))
@@ -131,7 +131,7 @@ def floor_words(scores: Scores, method: str) -> str:
     compared = f"{ours:.1f} % of the test nodes are right, the best floor ({best}) has {floor:.1f} %"
     if beats_the_floors(scores, method):
         return f"{compared}."
-    if method in FLOORS:
+    if method in UNTRAINED:
         return f"{compared}: another floor suits these labels better."
     return f"{compared}: on these labels training has gained nothing over features that need none."
 
@@ -152,7 +152,7 @@ def largest_words(scores: Scores) -> tuple[str, ...]:
 
 
 def _best_floor(scores: Scores, method: str) -> str:
-    floors = (name for name in FLOORS if name in scores.rows and name != method)
+    floors = (name for name in UNTRAINED if name in scores.rows and name != method)
     return max(floors, key=lambda name: scores.rows[name].test_accuracy_mean)
 
 

@@ -14,7 +14,7 @@ from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.budget import Budget, StoredCost, StoredPartsCost, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.trained import joined_parts
-from nodejepa.nn.stored_inputs import array_bytes
+from nodejepa.nn.workspace import array_bytes
 from nodejepa.progress import in_words
 from nodejepa.structure.descriptors import ADJACENCY_BYTES
 from nodejepa.tables.inputs import byte_stream, file_format, reading

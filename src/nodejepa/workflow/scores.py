@@ -15,7 +15,7 @@ from nodejepa.evaluation.finetune import can_be_tuned
 from nodejepa.evaluation.probe import MEASURES, class_codes, measure_guesses
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.methods import FLOORS, make_method
+from nodejepa.methods import UNTRAINED, make_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import progress_bar
 from nodejepa.report.table import Summary, summarise
@@ -114,7 +114,7 @@ def score_stored(estimator: Estimator, data: StoredDataset, embeddings: Features
 
     def embed(floor: Estimator) -> Features:
         floor.memory_limit = estimator.memory_limit
-        return floor.fit(data.graph).transform_stored(data.graph, data.graph.folder).at(data.nodes)
+        return floor.fit(data.graph).transform(data.graph, scratch=data.graph.folder)[data.nodes]
 
     scores = _score(estimator, embeddings, data.labels, data.class_names, embed)
     return replace(scores, split=f"{scores.split}; {data.sampled}") if data.sampled else scores
@@ -133,7 +133,7 @@ def _score(
     assert probed is not None
     predicted = np.full(labels.shape, -1, dtype=np.int64)
     predicted[splits[0].test] = probed[0]
-    for name in FLOORS:
+    for name in UNTRAINED:
         if name != estimator.name:  # one after the other: only one is in memory
             with progress_bar(f"Embedding with {name}"):
                 floor = embed(make_method(name, device=estimator.device))

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from nodejepa.data.stored import StoredDataset
-from nodejepa.diagnostics import TallRows
+from nodejepa.diagnostics import RowArray
 from nodejepa.evaluation.clusters import Clusters
 from nodejepa.report import Report
 from nodejepa.report.maps import MAX_POINTS, SampledNodes, embedding_map
@@ -24,7 +24,7 @@ _SEED = 0
 def stored_report(
     found: Found,
     graph: StoredGraph,
-    z: TallRows,
+    z: RowArray,
     data: StoredDataset | None,
     out: Path,
     *,
@@ -50,7 +50,7 @@ def stored_report(
 
 def _map(
     graph: StoredGraph,
-    z: TallRows,
+    z: RowArray,
     data: StoredDataset | None,
     scores: Scores | None,
     clusters: Clusters | None,
@@ -61,7 +61,7 @@ def _map(
     size = min(len(among), MAX_POINTS)
     drawn = np.sort(np.random.default_rng(_SEED).choice(len(among), size, replace=False))
     nodes = among[drawn]
-    found = z.at(nodes)
+    found = z[nodes]
     return embedding_map(
         SampledNodes(_ids(graph, nodes), graph.row_lengths[nodes], graph.num_nodes),
         found,

@@ -10,7 +10,7 @@ from nodejepa.memory import Room
 from nodejepa.methods import find_method, make_estimator
 from nodejepa.methods.budget import StoredCost, StoredPartsCost, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.stored_inputs import array_bytes
+from nodejepa.nn.workspace import array_bytes
 from nodejepa.structure.partition import partition_is_kept
 from nodejepa.tables import StoredGraph
 from nodejepa.training.task import TrainingConfig

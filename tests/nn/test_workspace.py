@@ -5,7 +5,7 @@ import os
 import numpy as np
 import torch
 
-from nodejepa.nn.stored_inputs import mapped
+from nodejepa.nn.workspace import mapped
 
 
 def test_a_file_is_read_and_never_written(tmp_path):
