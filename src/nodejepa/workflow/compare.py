@@ -160,7 +160,7 @@ def _check_labels(
         raise EvaluationError(
             f"labels are {array.dtype} of shape {array.shape} for {graph.num_nodes} nodes",
             where="labels",
-            fix="Give a whole number a node, in the graph's order; -1 where none is known.",
+            fix="Give one whole number per node, in the graph's order; -1 where none is known.",
         )
     known: npt.NDArray[np.int64] = array.astype(np.int64)
     count = int(known.max(initial=-1)) + 1
