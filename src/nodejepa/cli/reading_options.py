@@ -20,8 +20,10 @@ EdgeFile = Annotated[
     ),
 ]
 NodeFile = Annotated[
-    Path | None,
-    typer.Option(help="Nodes, a row each; without it only the structure describes them.", metavar="FILE"),
+    list[Path] | None,
+    typer.Option(
+        help="Nodes, a row each (repeatable); without it only the structure describes them.", metavar="FILE"
+    ),
 ]
 MemoryLimit = Annotated[
     float | None, typer.Option(help="Memory this may take (default: what is free).", metavar="GB")
@@ -142,6 +144,8 @@ def reads_files(*, only: tuple[str, ...] = ()) -> Callable[[Callable[..., None]]
         own = inspect.signature(command, eval_str=True)
 
         def with_options(**given: Any) -> None:
+            files = given.get("nodes") or None
+            given["nodes"] = files[0] if files and len(files) == 1 else files
             command(reading=_reading({option.name: given.pop(option.name) for option in options}), **given)
 
         merged = [

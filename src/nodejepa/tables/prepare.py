@@ -55,7 +55,7 @@ _ROWS = 1 << 12  # of features that are rewritten from one form into the other a
 
 def prepare_store(
     edges: str | os.PathLike[str],
-    nodes: str | os.PathLike[str] | None = None,
+    nodes: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     reading: ReadingOptions | None = None,
     *,
     out: str | os.PathLike[str],
@@ -68,8 +68,8 @@ def prepare_store(
     Args:
         edges: a file of edges as in :func:`nodejepa.read_graph`. Tables (parquet, CSV) may be larger than
             memory; other files (npz, npy, MatrixMarket, GraphML) are read as ever.
-        nodes: a file of nodes. Without one, or with nothing but ids in it, nodes are described by their
-            place in the graph, as :func:`nodejepa.read_graph` does it but for the adjacency.
+        nodes: a file of nodes, or several. Without one, or with nothing but ids in it, nodes are described
+            by their place in the graph, as :func:`nodejepa.read_graph` does it but for the adjacency.
         reading: how; labels are kept beside the graph.
         out: the folder to make. It appears when it is whole.
         force: replace a store that is there.
@@ -77,7 +77,8 @@ def prepare_store(
         options: single options of ``reading`` by their names.
     """
     final, reading = Path(out), _storable((reading or ReadingOptions()).changed(options))
-    files = [existing_file(edges, "edges"), *([existing_file(nodes, "nodes")] if nodes is not None else [])]
+    node_files = [nodes] if isinstance(nodes, str | os.PathLike) else nodes or []
+    files = [existing_file(edges, "edges"), *(existing_file(file, "nodes") for file in node_files)]
     with output_owned(final), refusals(final):
         if final.exists() and not (force and StoredGraph.is_at(final)):
             said = "" if StoredGraph.is_at(final) else " and is no graph store"
@@ -103,7 +104,7 @@ def prepare_store(
 def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> ReadReport:
     report, folder = ReadReport(), steps.folder
     _require_room(folder, files)
-    sources = (files[0], files[1] if len(files) > 1 else None)
+    sources = (files[0], files[1:] or None)
 
     opened: list[Tables] = []
 

@@ -34,6 +34,7 @@ from nodejepa.tables.table import (
     is_frame,
     open_file_table,
     open_graphml,
+    stacked,
 )
 
 Source: TypeAlias = str | os.PathLike[str] | pa.Table | Any
@@ -102,7 +103,8 @@ def read_graph(
     Args:
         edges: parquet, CSV or TSV (also compressed), npz, npy, MatrixMarket, GraphML (with its nodes), or a
             data frame; a row an edge.
-        nodes: as ``edges``, a row a node. Without it nodes are described by their place in the graph.
+        nodes: as ``edges``, a row a node; a list of several is one table, columns by name. Without it nodes
+            are described by their place in the graph.
         reading: how; see :class:`nodejepa.tables.ReadingOptions`.
         schema: encode the nodes as another table was (``LoadedGraph.schema``) instead of fitting anew.
         memory_limit: gigabytes the process may take for it; what is available if not given. What compressed
@@ -245,6 +247,12 @@ def _open(
     headers: Mapping[str, bool],
     whole: bool,
 ) -> InputTable | MatrixFile | GraphFile:
+    if role == "nodes" and isinstance(value, list | tuple) and value:
+        opened = [_open(one, role, report, reading, room, headers, whole) for one in value]
+        tables = [one for one in opened if isinstance(one, InputTable)]
+        if len(tables) < len(opened):
+            raise GraphError("several files of nodes must all be tables", where=str(value)[:200])
+        return stacked(tables)
     if is_frame(value):
         return frame_table(value, role)
     if not isinstance(value, str | os.PathLike):

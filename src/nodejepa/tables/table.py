@@ -42,12 +42,14 @@ class InputTable:
     where: str
     names: tuple[str, ...]
     typed: bool
-    source: TextTable | Path | pa.Table
+    source: "TextTable | Path | pa.Table | Stacked"
     whole: bool = True
 
     @property
     def doubtful(self) -> bool:
         """Whether its header was taken for one by nothing but its look."""
+        if isinstance(self.source, Stacked):
+            return any(part.doubtful for part in self.source.parts)
         return isinstance(self.source, TextTable) and self.source.doubtful
 
     @property
@@ -65,6 +67,10 @@ class InputTable:
 
     def batches(self, columns: Sequence[str], label: str) -> Iterator[pa.Table]:
         """The named columns, in that order, some rows at a time."""
+        if isinstance(self.source, Stacked):
+            parts = self.source.batches(columns, label, whole=self.whole)
+            yield from [pa.concat_tables(parts)] if self.whole else parts
+            return
         if isinstance(self.source, TextTable):
             if self.whole:
                 yield self.source.read(columns, label)
@@ -79,6 +85,8 @@ class InputTable:
 
     def kind_of(self, column: str) -> pa.DataType:
         """The type that a file gives a column; text files give none."""
+        if isinstance(self.source, Stacked):
+            return self.source.kinds[column]
         if isinstance(self.source, TextTable):
             return pa.string()
         if isinstance(self.source, pa.Table):
@@ -165,6 +173,49 @@ def frame_table(frame: Any, role: str) -> InputTable:
         table = frame if isinstance(frame, pa.Table) else pa.table(frame)
         table.validate(full=True)
     return _checked(InputTable(where, tuple(map(str, table.column_names)), True, table))
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Tables whose rows follow each other; their columns, by name, have these types."""
+
+    parts: tuple[InputTable, ...]
+    kinds: Mapping[str, pa.DataType]
+
+    def batches(self, columns: Sequence[str], label: str, *, whole: bool) -> Iterator[pa.Table]:
+        """Rows of all parts; a column that a part does not have is missing there."""
+        for part in self.parts:
+            there = [name for name in columns if name in part.names]
+            for batch in replace(part, whole=whole).batches(there or part.names[:1], label):
+                yield pa.table(
+                    {
+                        name: batch[name].cast(self.kinds[name])
+                        if name in there
+                        else pa.nulls(batch.num_rows, self.kinds[name])
+                        for name in columns
+                    }
+                )
+
+
+def stacked(tables: Sequence[InputTable]) -> InputTable:
+    """One table of the rows of several, columns by name."""
+    if len(tables) == 1:
+        return tables[0]
+    where = ", ".join(table.where for table in tables)
+    if len({table.typed for table in tables}) > 1:
+        fix = "Give all of them as text or all of them as parquet or data frames."
+        raise GraphError("text files and tables with types cannot be one table", where=where, fix=fix)
+    try:
+        schema = pa.unify_schemas(
+            [pa.schema([(name, table.kind_of(name)) for name in table.names]) for table in tables],
+            promote_options="permissive",
+        )
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        fix = "Store it with one type in all files."
+        raise GraphError(f"a column has two types: {error}", where=where, fix=fix) from None
+    kinds = dict(zip(schema.names, schema.types, strict=True))
+    source = Stacked(tuple(tables), kinds)
+    return InputTable(where, tuple(schema.names), tables[0].typed, source, tables[0].whole)
 
 
 def is_frame(value: object) -> bool:

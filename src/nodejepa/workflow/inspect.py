@@ -160,7 +160,8 @@ def inspect_graph(
             minutes earlier, but the graph is not ready to be trained on.
     """
     seconds = {} if seconds is None else seconds
-    files = {"edges": edges, "nodes": nodes}
+    several = nodes if isinstance(nodes, list | tuple) else [nodes]
+    files = {"edges": edges} | {f"nodes {i}" if i > 1 else "nodes": one for i, one in enumerate(several, 1)}
     paths = {name: Path(v) for name, v in files.items() if isinstance(v, str | os.PathLike)}
     with timed(seconds, "reading"):
         reading = reading or ReadingOptions()
@@ -168,7 +169,7 @@ def inspect_graph(
         try:
             loaded = read_graph(edges, nodes, asked, memory_limit=memory_limit)
         except TooLarge as error:
-            if nodes is not None and "nodes" not in paths:
+            if nodes is not None and ("nodes" not in paths or len(several) > 1):
                 raise
             roads = roads_of_files(estimator, paths.get("edges"), paths.get("nodes"), Room.of(memory_limit))
             if not roads:

@@ -169,7 +169,8 @@ def _state(path: Path) -> tuple[int, ...] | None:
 
 def input_files(*given: Any) -> list[Path]:
     """Those of the given sources that are files; the others are tables in memory."""
-    return [Path(source) for source in given if isinstance(source, str | os.PathLike)]
+    each = [one for source in given for one in (source if isinstance(source, list | tuple) else [source])]
+    return [Path(source) for source in each if isinstance(source, str | os.PathLike)]
 
 
 def sha256_of(path: Path) -> str:

@@ -1,0 +1,57 @@
+"""Several files of nodes are one table: rows follow each other, columns go by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nodejepa import GraphError, load_graph, read_graph
+from nodejepa.cli import main
+from nodejepa.tables.prepare import prepare_store
+from nodejepa.tables.store import StoredGraph
+from nodejepa.workflow import embed_graph
+
+USERS = pd.DataFrame({"id": [f"u{i}" for i in range(6)], "x": np.arange(6.0) ** 2, "age": [20, 30, 40] * 2})
+ITEMS = pd.DataFrame({"id": [f"i{i}" for i in range(4)], "price": [1.0, 5.0, 2.0, 9.0], "x": [3.0] * 4})
+EDGES = pd.DataFrame({"source": [f"u{i % 6}" for i in range(12)], "target": [f"i{i % 4}" for i in range(12)]})
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def files(request, tmp_path):
+    paths = [tmp_path / f"{name}.{request.param}" for name in ("edges", "users", "items")]
+    for table, path in zip((EDGES, USERS, ITEMS), paths, strict=True):
+        table.to_csv(path, index=False) if request.param == "csv" else table.to_parquet(path)
+    return paths
+
+
+def test_they_are_the_table_of_all_of_them(files, tmp_path):
+    edges, *nodes = files
+    wanted = load_graph(EDGES, pd.concat([USERS, ITEMS], ignore_index=True))
+    for found in (load_graph(edges, nodes), load_graph(EDGES, [USERS, ITEMS])):
+        assert found.node_ids.tolist() == wanted.node_ids.tolist()
+        np.testing.assert_array_equal(found.features, wanted.features)
+    store = prepare_store(edges, nodes, out=tmp_path / "g.store")
+    assert store.content_hash == wanted.content_hash
+    assert read_graph(edges, nodes[:1]).report.node_rows == 6
+    made = embed_graph(edges, nodes, out=tmp_path / "z.parquet", report=False)
+    assert set(made.inspection.inputs) == {"edges", "nodes", "nodes 2"}
+
+
+def test_what_cannot_be_one_table_is_refused(files, tmp_path):
+    edges, users, _ = files
+    with pytest.raises(GraphError, match="appear more than once"):
+        load_graph(edges, [users, users])
+    with pytest.raises(GraphError, match="appear more than once"):
+        prepare_store(edges, [users, users], out=tmp_path / "g.store")
+    with pytest.raises(GraphError, match="two types"):
+        load_graph(EDGES, [USERS, ITEMS.assign(x="word")])
+
+
+def test_the_command_line_reads_all_of_them(files, tmp_path):
+    edges, *nodes = files
+    named = [word for path in nodes for word in ("--nodes", str(path))]
+    with pytest.raises(SystemExit) as left:
+        main(["prepare", "--edges", str(edges), *named, "--out", str(tmp_path / "g.store")])
+    assert not left.value.code
+    assert StoredGraph(tmp_path / "g.store").content_hash == load_graph(edges, nodes).content_hash
