@@ -368,3 +368,16 @@ def test_no_memory_left_is_not_a_bug_of_ours(run, monkeypatch, error):
     assert "not enough memory" in err
     assert "ulimit" in err
     assert "bug" not in err
+
+
+def test_help_of_embed_graph_shows_first_what_most_need(run):
+    first, *others = run("embed-graph", "--help")[1].split("╭─ ")[1:]
+    assert first.startswith("Options ")
+    assert {"--edges", "--nodes", "--out", "--labels", "--check"} <= set(first.split())
+    assert first.count("--") <= 16
+    assert [panel.partition(" ─")[0] for panel in others] == [
+        "Output",
+        "Reading the files",
+        "Training",
+        "Machine",
+    ]

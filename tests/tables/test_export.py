@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from nodejepa.cli.neighbours import Format
+from nodejepa.cli.explore import Format
 from nodejepa.errors import DataError, NodeJEPAError
 from nodejepa.graph import Graph
 from nodejepa.tables import (

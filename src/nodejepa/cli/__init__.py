@@ -12,13 +12,19 @@ from typing import Annotated, NoReturn
 import typer
 
 import nodejepa
-from nodejepa.cli.catalogue import datasets, demo, methods
 from nodejepa.cli.compare import COMPARE_EXAMPLES, compare
-from nodejepa.cli.embed import EMBED_EXAMPLES, embed
+from nodejepa.cli.embed import EMBED_EXAMPLES, PROBE_EXAMPLES, embed, probe
 from nodejepa.cli.embed_graph import EMBED_GRAPH_EXAMPLES, embed_graph
-from nodejepa.cli.neighbours import EXPORT_EXAMPLES, NEIGHBOURS_EXAMPLES, export, neighbours
+from nodejepa.cli.explore import (
+    EXPORT_EXAMPLES,
+    NEIGHBOURS_EXAMPLES,
+    datasets,
+    demo,
+    export,
+    methods,
+    neighbours,
+)
 from nodejepa.cli.pretrain import PREPARE_EXAMPLES, PRETRAIN_EXAMPLES, prepare, pretrain
-from nodejepa.cli.probe import PROBE_EXAMPLES, probe
 from nodejepa.cli.screen import (
     report_bug,
     report_error,

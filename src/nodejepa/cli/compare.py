@@ -10,9 +10,18 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from nodejepa.cli.catalogue import folder_path
 from nodejepa.cli.embed_graph import show_inspection
-from nodejepa.cli.reading_options import EdgeFile, MemoryLimit, NodeFile, reads_files
+from nodejepa.cli.options import (
+    AsJSON,
+    Device,
+    EdgeFile,
+    Force,
+    MemoryLimit,
+    NodeFile,
+    Seed,
+    folder_path,
+    reads_files,
+)
 from nodejepa.cli.screen import say, stderr, stdout
 
 if TYPE_CHECKING:
@@ -52,12 +61,12 @@ def compare(
         float | None,
         typer.Option(help="Begin no method that would, by estimate, not be done in this time.", metavar="N"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    seed: Seed = 0,
+    device: Device = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on: methods that are done are kept.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    force: Force = False,
     memory_limit: MemoryLimit = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
+    as_json: AsJSON = False,
 ) -> None:
     """Compare embeddings of your own graph, with or without labels, and say which one to take."""
     from nodejepa import workflow

@@ -1,9 +1,13 @@
-"""``nodejepa prepare`` and ``nodejepa pretrain``: from files to a graph on disk, from a graph to a model."""
+"""``nodejepa prepare`` and ``nodejepa pretrain``: from files to a graph on disk, from a graph to a model.
+
+With ``--workers`` the command runs in several processes.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,15 +15,48 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.catalogue import DataRoot, DatasetName, Device, MethodName, Settings, folder_path
-from nodejepa.cli.reading_options import MemoryLimit, NodeFile, reads_files
+from nodejepa.cli.options import (
+    MACHINE,
+    OUTPUT,
+    TRAINING,
+    DataRoot,
+    DatasetName,
+    Device,
+    MemoryLimit,
+    MethodName,
+    NodeFile,
+    Preset,
+    Seed,
+    Settings,
+    folder_path,
+    reads_files,
+)
 from nodejepa.cli.screen import in_options, say, stderr, stdout
-from nodejepa.cli.workers import AsWorker, Ray, Wait, Workers, joined, start_workers
 from nodejepa.config import DEFAULT_METHOD
-from nodejepa.errors import ConfigError
+from nodejepa.errors import ConfigError, TrainingError
 
 if TYPE_CHECKING:
+    from nodejepa.methods import Estimator
     from nodejepa.tables import StoredGraph
+
+Workers = Annotated[
+    int,
+    typer.Option(
+        help="Processes that share each step's training.micro_batches; one thread each.",
+        min=1,
+        rich_help_panel=MACHINE,
+    ),
+]
+Wait = Annotated[
+    float,
+    typer.Option(
+        help="Seconds that workers wait for each other at the start.", min=1, rich_help_panel=MACHINE
+    ),
+]
+Ray = Annotated[
+    bool, typer.Option("--ray", help="Let Ray Train start the workers (extra: ray).", rich_help_panel=MACHINE)
+]
+AsWorker = Annotated[bool, typer.Option("--as-worker", hidden=True)]
 
 PREPARE_EXAMPLES = (
     "Examples:\n\n"
@@ -91,18 +128,24 @@ def pretrain(
         ),
     ],
     method: MethodName = DEFAULT_METHOD,
-    preset: Annotated[str, typer.Option(help="Settings to start from.")] = "default",
-    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
+    preset: Preset = "default",
+    seed: Seed = 0,
     settings: Settings = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder.")] = False,
     device: Device = "auto",
-    checkpoint_epochs: Annotated[int, typer.Option(help="Epochs between checkpoints.", min=1)] = 50,
-    checkpoint_minutes: Annotated[float, typer.Option(help="Most minutes between checkpoints.", min=0)] = 2.0,
+    checkpoint_epochs: Annotated[
+        int, typer.Option(help="Epochs between checkpoints.", min=1, rich_help_panel=TRAINING)
+    ] = 50,
     checkpoint_steps: Annotated[
-        int | None, typer.Option(help="Steps between checkpoints, also inside of an epoch.", min=1)
+        int | None,
+        typer.Option(
+            help="Steps between checkpoints, also inside of an epoch.", min=1, rich_help_panel=TRAINING
+        ),
     ] = None,
     memory_limit: MemoryLimit = None,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard logs.")] = False,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Also write TensorBoard logs.", rich_help_panel=OUTPUT)
+    ] = False,
     data_root: DataRoot = None,
     workers: Workers = 1,
     wait: Wait = 300.0,
@@ -137,8 +180,8 @@ def pretrain(
     )
     if workers > 1 or ray:
         options = {"method": method, "preset": preset, "seed": seed, "set": settings, "device": device}
-        options |= {"checkpoint-epochs": checkpoint_epochs, "checkpoint-minutes": checkpoint_minutes}
-        options |= {"checkpoint-steps": checkpoint_steps, "memory-limit": memory_limit, "wait": wait}
+        options |= {"checkpoint-epochs": checkpoint_epochs, "checkpoint-steps": checkpoint_steps}
+        options |= {"memory-limit": memory_limit, "wait": wait}
         options |= {"tensorboard": tensorboard, "data-root": data_root}
         start_workers(
             estimator, dataset, out, workers, resume=resume, options=options, data_root=data_root, ray=ray
@@ -152,11 +195,10 @@ def pretrain(
         require_room(estimator, graph, memory_limit, processes=processes)
         estimator.memory_limit = memory_limit
     logging = Logging(
-        checkpoint_epochs,
-        checkpoint_minutes,
-        tensorboard,
-        f"{method} on {dataset}",
+        checkpoint_epochs=checkpoint_epochs,
         checkpoint_steps=checkpoint_steps,
+        tensorboard=tensorboard,
+        description=f"{method} on {dataset}",
     )
     if as_worker:
         with joined(estimator, wait=wait) as leads:
@@ -186,3 +228,74 @@ def pretrain(
     say(f"model    {out / 'model.safetensors'}")
     if history:
         say(f"history  {out / 'history.csv'}")
+
+
+@contextmanager
+def joined(estimator: Estimator, *, wait: float) -> Iterator[bool]:
+    """As one of a group while the block lasts; yields whether this one leads it."""
+    import torch.distributed as dist
+
+    from nodejepa.training.distributed import join
+
+    _require_steps(estimator)
+    by_others = dist.is_initialized()
+    estimator.process_group = join(wait_seconds=wait)
+    yield estimator.process_group.leads
+    if not by_others:  # nor after an error: others may be waiting, and must see this one end
+        dist.destroy_process_group()
+
+
+def start_workers(
+    estimator: Estimator,
+    dataset: str,
+    out: Path,
+    workers: int,
+    *,
+    resume: bool,
+    options: dict[str, Any],
+    data_root: Path | None,
+    ray: bool = False,
+) -> None:
+    """Run the command in ``workers`` processes; what is wrong with it is said before, and once."""
+    from nodejepa.data import load_dataset
+    from nodejepa.tables import StoredGraph
+    from nodejepa.training.distributed import launch, launch_with_ray
+    from nodejepa.training.run import Run
+    from nodejepa.workflow.stored_plan import require_room
+
+    micro_batches = _require_steps(estimator)
+    if micro_batches < workers:
+        raise ConfigError(
+            f"{workers} workers are to share training.micro_batches={micro_batches}",
+            where="--workers",
+            fix=f"Cut a step into {workers} or more, e.g. --set parts={8 * workers} "
+            f"--set parts_per_step={2 * workers} --set micro_batches={workers}.",
+        )
+    Run(out).refuse_begun(resume=resume)
+    graph = StoredGraph(dataset) if StoredGraph.is_at(dataset) else load_dataset(dataset, data_root).graph
+    if isinstance(graph, StoredGraph):
+        limit = options["memory-limit"]
+        require_room(estimator, graph, limit, processes=workers, started=0 if ray else workers)
+    estimator.prepare(graph)  # once: the workers find it on disk
+    arguments = [dataset, "--out", str(out.resolve())]
+    for name, value in options.items():
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None and one is not False:
+                arguments += [f"--{name}"] if one is True else [f"--{name}", str(one)]
+    if (launch_with_ray(arguments, workers, out.resolve()) if ray else launch(arguments, workers)) != 0:
+        raise TrainingError(
+            f"one of {workers} workers failed, and starting it again did not help",
+            where=str(out),
+            fix="See what it said above. What was trained is kept: go on with --resume.",
+        )
+
+
+def _require_steps(estimator: Estimator) -> int:
+    config = getattr(estimator.config, "training", None)
+    if config is None:
+        raise ConfigError(
+            f"{estimator.name} is not trained in steps, so workers have nothing to share",
+            where="--workers",
+            fix="Leave it out.",
+        )
+    return int(config.micro_batches)

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.catalogue import DataRoot
+from nodejepa.cli.options import DataRoot
 from nodejepa.cli.screen import counted, say, stderr, stdout
 from nodejepa.errors import ConfigError
 

@@ -133,8 +133,8 @@ def embed_store(
         raise GraphError(
             f"the features of the store are not those that the model was trained on: {difference}",
             where=str(graph.folder),
-            fix="Embed the files that the store was made of, to which the model applies its own scaling: "
-            "nodejepa embed RUN --edges FILE --nodes FILE. Or train on the store.",
+            fix="Give `nodejepa embed` the files that the store was made of: the model applies its own "
+            "scaling to them. Or train on the store.",
         )
     out.parent.mkdir(parents=True, exist_ok=True)
     with output_owned(out), refusals(out):

@@ -1,4 +1,4 @@
-"""The options that say how a user's files are read."""
+"""Options that several commands have, and those that say how a user's files are read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,66 @@ import typer
 if TYPE_CHECKING:
     from nodejepa.tables import ReadingOptions
 
+# Panels of a command's help: what few need stands below what most need
+FILES, TRAINING, OUTPUT, MACHINE = "Reading the files", "Training", "Output", "Machine"
+
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=MACHINE)]
+Seed = Annotated[int, typer.Option(help="Of everything random.", min=0, rich_help_panel=TRAINING)]
+Preset = Annotated[str, typer.Option(help="Settings to start from.", rich_help_panel=TRAINING)]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+AsJSON = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON and nothing else on stdout.", rich_help_panel=OUTPUT),
+]
+MemoryLimit = Annotated[
+    float | None,
+    typer.Option(help="Memory this may take (default: what is free).", metavar="GB", rich_help_panel=MACHINE),
+]
+DataRoot = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-root",
+        help="Folder of the data files (default: NODEJEPA_DATA, else the user's cache directory).",
+        rich_help_panel=MACHINE,
+    ),
+]
+
+
+def folder_path(text: str | Path) -> Path:
+    """A path that was written out: ``Path("")`` would silently be the current folder."""
+    if not str(text):
+        raise typer.BadParameter('The path is empty; "." is the current folder.')
+    return Path(text)
+
+
+def _dataset_names(incomplete: str) -> list[str]:
+    from nodejepa.data.catalogue import CATALOGUE
+
+    return [name for name in CATALOGUE if name.startswith(incomplete)]
+
+
+def _method_names(incomplete: str) -> list[str]:
+    from nodejepa.methods import METHODS
+
+    return [name for name in METHODS if name.startswith(incomplete)]
+
+
+_DATASET = typer.Argument(
+    metavar="DATASET",
+    help="A name that `nodejepa datasets` lists, or a folder that `nodejepa prepare` wrote.",
+    autocompletion=_dataset_names,
+)
+DatasetName = Annotated[str, _DATASET]
+DatasetNameIfAny = Annotated[str | None, _DATASET]
+MethodName = Annotated[
+    str, typer.Option(help="A name that `nodejepa methods` lists.", autocompletion=_method_names)
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", "--settings", metavar="NAME=VALUE", help="Change a setting, e.g. masking.hops=2; repeatable."
+    ),
+]
 EdgeFile = Annotated[
     Path,
     typer.Option(
@@ -25,9 +85,7 @@ NodeFile = Annotated[
         help="Nodes, a row each (repeatable); without it only the structure describes them.", metavar="FILE"
     ),
 ]
-MemoryLimit = Annotated[
-    float | None, typer.Option(help="Memory this may take (default: what is free).", metavar="GB")
-]
+_FIRST = ("source", "target", "id_column", "labels")  # of the options of reading: most need them
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 
@@ -139,6 +197,9 @@ def reads_files(*, only: tuple[str, ...] = ()) -> Callable[[Callable[..., None]]
     """Give a command the options of reading (all, or ``only`` some) for its ``reading``."""
     known = inspect.signature(_options, eval_str=True).parameters
     options = [option for name, option in known.items() if not only or name in only]
+    for option in options:
+        if option.name not in _FIRST:
+            option.annotation.__metadata__[0].rich_help_panel = FILES
 
     def give(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True)

@@ -1,4 +1,4 @@
-"""``nodejepa neighbours`` and ``nodejepa export``: what a file of embeddings says, in other formats."""
+"""``nodejepa demo``, ``datasets``, ``methods``; ``neighbours`` and ``export`` of a file of embeddings."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from nodejepa.cli.options import AsJSON, DataRoot
 from nodejepa.cli.screen import say, stderr, stdout
 
 if TYPE_CHECKING:
@@ -35,6 +36,57 @@ EmbeddingsFile = Annotated[
 Format = Literal["parquet", "jsonl", "csv", "npy"]
 
 
+def datasets(data_root: DataRoot = None) -> None:
+    """List the named graphs and whether their files are here."""
+    from nodejepa.data.catalogue import CATALOGUE
+    from nodejepa.data.catalogue import data_root as resolve
+
+    table = Table("name", "what it is", "here", show_lines=True)
+    for entry in CATALOGUE.values():
+        counts = f"{entry.nodes:,} nodes, {entry.edges:,} edges, {entry.features:,} features"
+        task = f"{entry.classes} classes, split {entry.default_split}"
+        about = Text.assemble(entry.summary, (f"\n{counts}\n{task}\n{entry.source}", "dim"))
+        here = ("yes" if entry.files else "built in") if entry.is_present(data_root) else "no"
+        table.add_row(entry.name, about, here)
+    stdout.print(table)
+    say(f"Data root: {resolve(data_root)}", to=stderr)
+
+
+def methods() -> None:
+    """List the methods, their presets and where they come from."""
+    from nodejepa.methods import METHODS
+
+    table = Table("name", "what it is", "trained", "presets", "citation")
+    for entry in METHODS.values():
+        trained = "yes" if entry.trained else "no"
+        presets = Text("\n".join(filter(None, (", ".join(entry.presets), entry.about_presets))))
+        table.add_row(entry.name, Text(entry.summary), trained, presets, Text(entry.citation))
+    stdout.print(table)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the embeddings and the report.")] = Path("demo"),
+) -> None:
+    """Embed the built-in graph `digits`, score it with few labels, write embeddings and a report."""
+    stderr.print("Embedding 1,797 handwritten digits with six methods, probing them: about a minute")
+    from nodejepa.demo import SHOTS, accuracy, run_demo
+
+    found = run_demo(out)
+    table = Table(title="digits: test accuracy (%), mean ± std over draws of the labels")
+    table.add_column("method")
+    for shots in SHOTS:
+        table.add_column(f"{shots} labels per class", justify="right")
+    for row in found.rows:
+        table.add_row(row.title, *(accuracy(row.few_shot[shots]) for shots in SHOTS))
+    stdout.print(table)
+    stdout.print(Text(found.comparison))
+    for path in found.files:
+        say(f"graph       {path}")
+    for row in found.rows:
+        say(f"embeddings  {row.path}")
+    say(f"report      {found.report}")
+
+
 def neighbours(
     embeddings: EmbeddingsFile,
     node: Annotated[str, typer.Option("--id", help="The node, as its id is written in the file.")],
@@ -42,7 +94,7 @@ def neighbours(
     metric: Annotated[
         Literal["cosine", "euclidean"], typer.Option(help="cosine similarity, or euclidean distance.")
     ] = "cosine",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")] = False,
+    as_json: AsJSON = False,
 ) -> None:
     """List the nodes nearest to a node in a file of embeddings; the search is exact."""
     from nodejepa.neighbours import nearest_neighbours
