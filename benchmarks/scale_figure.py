@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from studies.render.figures.style import house_style, new_figure, pictures
+from studies.render.figures.panels import house_style, new_figure, pictures
 
 from nodejepa.files import atomic_path
 

@@ -1,116 +1,108 @@
-"""Every table and figure of a study from its records: the same bytes for the same records."""
+"""Which tables and figures a study has; the same bytes for the same records.
+
+A table is a function of the frame of records (:func:`studies.render.frame.frame_of`) that returns a
+``ReportTable``; a new one takes a line in :func:`tables_of`.
+"""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from nodejepa.errors import DataError
 from nodejepa.files import write_text
 from nodejepa.progress import progress_bar
 from nodejepa.report.table import ReportTable, to_csv, to_latex, to_markdown
-from nodejepa.study.records import read_records, require_names
-from studies.render.figures import accuracy, differences, time
-from studies.render.figures.style import FORMATS, house_style, save_figure
-from studies.render.paper import FLOORS, JEPA
-from studies.render.selection import (
-    Record,
+from studies.render.figures import accuracy as figures
+from studies.render.figures import time
+from studies.render.figures.panels import FORMATS, house_style, save_figure
+from studies.render.frame import (
     borrow_floors,
     by_split,
     methods_of,
+    read_study,
     with_preset_names,
     with_variant_names,
 )
-from studies.render.tables.ablation import ablation_table
+from studies.render.paper import FLOORS, JEPA
 from studies.render.tables.accuracy import (
+    ablation_table,
     fewshot_table,
     finetune_table,
     main_table,
     measures_table,
     paper_comparison_table,
+    prediction_share_table,
+)
+from studies.render.tables.differences import (
+    gains_table,
+    official_table,
+    ranks_table,
+    significance_table,
+    variants_table,
+    wins_table,
 )
 from studies.render.tables.efficiency import efficiency_table, epoch_time_table
-from studies.render.tables.gains import gains_table, variants_table
 from studies.render.tables.geometry import effective_rank_table, fingerprint_table, geometry_table
-from studies.render.tables.official import official_table
-from studies.render.tables.prediction_share import prediction_share_table
-from studies.render.tables.significance import ranks_table, significance_table, wins_table
 
 _AGAINST_FLOORS = ("recipe", "development")  # what a method is worth beside what needs no training
-_OF_THE_PAPER = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "limits", "official")
 _OF_VARIANTS = ("keep", "ingredients", "start", "parts")  # which only ask each other
-KINDS = ("readings", *_OF_THE_PAPER, *_AGAINST_FLOORS, *_OF_VARIANTS)
+_WITHOUT_FIGURES = ("finetune", "official", "readings", *_OF_VARIANTS)
 _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 
 
-def render_study(folder: str | Path) -> list[Path]:
+def render_study(folder: Path) -> list[Path]:
     """Write ``tables/`` and ``figures/`` of a study folder; returns what was written.
 
-    A study without floors of its own takes them, and the accuracies that times are drawn against, from the
-    folder ``main`` beside it (of a quick size: ``main-quick``).
+    Which they are, the folder's name says; ``main-quick`` is a ``main``. A study without floors of its own
+    takes them, and the accuracies that times are drawn against, from the main study of its size beside it.
     """
-    folder = Path(folder)
-    records = read_records(folder)
-    require_names(records, folder)
-    if not records:
+    frame = read_study(folder)
+    if frame.empty:
         raise DataError(
             "there are no records to make tables from",
             where=str(folder / "records.jsonl"),
             fix="Name the folder of a study that has run, e.g. nodejepa study run studies/main.toml.",
         )
-    kind = study_kind(records, folder.name)
-    main = main_records(kind, records, folder)
-    tables = tables_of(kind, records, main)
+    kind = folder.name.removesuffix("-quick")
+    main = frame if kind == "main" else read_study(folder.with_name(folder.name.replace(kind, "main")))
     written = []
-    for table in tables:
+    for table in tables_of(kind, frame, main):
         for ending, write in _WRITERS.items():
             written.append(folder / "tables" / f"{table.name}.{ending}")
             write_text(written[-1], write(table))
-    return [*written, *_draw(kind, records, main, folder / "figures")]
+    makers = figures_of(kind, frame, main)
+    with house_style(), progress_bar("Drawing", total=len(makers)) as advance:
+        for name, make in makers.items():
+            if (figure := make()) is not None:
+                written += save_figure(figure, folder / "figures", name)
+            else:  # an older one would show records that are gone
+                for ending in FORMATS:
+                    (folder / "figures" / f"{name}.{ending}").unlink(missing_ok=True)
+            advance(note=name)
+    return written
 
 
-def main_records(kind: str, records: Sequence[Record], folder: Path) -> Sequence[Record]:
-    """Those of the main study beside a study, of the same size; a main study is its own."""
-    if kind == "main":
-        return records
-    beside = folder.parent / ("main-quick" if folder.name.endswith("-quick") else "main")
-    main = read_records(beside)
-    require_names(main, beside)
-    return main
-
-
-def study_kind(records: Sequence[Record], folder: str = "") -> str:
-    """Which tables fit: from the study's name, else from what its records hold."""
-    for name in (folder, str(records[0].get("study"))):
-        for kind in KINDS:
-            if name == kind or name.startswith(f"{kind}-"):
-                return kind
-    if any(record.get("kind") in ("finetune", "efficiency") for record in records):
-        return str(next(r["kind"] for r in records if r.get("kind") in ("finetune", "efficiency")))
-    if any(record.get("variant") is not None for record in records):
-        return "ablation"
-    return "fewshot" if len({record.get("shots") for record in records}) > 1 else "main"
-
-
-def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ()) -> list[ReportTable]:
+def tables_of(kind: str, frame: pd.DataFrame, main: pd.DataFrame) -> list[ReportTable]:
     """All tables of a study; ``main`` lends floors to a study that has none."""
     if kind == "official":
-        return [official_table(records)]
+        return [official_table(frame)]
     if kind == "readings":
-        return [fingerprint_table(records)]
+        return [fingerprint_table(frame)]
     if kind in _OF_VARIANTS:
-        return [variants_table(records)]
-    records = with_variant_names(records) if kind == "limits" else with_preset_names(records)
+        return [variants_table(frame)]
+    frame = with_variant_names(frame) if kind == "limits" else with_preset_names(frame)
     if kind in ("fewshot", "ablation", "collapse", "finetune"):
-        records = borrow_floors(records, main)
+        frame = borrow_floors(frame, main)
     if kind == "fewshot":
-        return [fewshot_table(records)]
+        return [fewshot_table(frame)]
     if kind in _AGAINST_FLOORS:
-        return _tables_against_floors(records)
-    parts = by_split(records)
+        return _tables_against_floors(frame)
+    parts = by_split(frame)
     return [
         _for_split(table, split, alone=len(parts) == 1)
         for split, part in parts.items()
@@ -118,16 +110,16 @@ def tables_of(kind: str, records: Sequence[Record], main: Sequence[Record] = ())
     ]
 
 
-def _tables_against_floors(records: Sequence[Record]) -> list[ReportTable]:
+def _tables_against_floors(frame: pd.DataFrame) -> list[ReportTable]:
     """Accuracies by labels per class, of other splits one by one, and what each method gains."""
-    by_shots = [record for record in records if record.get("shots") is not None]
-    others = by_split([record for record in records if record.get("shots") is None])
-    made = [fewshot_table(by_shots), measures_table(by_shots)] if by_shots else []
-    made += [_for_split(main_table(part), split, alone=False) for split, part in others.items()]
-    return made + [gains_table(records, m) for m in methods_of(records, floors=False) if m not in FLOORS]
+    few = frame[frame.shots.notna()]
+    made = [fewshot_table(few), measures_table(few)] if len(few) else []
+    for split, part in by_split(frame[frame.shots.isna()]).items():
+        made.append(_for_split(main_table(part), split, alone=False))
+    return made + [gains_table(frame, m) for m in methods_of(frame, floors=False) if m not in FLOORS]
 
 
-def _tables_of_part(kind: str, part: Sequence[Record], split: str) -> list[ReportTable]:
+def _tables_of_part(kind: str, part: pd.DataFrame, split: str) -> list[ReportTable]:
     """The tables of one split."""
     if kind == "collapse":
         return [effective_rank_table(part), geometry_table(part)]
@@ -158,11 +150,13 @@ def _for_split(table: ReportTable, split: str, *, alone: bool) -> ReportTable:
 
 
 def figures_of(
-    kind: str, records: Sequence[Record], main: Sequence[Record] = ()
+    kind: str, frame: pd.DataFrame, main: pd.DataFrame
 ) -> Mapping[str, Callable[[], Figure | None]]:
     """Makers of all figures of a study by file name; one that has no data makes ``None``."""
-    records = with_variant_names(records) if kind == "limits" else with_preset_names(records)
-    part = _drawn_part(records)
+    if kind in _WITHOUT_FIGURES:
+        return {}
+    frame = with_variant_names(frame) if kind == "limits" else with_preset_names(frame)
+    part = _drawn_part(frame)
     if kind == "efficiency":
         return {
             "total-time": partial(time.total_time_figure, part),
@@ -171,51 +165,27 @@ def figures_of(
             "accuracy-time": partial(time.accuracy_time_figure, part, _drawn_part(with_preset_names(main))),
         }
     if kind == "fewshot" or kind in _AGAINST_FLOORS:
-        return {"fewshot": partial(accuracy.fewshot_figure, borrow_floors(records, main))}
+        return {"fewshot": partial(figures.fewshot_figure, borrow_floors(frame, main))}
     if kind == "ablation":
-        return {"ablation": partial(accuracy.ablation_figure, borrow_floors(part, main))}
+        return {"ablation": partial(figures.ablation_figure, borrow_floors(part, main))}
     if kind == "limits":
-        return {"limits": partial(accuracy.accuracy_figure, part)}
-    if kind in ("finetune", "official", "readings", *_OF_VARIANTS):
-        return {}
+        return {"limits": partial(figures.accuracy_figure, part)}
     shape = {
-        "effective-rank": partial(accuracy.effective_rank_figure, part),
-        "mean-std": partial(accuracy.mean_std_figure, part),
+        "effective-rank": partial(figures.effective_rank_figure, part),
+        "mean-std": partial(figures.mean_std_figure, part),
     }
     if kind == "collapse":
         return shape
     return {
-        "average-rank": partial(accuracy.average_rank_figure, part),
-        "accuracy": partial(accuracy.accuracy_figure, part),
-        "significant-wins": partial(differences.wins_figure, part),
-        "difference-to-graphmae": partial(differences.graphmae_difference_figure, part),
+        "average-rank": partial(figures.average_rank_figure, part),
+        "accuracy": partial(figures.accuracy_figure, part),
+        "significant-wins": partial(figures.wins_figure, part),
+        "difference-to-graphmae": partial(figures.graphmae_difference_figure, part),
         **shape,
     }
 
 
-def _drawn_part(records: Sequence[Record]) -> list[Record]:
+def _drawn_part(frame: pd.DataFrame) -> pd.DataFrame:
     """The part of a study that is drawn: the paper's splits, or the only ones there are."""
-    parts = by_split(records)
-    return parts.get("") or (next(iter(parts.values())) if len(parts) == 1 else [])
-
-
-def _draw(kind: str, records: Sequence[Record], main: Sequence[Record], folder: Path) -> list[Path]:
-    written: list[Path] = []
-    for name, figure in drawn_figures(kind, records, main):
-        if figure is not None:
-            written += save_figure(figure, folder, name)
-        else:  # an older one would show records that are gone
-            for ending in FORMATS:
-                (folder / f"{name}.{ending}").unlink(missing_ok=True)
-    return written
-
-
-def drawn_figures(
-    kind: str, records: Sequence[Record], main: Sequence[Record] = ()
-) -> Iterator[tuple[str, Figure | None]]:
-    """The figures of a study one after another, in the house style."""
-    makers = figures_of(kind, records, main)
-    with house_style(), progress_bar("Drawing", total=len(makers)) as advance:
-        for name, make in makers.items():
-            yield name, make()
-            advance(note=name)
+    parts = by_split(frame)
+    return next(iter(parts.values())) if "" in parts or len(parts) == 1 else frame[:0]

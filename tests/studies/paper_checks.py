@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from scipy import stats
 from studies.render.paper import JEPA, PrintedTest, paper_accuracy, paper_tests
-from studies.render.statistics import two_sided_p, welch_error
 
 from nodejepa.report.table import Summary
 
@@ -68,12 +68,12 @@ def _p(test: str, gap: float, ours: Summary, theirs: Summary, change: float, pop
     grow = math.sqrt(ours.n / (ours.n - 1)) if population_std else 1.0
     first, second = (grow * max((side.std or 0.0) + change, 0.0) for side in (ours, theirs))
     if test == "Welch":
-        error, freedom = welch_error(Summary(0, first, ours.n), Summary(0, second, theirs.n))
-        return two_sided_p(gap / error, freedom) if error else 0.0
+        sides = (gap, first, ours.n, 0.0, second, theirs.n)
+        return float(stats.ttest_ind_from_stats(*sides, equal_var=False).pvalue)
     # the least spread: perfectly correlated, and each deviation off by half a digit towards the other
     least = max(abs(first - second) - 2 * grow * _HALF, 0.0)
     spread = first + second if change > 0 else least
-    return two_sided_p(gap / (spread / math.sqrt(ours.n)), ours.n - 1) if spread else 0.0
+    return float(2 * stats.t.sf(gap / (spread / math.sqrt(ours.n)), ours.n - 1)) if spread else 0.0
 
 
 def _p_rounding(p: float) -> float:

@@ -1,6 +1,7 @@
 """How far a reading of the paper is from the three numbers it prints of the embeddings."""
 
-from studies.render.contents import study_kind, tables_of
+from studies.render.contents import tables_of
+from studies.render.frame import frame_of
 
 from nodejepa.report.table import to_csv
 
@@ -24,8 +25,8 @@ RECORDS = [
 
 
 def test_distances_are_in_printed_spreads_and_the_nearest_is_bold():
-    assert study_kind(RECORDS, "readings") == "readings"
-    (table,) = tables_of("readings", RECORDS)
+    frame = frame_of(RECORDS)
+    (table,) = tables_of("readings", frame, frame)
     rows = {row[1].text: [cell.text for cell in row[2:]] for row in table.rows[:3]}
     titles = [column.title for column in table.columns]
     assert titles[2:5] == [
@@ -45,4 +46,4 @@ def test_distances_are_in_printed_spreads_and_the_nearest_is_bold():
     assert bold == {"dims", "whole"}  # pairs is nearer, but on one graph
     patch = table.groups[1][1]
     assert [cell.text for cell in patch[-4:]] == ["14.5 (-1.0)", "0.144 (+0.0)", "1.05 (+2.0)", "1.00 (3)"]
-    assert to_csv(tables_of("readings", RECORDS[::-1])[0]) == to_csv(table)
+    assert to_csv(tables_of("readings", frame_of(RECORDS[::-1]), frame)[0]) == to_csv(table)

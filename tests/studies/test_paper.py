@@ -18,7 +18,7 @@ from studies.render.paper import (
     paper_tests,
     paper_total_seconds,
 )
-from studies.render.tables.significance import paper_ranks
+from studies.render.tables.differences import paper_ranks
 
 TEX = Path(__file__).parents[3] / "shared" / "spec" / "nodejepa-paper.tex"
 GRAPHS = ("computers", "photo", "cs", "physics", "arxiv")

@@ -1,57 +1,70 @@
-"""Accuracy, ranks, few labels, the ablation, and how much of their space the embeddings use."""
+"""Accuracy, ranks, few labels, the ablation, geometry of the embeddings, and which differences hold."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from studies.render.figures.panels import (
     bar_panels,
+    barred,
     draw_bar,
     draw_floor,
     draw_paper,
     explain,
     floor_handle,
     is_first_of_row,
+    marked,
     method_handles,
     name_rows,
+    new_figure,
     panel_grid,
     paper_handle,
 )
-from studies.render.figures.style import barred, look, marked, new_figure
+from studies.render.frame import (
+    best_floor,
+    datasets_of,
+    methods_of,
+    on_paper_splits,
+    scores_by,
+    summaries,
+    values_by,
+)
 from studies.render.paper import (
     FLOORS,
+    JEPA,
     dataset_name,
+    look,
     method_name,
     paper_ablation,
     paper_accuracy,
     paper_geometry,
 )
-from studies.render.selection import (
-    Record,
-    best_floor,
-    datasets_of,
-    methods_of,
-    on_paper_splits,
-    scores_of,
-    summaries,
-)
-from studies.render.statistics import rank_methods
-from studies.render.tables.ablation import variant_label, variant_values, variants_of
-from studies.render.tables.accuracy import fewshot_values
-from studies.render.tables.significance import paper_ranks
+from studies.render.statistics import Outcome, compare, contrasts, rank_methods
+from studies.render.tables.accuracy import fewshot_values, variant_label, variant_values, variants_of
+from studies.render.tables.differences import paper_ranks
+
+OUTCOMES: tuple[tuple[Outcome, str, str], ...] = (
+    ("win", "#332288", ""),
+    ("tie", "#E6E6E6", ""),
+    ("loss", "#806040", "///"),
+)  # no method's
+_REFERENCE = "graphmae"
 
 
-def accuracy_figure(records: Sequence[Record]) -> Figure | None:
+def accuracy_figure(frame: pd.DataFrame) -> Figure | None:
     """Table 1 as bars, the best floor as a line."""
-    scores = scores_of(records, "test_accuracy")
-    datasets = datasets_of(records)
+    scores = scores_by(frame, "test_accuracy")
+    datasets = datasets_of(frame)
     floors = {d: floor for d in datasets if (floor := best_floor(scores, d)) is not None}
 
-    comparable = on_paper_splits(records)
+    comparable = on_paper_splits(frame)
 
     def printed(method: str, dataset: str) -> float | None:
         found = paper_accuracy(method, dataset) if comparable else None
@@ -60,7 +73,7 @@ def accuracy_figure(records: Sequence[Record]) -> Figure | None:
     return bar_panels(
         scores,
         datasets,
-        methods_of(records),
+        methods_of(frame),
         label="test accuracy (%)",
         decimals=1,
         title="Test accuracy under the fair probe" + (" (paper: under its own)" if comparable else ""),
@@ -70,13 +83,13 @@ def accuracy_figure(records: Sequence[Record]) -> Figure | None:
     )
 
 
-def average_rank_figure(records: Sequence[Record]) -> Figure | None:
+def average_rank_figure(frame: pd.DataFrame) -> Figure | None:
     """Average rank among self-supervised methods, best on top; the paper's rank over the same graphs."""
-    ranking = rank_methods(records)
+    ranking = rank_methods(frame)
     if not ranking.average:
         return None
     order = sorted(ranking.average, key=lambda method: (ranking.average[method], method))
-    printed = paper_ranks(ranking.datasets, ranking.average) if on_paper_splits(records) else {}
+    printed = paper_ranks(ranking.datasets, ranking.average) if on_paper_splits(frame) else {}
     figure = new_figure(6.4, 1.7 + 0.34 * len(order))
     panel = figure.add_subplot()
     for row, method in enumerate(order):
@@ -96,11 +109,11 @@ def average_rank_figure(records: Sequence[Record]) -> Figure | None:
     return figure
 
 
-def fewshot_figure(records: Sequence[Record]) -> Figure | None:
+def fewshot_figure(frame: pd.DataFrame) -> Figure | None:
     """Accuracy against labels per class, one panel a graph."""
-    scores = summaries(fewshot_values(records))
-    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in scores)]
-    methods = [m for m in methods_of(records) if any(place[0] == m for place in scores)]
+    scores = summaries(fewshot_values(frame))
+    datasets = [d for d in datasets_of(frame) if any(place[1] == d for place in scores)]
+    methods = [m for m in methods_of(frame) if any(place[0] == m for place in scores)]
     if not datasets:
         return None
     budgets = sorted({shots for _, _, shots in scores})
@@ -145,15 +158,15 @@ def _leave_out_far_below(panel: Axes) -> None:
         panel.set_title(f"{panel.get_title()} ({lines[0].get_label()}: from {lowest:.0f} %)")
 
 
-def ablation_figure(records: Sequence[Record]) -> Figure | None:
+def ablation_figure(frame: pd.DataFrame) -> Figure | None:
     """Each variant: the paper's, ours under its probe and under the fair one, whose best floor is a line."""
-    fair = summaries(variant_values(records))
-    like = summaries(variant_values(records, "test_accuracy_paper_probe"))
-    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in fair)]
+    fair = summaries(variant_values(frame))
+    like = summaries(variant_values(frame, "test_accuracy_paper_probe"))
+    datasets = [d for d in datasets_of(frame) if any(place[1] == d for place in fair)]
     if not datasets:
         return None
-    variants = variants_of(records)
-    floors = scores_of([r for r in records if r["method"] in FLOORS], "test_accuracy")
+    variants = variants_of(frame)
+    floors = scores_by(frame[frame.method.isin(FLOORS)], "test_accuracy")
     height = 0.9 + 0.66 * len(variants)
     figure, panels = panel_grid([dataset_name(d) for d in datasets], width=4.2, height=height)
     colour = look("nodejepa").colour
@@ -185,38 +198,134 @@ def ablation_figure(records: Sequence[Record]) -> Figure | None:
     return figure
 
 
-def effective_rank_figure(records: Sequence[Record]) -> Figure | None:
+def effective_rank_figure(frame: pd.DataFrame) -> Figure | None:
     """Effective rank of the embeddings, uncentred as the paper's once all records have it.
 
     Floors that are as wide as the features stand in the table only.
     """
-    methods = [name for name in methods_of(records) if name not in FLOORS or name == "random-gcn"]
-    done = [r for r in records if r["method"] in methods and r.get("effective_rank") is not None]
-    uncentred = bool(done) and all(r.get("effective_rank_uncentred") is not None for r in done)
-    field = "effective_rank_uncentred" if uncentred else "effective_rank"
-    title = "Effective rank of frozen embeddings" + (", uncentred" if uncentred else "")
-    return _geometry(records, methods, field, "effective rank", 1, title)
+    methods = [name for name in methods_of(frame) if name not in FLOORS or name == "random-gcn"]
+    field = "effective_rank_uncentred"
+    shown = [scores_by(frame[frame.method.isin(methods)], name) for name in (field, "effective_rank")]
+    uncentred = {place: score.n for place, score in shown[0].items()} == {p: s.n for p, s in shown[1].items()}
+    field = field if uncentred and shown[0] else "effective_rank"
+    title = "Effective rank of frozen embeddings" + (", uncentred" if field.endswith("uncentred") else "")
+    return _geometry(frame, methods, field, "effective rank", 1, title)
 
 
-def mean_std_figure(records: Sequence[Record]) -> Figure | None:
+def mean_std_figure(frame: pd.DataFrame) -> Figure | None:
     """Mean standard deviation of the embedding's dimensions."""
     title = "Mean per-dimension standard deviation of embeddings"
-    return _geometry(records, methods_of(records), "mean_std", "mean std", 2, title)
+    return _geometry(frame, methods_of(frame), "mean_std", "mean std", 2, title)
 
 
 def _geometry(
-    records: Sequence[Record], methods: Sequence[str], field: str, label: str, decimals: int, title: str
+    frame: pd.DataFrame, methods: Sequence[str], field: str, label: str, decimals: int, title: str
 ) -> Figure | None:
     def printed(method: str, dataset: str) -> float | None:
         found = paper_geometry(field.removesuffix("_uncentred"), method, dataset)
         return None if found is None else found.mean
 
     return bar_panels(
-        scores_of(records, field),
-        datasets_of(records),
+        scores_by(frame, field),
+        datasets_of(frame),
         methods,
         label=label,
         decimals=decimals,
         title=title,
         paper=printed,
     )
+
+
+def wins_figure(frame: pd.DataFrame) -> Figure | None:
+    """For both JEPA variants: graphs won, tied and lost against each other method.
+
+    Corrected under the fair probe, and as the paper counts: under its probe, not corrected.
+    """
+    found = {
+        (variant, corrected): {
+            (c.opponent, c.dataset): outcome
+            for c in contrasts(frame, variant, field)
+            if (outcome := c.outcome(corrected=corrected)) is not None
+        }
+        for corrected, field in ((True, "test_accuracy"), (False, "test_accuracy_paper_probe"))
+        for variant in JEPA
+    }
+    shown = {place: outcomes for place, outcomes in found.items() if outcomes}
+    if not shown:
+        return None
+    opponents = [
+        m for m in methods_of(frame) if any(name == m for side in shown.values() for name, _ in side)
+    ]
+    most = max(max(Counter(name for name, _ in side).values()) for side in shown.values())
+    titles = [
+        f"{method_name(variant)}, {'fair probe, after Holm' if corrected else 'paper probe, not corrected'}"
+        for variant, corrected in shown
+    ]
+    figure, panels = panel_grid(titles, width=4.4, height=0.9 + 0.32 * len(opponents))
+    for panel, side in zip(panels, shown.values(), strict=True):
+        for row, opponent in enumerate(opponents):
+            _draw_outcomes(panel, row, Counter(kind for (name, _), kind in side.items() if name == opponent))
+        name_rows(panel, [method_name(m) for m in opponents], shown=is_first_of_row(panel))
+        panel.set_xlim(0, most + 0.25)
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.set_xlabel("graphs")
+    handles = [
+        Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=kind)
+        for kind, colour, hatch in OUTCOMES
+    ]
+    explain(figure, "Significant differences (p < 0.05)", handles)
+    return figure
+
+
+def _draw_outcomes(panel: Axes, row: int, counts: Counter[Outcome]) -> None:
+    """Wins, ties and losses of one row behind each other."""
+    left = 0
+    for kind, colour, hatch in OUTCOMES:
+        count = counts[kind]
+        if count:
+            panel.barh(row, count, left=left, height=0.72, color=colour, hatch=hatch, edgecolor="white")
+            panel.text(
+                left + count / 2,
+                row,
+                str(count),
+                ha="center",
+                va="center",
+                fontsize=9,
+                color="black" if kind == "tie" else "white",
+                bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.0},
+            )
+        left += count
+
+
+def graphmae_difference_figure(frame: pd.DataFrame) -> Figure | None:
+    """Accuracy points above or below GraphMAE with 95 % intervals, one panel a graph."""
+    values = values_by(frame, "test_accuracy")
+    methods = [m for m in methods_of(frame) if m != _REFERENCE]
+    found = {
+        (m, d): comparison
+        for d in datasets_of(frame)
+        for m in methods
+        if (comparison := compare(values.get((m, d)), values.get((_REFERENCE, d)))) is not None
+    }
+    datasets = [d for d in datasets_of(frame) if any(place[1] == d for place in found)]
+    rows = [m for m in methods if any(place[0] == m for place in found)]
+    if not datasets:
+        return None
+    figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.7, height=0.7 + 0.3 * len(rows))
+    for panel, dataset in zip(panels, datasets, strict=True):
+        panel.axvline(0, color="black", linewidth=0.8)
+        for row, method in enumerate(rows):
+            comparison = found.get((method, dataset))
+            if comparison is None:
+                continue
+            ends = [end for end in (comparison.low, comparison.high) if end is not None]
+            panel.plot(ends, [row] * len(ends), color=look(method).colour, linewidth=1.6)
+            fill = "full" if ends else "none"
+            panel.plot(comparison.difference, row, fillstyle=fill, **marked(method, 7))
+        name_rows(panel, [method_name(m) for m in rows], shown=is_first_of_row(panel))
+        panel.grid(axis="x")
+        panel.margins(x=0.08)
+        panel.set_xlabel("accuracy points")
+    hollow = "; hollow: one seed, no interval" if any(c.low is None for c in found.values()) else ""
+    explain(figure, f"Difference to GraphMAE, fair probe (95 % intervals{hollow})")
+    return figure

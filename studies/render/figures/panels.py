@@ -1,10 +1,18 @@
-"""Layouts that several figures share: one panel a graph, methods as horizontal bars."""
+"""One look for all figures, and the layouts that several share: a panel per data set, bars for methods.
 
+Colours are for colour-blind people, markers and hatches for grey print.
+"""
+
+import io
 import math
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from typing import Any
 
+import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -13,15 +21,88 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from nodejepa.files import atomic_path
 from nodejepa.report.table import Summary
-from studies.render.figures.style import FLOOR_COLOUR, PALE, look, marked, new_figure
-from studies.render.paper import dataset_name, method_name
+from studies.render.paper import dataset_name, look, method_name
 
+FORMATS = ("png", "svg")
+FLOOR_COLOUR = "#444444"
+PALE = ("#DDDDDD", "#F0E442")  # need dark edges and hatches
+
+_SETTINGS: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same glyphs on every machine
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": False,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "hatch.linewidth": 0.5,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "nodejepa",  # ids that depend on the content only
+    "svg.fonttype": "path",
+}
 MIN_WIDTH = 5.6  # inches
 LETTERS_AN_INCH = 10  # of a title
 LEGEND_ENTRY, LONGER_HANDLE = 1.75, 0.25  # inches: an entry, and more for each unit that its line is longer
 
 Scores = Mapping[tuple[str, str], Summary]
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Settings for drawing and saving; whatever the user has set comes back afterwards."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_SETTINGS)
+        yield
+
+
+def marked(method: str, size: float) -> dict[str, Any]:
+    """How a method's points are drawn."""
+    return {"color": look(method).colour, "marker": look(method).marker, "markersize": size}
+
+
+def barred(method: str) -> dict[str, Any]:
+    """How a method's bars are drawn."""
+    return {"color": look(method).colour, "hatch": look(method).hatch, "edgecolor": "white", "linewidth": 0}
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of its own, unknown to pyplot, whose parts never overlap."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write every format, the same bytes for the same figure."""
+    written = []
+    for ending, picture in pictures(figure).items():
+        path = folder / f"{name}.{ending}"
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(picture)
+        written.append(path)
+    return written
+
+
+def pictures(figure: Figure, formats: Sequence[str] = FORMATS) -> dict[str, bytes]:
+    """The figure in each format, without dates and versions."""
+    figure.draw_without_rendering()  # lays it out, once for all formats
+    figure.set_layout_engine("none")
+    found = {}
+    for ending in formats:
+        metadata = {"Software": None} if ending == "png" else {"Date": None, "Creator": None}
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=ending, dpi=160, metadata=metadata)
+        found[ending] = buffer.getvalue()
+    return found
 
 
 def panel_grid(titles: Sequence[str], *, width: float, height: float) -> tuple[Figure, list[Axes]]:

@@ -1,32 +1,34 @@
 """What training costs: total time, time an epoch, and accuracy against time."""
 
-from collections.abc import Sequence
 from statistics import median
 
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from studies.render.figures.panels import (
     MIN_WIDTH,
     bar_panels,
+    barred,
     explain,
     is_first_of_row,
     log_ticks,
+    marked,
     method_handles,
+    new_figure,
     panel_grid,
 )
-from studies.render.figures.style import barred, look, marked, new_figure
-from studies.render.paper import FLOORS, JEPA, dataset_name, method_name, paper_total_seconds
-from studies.render.selection import Record, best_floor, datasets_of, methods_of, scores_of
+from studies.render.frame import best_floor, datasets_of, methods_of, scores_by
+from studies.render.paper import FLOORS, JEPA, dataset_name, look, method_name, paper_total_seconds
 from studies.render.tables.efficiency import curves_of
 
 
-def total_time_figure(records: Sequence[Record]) -> Figure | None:
+def total_time_figure(frame: pd.DataFrame) -> Figure | None:
     """Seconds of the whole training; the paper's on its own hardware."""
     return bar_panels(
-        scores_of(records, "total_seconds"),
-        datasets_of(records),
-        [m for m in methods_of(records) if m not in FLOORS],
+        scores_by(frame, "total_seconds"),
+        datasets_of(frame),
+        [m for m in methods_of(frame) if m not in FLOORS],
         label="seconds (logarithmic)",
         decimals=0,
         title="Total training time; the paper's is on a GPU, ours on a CPU",
@@ -35,11 +37,11 @@ def total_time_figure(records: Sequence[Record]) -> Figure | None:
     )
 
 
-def epoch_time_figure(records: Sequence[Record]) -> Figure | None:
+def epoch_time_figure(frame: pd.DataFrame) -> Figure | None:
     """Seconds an epoch of both JEPA variants on every graph."""
-    scores = scores_of(records, "epoch_seconds")
+    scores = scores_by(frame, "epoch_seconds")
     shown = {place: score for place, score in scores.items() if place[0] in JEPA}
-    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in shown)]
+    datasets = [d for d in datasets_of(frame) if any(place[1] == d for place in shown)]
     if not datasets:
         return None
     figure = new_figure(max(1.9 + 1.35 * len(datasets), MIN_WIDTH), 3.6)
@@ -72,10 +74,10 @@ def epoch_time_figure(records: Sequence[Record]) -> Figure | None:
     return figure
 
 
-def epoch_curve_figure(records: Sequence[Record]) -> Figure | None:
+def epoch_curve_figure(frame: pd.DataFrame) -> Figure | None:
     """Seconds against epochs of both JEPA variants: median over passes, and the range as an area."""
-    curves = curves_of(records)
-    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in curves)]
+    curves = curves_of(frame)
+    datasets = [d for d in datasets_of(frame) if any(place[1] == d for place in curves)]
     if not datasets:
         return None
     figure, panels = panel_grid([dataset_name(d) for d in datasets], width=4.2, height=2.9)
@@ -107,13 +109,13 @@ def epoch_curve_figure(records: Sequence[Record]) -> Figure | None:
     return figure
 
 
-def accuracy_time_figure(records: Sequence[Record], accuracies: Sequence[Record]) -> Figure | None:
+def accuracy_time_figure(frame: pd.DataFrame, accuracies: pd.DataFrame) -> Figure | None:
     """Accuracy (of the main study) against training time (of the efficiency study), one panel a graph."""
-    seconds = scores_of(records, "total_seconds")
-    scores = scores_of(accuracies, "test_accuracy")
+    seconds = scores_by(frame, "total_seconds")
+    scores = scores_by(accuracies, "test_accuracy")
     both = [place for place in seconds if place in scores and place[0] not in FLOORS]
-    datasets = [d for d in datasets_of(records) if any(place[1] == d for place in both)]
-    methods = [m for m in methods_of(records) if any(place[0] == m for place in both)]
+    datasets = [d for d in datasets_of(frame) if any(place[1] == d for place in both)]
+    methods = [m for m in methods_of(frame) if any(place[0] == m for place in both)]
     if not datasets:
         return None
     figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.6, height=2.7)

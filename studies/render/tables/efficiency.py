@@ -1,21 +1,24 @@
 """Time and memory of training, and time against epoch: what NodeJEPA's farther masks cost."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
+
+import pandas as pd
 
 from nodejepa.masking.khop import Curriculum
 from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
+from studies.render.frame import datasets_of, methods_of, scores_by, unfinished_notes
 from studies.render.paper import FLOORS, JEPA, method_name, paper, paper_source, paper_total_seconds
-from studies.render.selection import Record, datasets_of, methods_of, scores_of, unfinished_notes
 from studies.render.tables.shared import NAMES, Note, by_graph, name_cells, score_cell
 
 
-def efficiency_table(records: Sequence[Record]) -> ReportTable:
+def efficiency_table(frame: pd.DataFrame) -> ReportTable:
     """Seconds of the whole training in the paper and here, seconds an epoch, epochs and memory."""
     fields = ("total_seconds", "epoch_seconds", "epochs", "peak_memory_mb")
-    total, epoch, epochs, memory = (scores_of(records, field) for field in fields)
+    total, epoch, epochs, memory = (scores_by(frame, field) for field in fields)
 
     def against_paper(method: str, dataset: str) -> TableCell:
         ours, printed = total.get((method, dataset)), paper_total_seconds(method, dataset)
@@ -25,13 +28,13 @@ def efficiency_table(records: Sequence[Record]) -> ReportTable:
         found = epochs.get((method, dataset))
         return TableCell.number(None if found is None else found.mean, decimals=0)
 
-    threads = sorted({int(r["threads"]) for r in records if r.get("status") == "done" and r.get("threads")})
+    threads = sorted(set(frame.threads[frame.status.eq("done")].dropna()))
     count = " or ".join(map(str, threads)) or "an unknown number of"
     hardware = paper()["efficiency"]["hardware"]
     return by_graph(
         "efficiency",
         "Time and memory of training (no probe)",
-        records,
+        frame,
         {
             Column("Paper: total (s)"): lambda m, d: TableCell.number(paper_total_seconds(m, d), decimals=1),
             Column.score("Ours: total (s)"): score_cell(total, 1),
@@ -49,9 +52,9 @@ def efficiency_table(records: Sequence[Record]) -> ReportTable:
             "short, feels it), and without early stopping, by which the supervised GCN may need fewer. Peak "
             "memory is that of the whole process, loading included. Floors train nothing and are left out.",
             Note.SEEDS,
-            *unfinished_notes(records),
+            *unfinished_notes(frame),
         ),
-        {name: method_name(name) for name in methods_of(records, floors=False) if name not in FLOORS},
+        {name: method_name(name) for name in methods_of(frame, floors=False) if name not in FLOORS},
     )
 
 
@@ -75,28 +78,28 @@ class Curve:
         return math.fsum((*first[:1], *first))
 
 
-def curves_of(records: Sequence[Record]) -> dict[tuple[str, str], list[Curve]]:
+def curves_of(frame: pd.DataFrame) -> dict[tuple[str, str], list[Curve]]:
     """Every pass that timed its epochs one by one, by method and graph, in the order of the seeds."""
     found: dict[tuple[str, str], list[Curve]] = {}
-    for record in sorted(records, key=lambda r: int(r["seed"])):
-        seconds = record.get("seconds_by_epoch")
-        if record.get("status") == "done" and isinstance(seconds, list) and record["method"] in JEPA:
-            curve = Curve(tuple(map(float, seconds)), _jump(record), float(record["total_seconds"]))
+    if "seconds_by_epoch" in frame:
+        timed = frame[frame.status.eq("done") & frame.seconds_by_epoch.notna() & frame.method.isin(JEPA)]
+        for row in timed.itertuples():
+            curve = Curve(tuple(row.seconds_by_epoch), _jump(row.config), float(row.total_seconds))
             if all(curve.phases):
-                found.setdefault((str(record["method"]), str(record["dataset"])), []).append(curve)
+                found.setdefault((row.method, row.dataset), []).append(curve)
     return found
 
 
-def epoch_time_table(records: Sequence[Record]) -> ReportTable | None:
+def epoch_time_table(frame: pd.DataFrame) -> ReportTable | None:
     """Both phases of both variants; none where no record has single epochs."""
-    curves = curves_of(records)
+    curves = curves_of(frame)
     if not curves:
         return None
     groups = tuple(
         tuple(
             _row(dataset, method, curves[method, dataset]) for method in JEPA if (method, dataset) in curves
         )
-        for dataset in datasets_of(records)
+        for dataset in datasets_of(frame)
         if any(place[1] == dataset for place in curves)
     )
     jumps = sorted({curve.jump for passes in curves.values() for curve in passes})
@@ -155,9 +158,9 @@ def _range(seconds: Sequence[float]) -> TableCell:
     return TableCell(f"{low.text} to {high.text}", (*low.values, *high.values))
 
 
-def _jump(record: Record) -> int:
+def _jump(config: Mapping[str, Any] | None) -> int:
     """The first epoch, counted from 1, with the most hops."""
-    masking: object = (record.get("config") or {}).get("masking")
+    masking: object = (config or {}).get("masking")
     schedule = Curriculum()
     if isinstance(masking, dict):
         schedule = Curriculum(

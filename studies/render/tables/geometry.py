@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 from statistics import fmean
 
+import pandas as pd
+
 from nodejepa.diagnostics import MAX_DIMENSIONS
 from nodejepa.report.table import MISSING, Column, ReportTable, Row, Summary, TableCell
+from studies.render.frame import datasets_of, methods_of, scores_by, unfinished_notes
 from studies.render.paper import (
     JEPA,
     dataset_name,
@@ -13,15 +16,6 @@ from studies.render.paper import (
     method_name,
     paper_geometry,
     paper_source,
-)
-from studies.render.selection import (
-    Record,
-    datasets_of,
-    methods_of,
-    scores_of,
-    summaries,
-    unfinished_notes,
-    values_by,
 )
 from studies.render.tables.shared import Cells, Note, best_on, by_graph, score_cell
 
@@ -42,10 +36,10 @@ _FIELDS = (
 )
 
 
-def effective_rank_table(records: Sequence[Record]) -> ReportTable:
+def effective_rank_table(frame: pd.DataFrame) -> ReportTable:
     """Methods down, graphs across: paper, ours, difference, and ours of centred embeddings."""
-    scores, centred = (scores_of(records, f) for f in ("effective_rank_uncentred", "effective_rank"))
-    datasets = datasets_of(records)
+    scores, centred = (scores_by(frame, f) for f in ("effective_rank_uncentred", "effective_rank"))
+    datasets = datasets_of(frame)
     columns = [Column.name("Method")]
     for title in map(dataset_name, datasets):
         columns += [Column.mean(f"{title}: paper"), Column.score(f"{title}: ours"), Column(f"{title}: diff.")]
@@ -65,7 +59,7 @@ def effective_rank_table(records: Sequence[Record]) -> ReportTable:
             TableCell.name(method_name(method)),
             *(cell for dataset in datasets for cell in cells(method, dataset)),
         )
-        for method in methods_of(records)
+        for method in methods_of(frame)
     )
     return ReportTable(
         "collapse",
@@ -79,24 +73,24 @@ def effective_rank_table(records: Sequence[Record]) -> ReportTable:
             Note.SEEDS,
             f"Bold: our highest on that graph, floors included; {Note.MOST_SEEDS} {_HIGH_IS_NOT_GOOD}",
             Note.FLOORS,
-            *_wide_note(records),
-            *unfinished_notes(records),
+            *_wide_note(frame),
+            *unfinished_notes(frame),
         ),
     )
 
 
-def geometry_table(records: Sequence[Record]) -> ReportTable:
+def geometry_table(frame: pd.DataFrame) -> ReportTable:
     """Mean standard deviation, and effective rank and participation ratio both ways."""
     cells: Cells = {}
     for field, title, printed, decimals in _FIELDS:
         if printed:
             cells[Column.mean(f"{title}: paper")] = partial(_printed, printed, decimals)
         ours = Column.score(f"{title}: ours" if printed else title)
-        cells[ours] = score_cell(scores_of(records, field), decimals)
+        cells[ours] = score_cell(scores_by(frame, field), decimals)
     return by_graph(
         "collapse-full",
         "Geometry of frozen embeddings (no probe)",
-        records,
+        frame,
         cells,
         (
             f"Paper: {paper_source('collapse_full')}; effective ranks without a spread from "
@@ -106,59 +100,40 @@ def geometry_table(records: Sequence[Record]) -> ReportTable:
             Note.SEEDS,
             _HIGH_IS_NOT_GOOD,
             Note.FLOORS,
-            *_wide_note(records),
-            *unfinished_notes(records),
+            *_wide_note(frame),
+            *unfinished_notes(frame),
         ),
     )
 
 
-def fingerprint_table(records: Sequence[Record]) -> ReportTable:
+def fingerprint_table(frame: pd.DataFrame) -> ReportTable:
     """How far each variant of a method is from the three label-free numbers that the paper prints of it."""
-    quantities = [(field, title, printed, d) for field, title, printed, d in _FIELDS if printed]
-    values = {
-        field: summaries(values_by(records, field, lambda r: (_reading(r), str(r["dataset"]))))
-        for field, *_ in quantities
-    }
-    graphs = [d for d in datasets_of(records) if any(paper_geometry("mean_std", m, d) for m in JEPA)]
+    readings = frame.variant.where(frame.variant.notna(), "preset " + frame.preset.astype(str))
+    frame = frame.assign(reading=readings)
+    graphs = [d for d in datasets_of(frame) if any(paper_geometry("mean_std", m, d) for m in JEPA)]
+    columns = [(d, *quantity) for d in graphs for quantity in _FIELDS if quantity[2]]
+    values = {field: scores_by(frame, field, ("method", "reading", "dataset")) for field, *_ in _FIELDS}
     groups = []
-    for method in in_method_order(str(record["method"]) for record in records):
-        rows: dict[str, tuple[list[TableCell], list[float]]] = {}
-        for reading in sorted({_reading(r) for r in records if r["method"] == method}):
-            cells, distances = rows.setdefault(reading, ([], []))
-            for dataset in graphs:
-                for field, _, printed, decimals in quantities:
-                    ours, theirs = (
-                        values[field].get((reading, dataset)),
-                        paper_geometry(printed, method, dataset),
-                    )
-                    distance = None
-                    if ours is not None and theirs is not None and theirs.std is not None:
-                        spread = max(
-                            theirs.std, 0.5 * 10.0**-decimals
-                        )  # 0.00 is printed of what is below 0.005
-                        distance = (ours.mean - theirs.mean) / spread
-                        distances.append(abs(distance))
-                    cells.append(_beside(ours, distance, decimals))
-        means = {reading: (-len(found), fmean(found)) for reading, (_, found) in rows.items() if found}
-        printed_row = [
-            TableCell.mean(paper_geometry(printed, method, dataset), decimals=decimals)
-            for dataset in graphs
-            for _, _, printed, decimals in quantities
-        ]
-        names = map(TableCell.name, (method_name(method), "printed in the paper"))
-        nearest = min(means.values(), default=None)
+    for method in in_method_order(frame.method):
+        printed = [paper_geometry(name, method, dataset) for dataset, _, _, name, _ in columns]
+        pairs = zip(printed, columns, strict=True)
+        cells = [TableCell.mean(mean, decimals=decimals) for mean, (*_, decimals) in pairs]
+        rows = [[*map(TableCell.name, (method_name(method), "printed in the paper")), *cells]]
+        distances: list[list[float]] = [[]]
+        for reading in sorted(set(readings[frame.method.eq(method)])):
+            names = method_name(method), reading
+            rows.append([*map(TableCell.name, names)])
+            distances.append([])
+            for theirs, (dataset, field, _, _, decimals) in zip(printed, columns, strict=True):
+                ours = values[field].get((method, reading, dataset))
+                distance = _distance(ours, theirs, decimals)
+                distances[-1] += [] if distance is None else [abs(distance)]
+                rows[-1].append(_beside(ours, distance, decimals))
+        nearest = min(((-len(found), fmean(found)) for found in distances if found), default=None)
         groups.append(
-            (
-                (*names, *printed_row, TableCell(MISSING, ("", ""))),
-                *(
-                    (
-                        TableCell.name(method_name(method)),
-                        TableCell.name(reading.partition(": ")[2]),
-                        *cells,
-                        _mean_distance(found, bold=bool(found) and means[reading] == nearest),
-                    )
-                    for reading, (cells, found) in rows.items()
-                ),
+            tuple(
+                (*row, _mean_distance(found, bold=bool(found) and (-len(found), fmean(found)) == nearest))
+                for row, found in zip(rows, distances, strict=True)
             )
         )
     return ReportTable(
@@ -168,8 +143,7 @@ def fingerprint_table(records: Sequence[Record]) -> ReportTable:
             *map(Column.name, ("Method", "Variant")),
             *(
                 Column(f"{dataset_name(dataset)}: {title[0].lower()}{title[1:]}", ("mean", "distance"))
-                for dataset in graphs
-                for _, title, *_ in quantities
+                for dataset, _, title, *_ in columns
             ),
             Column("Mean distance", ("mean", "numbers")),
         ),
@@ -180,13 +154,15 @@ def fingerprint_table(records: Sequence[Record]) -> ReportTable:
             "deviations. A standard deviation that is printed as zero counts as half of its last digit.",
             "Mean distance: of the absolute distances, their number in brackets; bold: the nearest of a "
             "method among those with the most of them. No label and no accuracy takes part.",
-            *unfinished_notes(records),
+            *unfinished_notes(frame),
         ),
     )
 
 
-def _reading(record: Record) -> str:
-    return f"{record['method']}: {record.get('variant') or 'preset ' + str(record.get('preset'))}"
+def _distance(ours: Summary | None, printed: Summary | None, decimals: int) -> float | None:
+    if ours is None or printed is None or printed.std is None:
+        return None
+    return (ours.mean - printed.mean) / max(printed.std, 0.5 * 10.0**-decimals)
 
 
 def _beside(ours: Summary | None, distance: float | None, decimals: int) -> TableCell:
@@ -207,13 +183,12 @@ def _printed(field: str, decimals: int, method: str, dataset: str) -> TableCell:
     return TableCell.mean(paper_geometry(field, method, dataset), decimals=decimals)
 
 
-def _wide_note(records: Sequence[Record]) -> list[str]:
+def _wide_note(frame: pd.DataFrame) -> list[str]:
     """Why a floor that was measured has no rank."""
-    wide = {
-        f"{method_name(r['method'])} on {dataset_name(r['dataset'])}"
-        for r in records
-        if r.get("status") == "done" and r.get("mean_std") is not None and r.get("effective_rank") is None
-    }
-    if not wide:
+    if "mean_std" not in frame or "effective_rank" not in frame:
         return []
-    return [f"Ranks are not computed above {MAX_DIMENSIONS:,} dimensions: {', '.join(sorted(wide))}."]
+    wide = frame[frame.status.eq("done") & frame.mean_std.notna() & frame.effective_rank.isna()]
+    if wide.empty:
+        return []
+    names = sorted(set(wide.method.map(method_name) + " on " + wide.dataset.map(dataset_name)))
+    return [f"Ranks are not computed above {MAX_DIMENSIONS:,} dimensions: {', '.join(names)}."]

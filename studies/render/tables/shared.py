@@ -7,20 +7,13 @@ seed than methods differ from each other, so a mean of one seed says little besi
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean
 from typing import TypeAlias
 
+import pandas as pd
+
 from nodejepa.report.table import DAGGER, Column, ReportTable, Row, Summary, TableCell
-from nodejepa.study.records import Record
+from studies.render.frame import Place, Values, datasets_of, means_on_shared_seeds, methods_of, summaries
 from studies.render.paper import FLOORS, dataset_name, method_name
-from studies.render.selection import (
-    Place,
-    Values,
-    datasets_of,
-    means_on_shared_seeds,
-    methods_of,
-    summaries,
-)
 from studies.render.statistics import Comparison, holm_of
 
 NAMES = (Column.name("Dataset"), Column.name("Method"))
@@ -65,20 +58,20 @@ def name_cells(dataset: str, method: str) -> Row:
 def by_graph(
     name: str,
     title: str,
-    records: Sequence[Record],
+    frame: pd.DataFrame,
     cells: Cells,
     notes: Sequence[str],
     rows: Mapping[str, str] | None = None,
     named: str = "Method",
 ) -> ReportTable:
     """A group a graph, in it a row for every method, or for each of ``rows`` under its label."""
-    rows = {method: method_name(method) for method in methods_of(records)} if rows is None else rows
+    rows = {method: method_name(method) for method in methods_of(frame)} if rows is None else rows
 
     def row(key: str, dataset: str) -> Row:
         names = TableCell.name(dataset_name(dataset)), TableCell.name(rows[key])
         return (*names, *(cell(key, dataset) for cell in cells.values()))
 
-    groups = tuple(tuple(row(key, dataset) for key in rows) for dataset in datasets_of(records))
+    groups = tuple(tuple(row(key, dataset) for key in rows) for dataset in datasets_of(frame))
     columns = (Column.name("Dataset"), Column.name(named), *cells)
     return ReportTable(name, title, columns, groups, tuple(notes))
 
@@ -87,7 +80,7 @@ def by_graph(
 class Scored:
     """Accuracies by method (or variant) and graph."""
 
-    values: Mapping[Place, Values]
+    values: Values
 
     @cached_property
     def scores(self) -> dict[Place, Summary]:
@@ -146,19 +139,19 @@ def best_of(scores: Iterable[Summary | None]) -> Summary | None:
     return max(known, key=lambda score: (score.n, score.mean), default=None)
 
 
-def floor_mark(mine: Values | None, floors: Sequence[Values]) -> str:
+def floor_mark(mine: pd.Series | None, floors: Sequence[pd.Series]) -> str:
     """A dagger where a method is not above the best floor on the seeds that both have (else on all)."""
-    if not mine:
+    if mine is None:
         return ""
     for floor in floors:
         means = means_on_shared_seeds({"mine": mine, "floor": floor})
-        ours, theirs = means.values() if means else (fmean(mine.values()), fmean(floor.values()))
+        ours, theirs = means.values() if means else (mine.mean(), floor.mean())
         if ours <= theirs:
             return DAGGER
     return ""
 
 
-def floors_to_beat(values: Mapping[Place, Values], method: str, dataset: str) -> list[Values]:
+def floors_to_beat(values: Values, method: str, dataset: str) -> list[pd.Series]:
     """What the floors score on a graph; floors themselves have none to beat."""
     if method in FLOORS:
         return []
