@@ -97,14 +97,17 @@ def setting_of_type(hint: Any, value: Any, name: str) -> Any:
         raise ConfigError(f"{name} is {given!r}", fix=f"It must be {whole}.") from None
 
 
-def of_type(kind: type[T], content: Any) -> T:
-    """Plain values, as JSON has them, as a value of ``kind``; a :class:`ValueError` names what is wrong."""
+def of_type(kind: type[T], content: Any, *where: str) -> T:
+    """Plain values, as JSON has them, as a value of ``kind``; a :class:`ValueError` names what is wrong.
+
+    ``where`` is the name of the value, where it is a part of a file.
+    """
     adapter: TypeAdapter[T] = _adapter(kind, given_whole=False)  # type: ignore[arg-type]
     try:
         return adapter.validate_json(to_json(content, inf_nan_mode="null"), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(map(str, first["loc"])) or "it"
+        name = ".".join(map(str, (*where, *first["loc"]))) or "it"
         if first["type"] == "missing":
             raise ValueError(f"{name} is missing") from None
         if first["type"] == "unexpected_keyword_argument":

@@ -190,7 +190,7 @@ class LinearJEPA(Estimator):
                 "the model was solved by an older recipe of LinearJEPA",
                 fix="Fit it again, which takes seconds, or use the version of nodejepa that wrote it.",
             )
-        self.findings_ = of_type(Findings, facts.get("findings"))
+        self.findings_ = of_type(Findings, facts.get("findings"), "findings")
 
 
 def hartley(size: int) -> Tensor:

@@ -359,7 +359,7 @@ class SupervisedGCN(TrainedEstimator):
 
     def take_facts(self, facts: Mapping[str, Any]) -> None:
         """The classes back from a file."""
-        self.classes_ = np.asarray(of_type(list[int], facts.get("classes")), dtype=np.int64)
+        self.classes_ = np.asarray(of_type(list[int], facts.get("classes"), "classes"), dtype=np.int64)
 
     def training_data(self, graph: RowGraph) -> dict[str, Any]:
         """The labels are part of what a run was trained on."""

@@ -194,8 +194,8 @@ class Run:
         history = check_history(facts.get("history"), self.checkpoint, "loss")
         try:
             step, sums = (
-                of_type(NonNegativeInt, facts.get("step", 0)),
-                of_type(dict[str, float], facts.get("sums", {})),
+                of_type(NonNegativeInt, facts.get("step", 0), "step"),
+                of_type(dict[str, float], facts.get("sums", {}), "sums"),
             )
         except ValueError as error:
             raise damaged(f"the steps in the file are none of a run: {error}", str(self.checkpoint)) from None
@@ -229,7 +229,7 @@ def check_epoch(record: Any, *needed: str) -> dict[str, Any]:
 def check_history(history: Any, where: Path, *more: str) -> History:
     """The epochs of a run as a file tells them, with ``more`` numbers each; else an error names the file."""
     try:
-        epochs = of_type(list[Any], history)
+        epochs = of_type(list[Any], history, "history")
         return [check_epoch(epoch, "seconds", "peak_memory_mb", *more) for epoch in epochs]
     except ValueError as error:
         raise damaged(f"the history in the file is none of a run: {error}", str(where)) from None
