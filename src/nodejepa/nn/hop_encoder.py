@@ -82,7 +82,7 @@ class HopEncoder(nn.Module):
                     del part  # while propagation goes on, there is no room for it
                     advance(group.stop - group.start)
         space.forget()
-        return space.join([found[start] for start in sorted(found)], self.finish)
+        return space.join([found.pop(start) for start in sorted(found)], self.finish)
 
     def forward(
         self,

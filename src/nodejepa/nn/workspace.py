@@ -141,6 +141,7 @@ class Workspace:
         if self.on_disk:
             return StoredRows(tuple(parts), finish)
         joined = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+        parts.clear()  # no room for them beside what is finished
         return joined if finish is None else finish(joined)
 
     def _spill(self, width: int, block: Block) -> Tensor:
