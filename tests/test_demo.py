@@ -111,7 +111,7 @@ def test_the_demo_says_whether_training_beat_the_floors(gains, says, shows):
 
 @pytest.mark.parametrize(("method", "fits"), [("sgc", 1), ("random-gcn", 2)])
 def test_only_methods_with_a_seed_are_embedded_again(method, fits, toy_graph, monkeypatch):
-    floor, seen = METHODS[method].method, []
+    floor, seen = METHODS[method], []
     fit = floor.fit
     monkeypatch.setattr(
         floor, "fit", lambda self, *given, **named: seen.append(self) or fit(self, *given, **named)

@@ -40,7 +40,7 @@ def tomorrow(monkeypatch: pytest.MonkeyPatch):
     """Call it to let every method have one setting more."""
 
     def arrive() -> None:
-        methods = [entry.method for entry in METHODS.values()]
+        methods = [*METHODS.values()]
         today = [
             (method, method.config_class, method.preset) for method in methods
         ]  # some inherit from others
