@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from nodejepa.files import write_text
 from nodejepa.methods import UNTRAINED
 from nodejepa.provenance import versions
 from nodejepa.report.table import Column, ReportTable, TableCell, mean_and_std, to_markdown
+from nodejepa.validation import of_type
 from nodejepa.workflow.recommend import DEFAULT, POINT, MethodRow, recommend
 
 STUDY = Path(__file__).parents[1] / "studies" / "compare"
@@ -54,7 +56,7 @@ def read() -> dict[str, Rows]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     records = [json.loads(line) for line in lines]
     return {
-        record["graph"]: [MethodRow.from_dict({"plane": [], **row}) for row in record["methods"]]
+        record["graph"]: [of_type(MethodRow, row) for row in record["methods"]]
         for record in sorted(records, key=lambda record: str(record["graph"]))
     }
 
@@ -80,7 +82,7 @@ def highest(*names: str) -> Rule:
 
 def without_labels(rows: Rows) -> str:
     """What ``compare`` recommends to somebody who has no labels."""
-    blind = [MethodRow.from_dict(row.to_dict() | {"accuracy": []}) for row in rows]
+    blind = [replace(row, accuracy=()) for row in rows]
     found = recommend(blind)
     assert found is not None
     return found.method

@@ -176,7 +176,7 @@ def test_what_failed_for_the_machines_sake_is_tried_again_by_itself(folders, mon
         raise NodeJEPAError("cannot write") from error
 
     with monkeypatch.context() as patch:
-        patch.setattr("nodejepa.study.measure.measure", fail)
+        patch.setattr("nodejepa.study.runner.measure", fail)
         assert measure(RAW, folders) == FAILED
     worklist = make_worklist(study(RAW), folders)
     assert (worklist.cells, worklist.measured, worklist.failed) == ((RAW,), 0, 0)
