@@ -17,7 +17,7 @@ from nodejepa import Graph, LinearJEPA
 from nodejepa.data import load_dataset
 from nodejepa.masking.khop import khop_mask
 from nodejepa.masking.patches import Patches
-from nodejepa.methods.closed_form import Spectrum, moments_of
+from nodejepa.methods.closed_form import Spectrum, second_moments
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.structure.partition import partition
 from tools.svg import DARK, GREY, ORANGE, PALE, Canvas
@@ -136,7 +136,7 @@ def hops(club: Club) -> Canvas:
 def foretold() -> Canvas:
     """Two directions of the digits' features, one that neighbours foretell and one that they do not."""
     graph = load_dataset("digits").graph
-    moments = moments_of(WholeGraph(graph, torch.device("cpu")), basis=64)
+    moments = second_moments(WholeGraph(graph, torch.device("cpu")), basis=64)
     spectrum = Spectrum(moments.centred())
     v, rho = spectrum.solve(2**-10 * spectrum.trace, 64)
     latents = np.asarray(graph.features, dtype=np.float64) @ v.numpy()
