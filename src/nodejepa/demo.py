@@ -180,9 +180,9 @@ def _mask_of_a_step(dataset: Dataset, row: DemoRow, seed: int) -> Section:
     return embedding_map(
         dataset.graph,
         row.embeddings,
-        title="The mask of one training step",
+        title="The mask of one training step: embeddings of hidden nodes are predicted",
         labels=hidden.astype(np.int64),
-        class_names=("visible: the encoder sees its features", "hidden: its embedding is predicted"),
+        class_names=("visible", "hidden"),
         neighbours=False,
     )
 
