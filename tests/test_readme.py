@@ -67,7 +67,7 @@ def folder(tmp_path, monkeypatch):
     for file in (
         *ROOT.glob("studies/*.toml"),
         *ROOT.glob("studies/main/records.jsonl"),
-        *ROOT.glob("studies/*/tables/*"),
+        *ROOT.glob("studies/*/tables/*.*"),
         ROOT / "docs" / "results.md",
     ):
         copy = tmp_path / file.relative_to(ROOT)
