@@ -96,8 +96,8 @@ class LossConfig(SIGRegConfig):
     prediction_weight: NonNegative = 1.0  # 0: ablation G
     variance: NonNegative = 0.2  # 0 with covariance 0: ablation D
     covariance: NonNegative = 0.2
-    # The paper does not say what the squared covariances are divided by. A mean over pairs reproduces the
-    # geometry that it prints (studies/readings); VICReg's own formula divides by dimensions.
+    # The paper does not say what the squared covariances are divided by: "decorrelates dimension pairs".
+    # VICReg's own formula divides by dimensions; studies/readings compares both with the printed geometry.
     covariance_over: CovarianceOver = "pairs"
     laplacian: NonNegative = 0.0  # promised in the abstract, absent from the loss
 

@@ -54,7 +54,7 @@ class PatchesConfig(Settings):
     targets: PositiveInt = 4
     hops: NonNegativeInt = 1  # how far a patch is expanded; 0 keeps it as METIS made it
     # What the encoder sees: the whole graph, whose node embeddings are pooled by patch, or each patch alone.
-    # The paper does not say; the whole graph reproduces the geometry that it prints (studies/readings).
+    # The paper does not say; studies/readings compares both with the geometry that it prints.
     encode: Literal["graph", "patch"] = "graph"
     # The paper does not say. One step an epoch gives every method as many updates and comes closest to its
     # Table 1; ceil(count / (contexts + targets)) would draw every patch once an epoch, and scores less
