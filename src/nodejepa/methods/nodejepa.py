@@ -99,6 +99,8 @@ class LossConfig(SIGRegConfig):
     # The paper does not say what the squared covariances are divided by: "decorrelates dimension pairs".
     # VICReg's own formula divides by dimensions; studies/readings compares both with the printed geometry.
     covariance_over: CovarianceOver = "pairs"
+    # "applied to the context encoder's embeddings": of all nodes, or of those it sees ("visible")
+    regularised: Literal["all", "visible"] = "all"
     laplacian: NonNegative = 0.0  # promised in the abstract, absent from the loss
 
 
@@ -164,7 +166,8 @@ class NodeJEPATask(TeacherTask):
         guess = self.predictor(visible, inputs.propagation, targets, structure)  # line 4
         distance = cosine_distance if self.config.loss.prediction == "cosine" else l2_distance
         prediction = context.reduction.average(distance(guess, wanted), len(guess))
-        guarded = latents.guarded(self.encoder, inputs, ~targets) if latents else h
+        everything = visible if self.config.loss.regularised == "visible" else h
+        guarded = latents.guarded(self.encoder, inputs, ~targets) if latents else everything
         terms = {"prediction": prediction} | self._regularise(inputs, h, guarded, context)  # lines 5-6
         weights = {"prediction": self.config.loss.prediction_weight} | {
             name: getattr(self.config.loss, name) for name in terms if name != "prediction"
@@ -184,7 +187,7 @@ class NodeJEPATask(TeacherTask):
     def _regularise(
         self, inputs: GraphInputs, h: Tensor, guarded: Tensor, context: StepContext
     ) -> dict[str, Tensor]:
-        """The guards against collapse, on H^ctx of all nodes, hidden ones included, or on visible latents."""
+        """The guards against collapse, on H^ctx of all nodes or of visible ones, or on visible latents."""
         loss, terms = self.config.loss, {}
         if loss.variance or loss.covariance:
             covariance = covariance_matrix(guarded, context.reduction)
