@@ -92,7 +92,7 @@ def prepare(
     reading: Any = None,  # the options of reading, see reads_files
     force: Annotated[bool, typer.Option("--force", help="Replace a store that is there.")] = False,
 ) -> None:
-    """Keep a graph that is larger than memory on disk; killed, it goes on where it was."""
+    """Keep a graph that is larger than memory on disk."""
     if verify is not None:
         from nodejepa.tables import StoredGraph
 

@@ -71,8 +71,6 @@ def report_interrupt(arguments: Sequence[str]) -> int:
     again = ""
     if command == "study":
         again = " The same command goes on with what is missing."
-    elif command == "prepare" and "--verify" not in arguments:
-        again = " The same command goes on after the last finished step."
     elif command == "compare":
         again = " The same command with --resume keeps the methods that are done."
     elif command in ("embed-graph", "pretrain") and "--check" not in arguments:

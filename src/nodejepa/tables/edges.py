@@ -39,10 +39,10 @@ _DROP = Setting("unknown_ids", "drop")
 class Spool:
     """Numbers that arrive in parts and are read again: kept in memory, or in a file where a path is given."""
 
-    def __init__(self, path: Path | None, kind: Any, *, written: bool = False) -> None:
-        self.kind, self._path = np.dtype(kind), path
+    def __init__(self, path: Path | None, kind: Any) -> None:
+        self.kind, self.path = np.dtype(kind), path
         self._parts: list[npt.NDArray[Any]] = []
-        self._file = None if path is None or written else path.open("wb")
+        self._file = None if path is None else path.open("wb")
 
     def add(self, part: npt.NDArray[Any]) -> None:
         """Append some."""
@@ -60,9 +60,9 @@ class Spool:
 
     def read(self, start: int, size: int) -> npt.NDArray[Any]:
         """Some of them."""
-        if self._path is None:
+        if self.path is None:
             return self._parts[0][start : start + size]
-        return np.fromfile(self._path, self.kind, size, offset=self.kind.itemsize * start)
+        return np.fromfile(self.path, self.kind, size, offset=self.kind.itemsize * start)
 
 
 @dataclass(eq=False)
@@ -91,17 +91,6 @@ class EdgeRows:
         return rows
 
     @classmethod
-    def stored(
-        cls, folder: Path, count: int, weighted: bool, place: Place | None, known: int | None
-    ) -> EdgeRows:
-        """What a step before has written into a folder."""
-        source, target, weight = (
-            Spool(folder / name, kind, written=True)
-            for name, kind in (("source", np.int32), ("target", np.int32), ("weight", np.float64))
-        )
-        return cls(source, target, weight if weighted else None, count, _ROWS, place, known)
-
-    @classmethod
     def listed(cls, source: Any, target: Any, weight: Any) -> EdgeRows:
         """Edges that are in memory already."""
         rows = cls.of(None, weight is not None)
@@ -111,10 +100,20 @@ class EdgeRows:
                 spool.add(values)
         return rows
 
+    @property
+    def _spools(self) -> list[Spool]:
+        return [self.source, self.target, *([self.weight] if self.weight else [])]
+
     def close(self) -> None:
         """No more come."""
-        for spool in (self.source, self.target, *([self.weight] if self.weight else [])):
+        for spool in self._spools:
             spool.close()
+
+    def remove(self) -> None:
+        """Remove the files."""
+        for spool in self._spools:
+            if spool.path is not None:
+                spool.path.unlink()
 
     def chunks(self) -> Iterator[tuple[Any, Any, Any]]:
         """Some edges at a time: source, target and weight."""

@@ -17,15 +17,14 @@ from nodejepa.files import lock_file, refusals
 from nodejepa.graph import digest
 from nodejepa.graph_checks import Features, SparseMatrix
 from nodejepa.progress import progress_bar
-from nodejepa.tables.prepare import Steps
 from nodejepa.tables.store import (
     DENSE,
     SPARSE,
     Manifest,
     StoredGraph,
     damaged,
-    file_digest,
     put,
+    whole_folder,
     write_array,
 )
 
@@ -86,72 +85,56 @@ def ordered_by_part(graph: StoredGraph, part: Int32Array) -> OrderedStore:
             found.verify()
             return found
         except (NodeJEPAError, OSError, ValueError):  # none is there, or not a whole one
-            for other in graph.folder.glob(f"{_PREFIX}*"):
+            for other in graph.folder.glob(f"*{_PREFIX}*"):
                 shutil.rmtree(other)
-        steps = Steps(graph.folder / ".parts.partial", {"of": graph.content_hash, "parts": folder.name})
-        _write(graph, part, steps)
-        steps.close(folder)
+        with whole_folder(folder) as unfinished:
+            _write(graph, part, unfinished)
         return OrderedStore(folder, graph.directed, starts)
 
 
-def _write(graph: StoredGraph, part: Int32Array, steps: Steps) -> None:
+def _write(graph: StoredGraph, part: Int32Array, folder: Path) -> None:
     order = np.argsort(part, kind="stable").astype(np.int32)
     place = np.empty_like(order)
     place[order] = np.arange(order.size, dtype=np.int32)
-    folder, sparse = steps.folder, graph.manifest.feature_entries is not None
-
-    def counted() -> dict[str, Any]:
-        lengths, into = np.empty(order.size, dtype=np.int64), np.empty(order.size)
+    sparse = graph.manifest.feature_entries is not None
+    lengths, into = np.empty(order.size, dtype=np.int64), np.empty(order.size)
+    for low, high in graph.spans():
+        lengths[low:high] = np.diff(graph.rows(low, high).indptr)
+        incoming = graph.in_rows(low, high)
+        of = np.repeat(np.arange(high - low), np.diff(incoming.indptr))
+        into[low:high] = np.bincount(of, incoming.data, minlength=high - low)
+    pointers = _pointers(lengths[order])
+    arrays: dict[str, npt.NDArray[Any]] = {"indptr.i64": pointers, _OWN[0]: order, _OWN[1]: into[order]}
+    of_features = _pointers(graph.feature_lengths[order]) if sparse else None
+    if of_features is not None:
+        arrays[SPARSE[0]] = of_features
+    for name, array in arrays.items():
+        write_array(folder / name, array)
+    names = ["indices.i32", *(["weights.f32"] if graph.is_weighted else [])]
+    names += SPARSE[1:] if sparse else [DENSE]
+    with ExitStack() as stack, progress_bar("Ordering the graph by part", total=order.size) as advance:
+        files = {name: stack.enter_context((folder / name).open("wb")) for name in names}
         for low, high in graph.spans():
-            lengths[low:high] = np.diff(graph.rows(low, high).indptr)
-            rows = graph.in_rows(low, high)
-            of = np.repeat(np.arange(high - low), np.diff(rows.indptr))
-            into[low:high] = np.bincount(of, rows.data, minlength=high - low)
-        arrays: dict[str, npt.NDArray[Any]]
-        arrays = {"indptr.i64": _pointers(lengths[order]), _OWN[0]: order, _OWN[1]: into[order]}
-        if sparse:
-            arrays[SPARSE[0]] = _pointers(graph.feature_lengths[order])
-        for name, array in arrays.items():
-            write_array(folder / name, array)
-        return {}
-
-    def moved() -> dict[str, Any]:
-        pointers = np.fromfile(folder / "indptr.i64", dtype=np.int64)
-        of_features = np.fromfile(folder / SPARSE[0], dtype=np.int64) if sparse else None
-        names = ["indices.i32", *(["weights.f32"] if graph.is_weighted else [])]
-        names += SPARSE[1:] if sparse else [DENSE]
-        with ExitStack() as stack, progress_bar("Ordering the graph by part", total=order.size) as advance:
-            files = {name: stack.enter_context((folder / name).open("wb")) for name in names}
-            for low, high in graph.spans():
-                by = np.argsort(part[low:high], kind="stable")
-                rows, x = graph.rows(low, high)[by], graph.feature_rows(low, high)[by]
-                columns = place[rows.indices]
-                for first, last in _runs(part[low:high][by]):
-                    at = int(place[low + by[first]])
-                    entries = slice(rows.indptr[first], rows.indptr[last])
-                    _put_at(files["indices.i32"], int(pointers[at]), columns[entries])
-                    if graph.is_weighted:
-                        _put_at(files["weights.f32"], int(pointers[at]), rows.data[entries])
-                    if of_features is None or isinstance(x, np.ndarray):
-                        _put_at(files[DENSE], at * graph.num_features, x[first:last])
-                        continue
-                    entries = slice(x.indptr[first], x.indptr[last])
-                    for name, values in zip(SPARSE[1:], (x.indices.astype(np.int32), x.data), strict=True):
-                        _put_at(files[name], int(of_features[at]), values[entries])
-                advance(high - low)
-        return {}
-
-    steps.run("order", counted)
-    steps.run("rows", moved)
+            by = np.argsort(part[low:high], kind="stable")
+            rows, x = graph.rows(low, high)[by], graph.feature_rows(low, high)[by]
+            columns = place[rows.indices]
+            for first, last in _runs(part[low:high][by]):
+                at = int(place[low + by[first]])
+                entries = slice(rows.indptr[first], rows.indptr[last])
+                _put_at(files["indices.i32"], int(pointers[at]), columns[entries])
+                if graph.is_weighted:
+                    _put_at(files["weights.f32"], int(pointers[at]), rows.data[entries])
+                if of_features is None or isinstance(x, np.ndarray):
+                    _put_at(files[DENSE], at * graph.num_features, x[first:last])
+                    continue
+                entries = slice(x.indptr[first], x.indptr[last])
+                for name, values in zip(SPARSE[1:], (x.indices.astype(np.int32), x.data), strict=True):
+                    _put_at(files[name], int(of_features[at]), values[entries])
+            advance(high - low)
     # only out-edges are asked of it, so that it is written as a graph without directions
     sized = (order.size, graph.num_edges, graph.num_features, False, graph.is_weighted)
     facts = Manifest(*sized, id_kind="position", feature_entries=graph.manifest.feature_entries)
-    names = (*facts.sizes(), *_OWN)
-    files = {
-        name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)}
-        for name in names
-    }
-    Manifest(**{**vars(facts), "files": files}).write(folder)
+    facts.write(folder, _OWN)
 
 
 def _pointers(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

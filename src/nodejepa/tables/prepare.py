@@ -1,17 +1,16 @@
 """``prepare_store``: a user's files, which may be larger than memory, to a graph on disk.
 
-The work goes in steps that a killed process goes on from: ids, edges, features, labels. The last one,
-:func:`finalise`, makes checksums and the identity, which is that of the graph in memory.
+Ids are numbered, edges sorted, features and labels encoded. At the end :func:`finalise` makes checksums and
+the identity, which is that of the graph in memory.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
@@ -22,17 +21,15 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from nodejepa.errors import Advice, ConfigError, GraphError, NodeJEPAError, Setting
-from nodejepa.files import output_owned, parse_json, refusals, write_json
+from nodejepa.files import output_owned, refusals
 from nodejepa.graph import digest
 from nodejepa.graph_checks import Features, compact_csr, read_features
 from nodejepa.memory import Room
-from nodejepa.progress import progress_bar
 from nodejepa.tables.columns import count_filled, join_blocks, worth_sparse
-from nodejepa.tables.edges import EdgeRows, write_adjacency
+from nodejepa.tables.edges import write_adjacency
 from nodejepa.tables.inputs import existing_file, file_format
-from nodejepa.tables.labels import read_labels
 from nodejepa.tables.options import COMPARABLE, REMEMBERED, IdKind, ReadingOptions, ReadReport
-from nodejepa.tables.read import LoadedGraph, number_files, open_tables, read_graph
+from nodejepa.tables.read import LoadedGraph, labels_of, number_files, read_graph
 from nodejepa.tables.schema import FeatureSchema
 from nodejepa.tables.store import (
     DENSE,
@@ -41,15 +38,14 @@ from nodejepa.tables.store import (
     SPARSE,
     Manifest,
     StoredGraph,
-    file_digest,
     pieces,
     put,
+    whole_folder,
     write_array,
 )
 from nodejepa.tables.structural import add_structure, side_by_side, structural_names, with_structure
 from nodejepa.tables.table import Tables
 
-_STEPS = "progress.json"
 _ROWS = 1 << 12  # of features that are rewritten from one form into the other at a time
 
 
@@ -63,7 +59,7 @@ def prepare_store(
     announce: Callable[[Sequence[str]], None] | None = None,
     **options: Any,
 ) -> StoredGraph:
-    """Write a graph store; what a killed process has begun is gone on with.
+    """Write a graph store.
 
     Args:
         edges: a file of edges as in :func:`nodejepa.read_graph`. Tables (parquet, CSV) may be larger than
@@ -85,99 +81,38 @@ def prepare_store(
             replace = Setting("force", True)
             fix = Advice("Choose another ", Setting("out"), ", or replace a store with ", replace, ".")
             raise ConfigError(f"{final} exists{said}", fix=fix)
-        work = final.with_name(f".{final.name}.partial")
-        inputs = [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
-        steps = Steps(
-            work,
-            {"version": importlib.metadata.version("nodejepa"), "files": inputs, "reading": repr(reading)},
-        )
-        if any(file_format(path)[0] not in ("parquet", "text") for path in files):
-            report = _from_memory(_read_in_memory(edges, nodes, reading), reading, steps)
-        else:
-            report = _from_tables(files, reading, steps)
-        steps.close(final)
+        with whole_folder(final) as folder:
+            if any(file_format(path)[0] not in ("parquet", "text") for path in files):
+                report = _from_memory(_read_in_memory(edges, nodes, reading), reading, folder)
+            else:
+                report = _from_tables(files, reading, folder)
     if announce is not None:
         announce([*report.notes, *report.warnings])
     return StoredGraph(final)
 
 
-def _from_tables(files: list[Path], reading: ReadingOptions, steps: Steps) -> ReadReport:
-    report, folder = ReadReport(), steps.folder
+def _from_tables(files: list[Path], reading: ReadingOptions, folder: Path) -> ReadReport:
+    report = ReadReport()
     _require_room(folder, files)
-    sources = (files[0], files[1:] or None)
-
-    opened: list[Tables] = []
-
-    def numbered() -> dict[str, Any]:
-        tables, found = number_files(*sources, reading, report, None, folder)
-        opened.append(tables)
-        report.seconds.clear()  # a store is the same whenever it is made
-        report.kept_apart = bool(reading.bipartite)
-        listed = {"edges": found.edges.count, "known": found.edges.known, "headers": tables.headers}
-        if found.edges.place is not None:
-            write_array(folder / "place", found.edges.place)
-        ids = found.ids
-        if isinstance(ids, np.ndarray) and ids.dtype != np.int64:
-            ids, report.id_kind = pa.array(ids).cast(pa.string()), "text"  # beyond 2^63: as they are written
-        _write_ids(ids, folder)
-        return {"nodes": found.nodes, **listed, "report": report.to_dict()}
-
-    def sorted_() -> dict[str, Any]:
-        place = np.fromfile(folder / "place", np.int32) if (folder / "place").exists() else None
-        weighted = tables.weight is not None
-        listed = EdgeRows.stored(folder, found["edges"], weighted, place, found["known"])
-        counted = write_adjacency(listed, nodes, folder, directed=reading.directed)
-        counted.say(report, nodes, directed=reading.directed, weighted=weighted)
-        return {"entries": counted.entries, "weighted": counted.weighted, "report": report.to_dict()}
-
-    def encoded() -> dict[str, Any]:
-        bare = Manifest(nodes, found["entries"], 0, reading.directed, found["weighted"], report.id_kind)
-        schema, entries = _write_features(tables, bare, reading, folder, report)
-        kept = {"schema": schema.to_dict(), "columns": schema.width, "feature_entries": entries}
-        return kept | {"report": report.to_dict()}
-
-    def labelled() -> dict[str, Any]:
-        table, name = tables.nodes, str(tables.labels)
-        assert table is not None
-        batches = (batch[name] for batch in table.batches([name], "Reading labels"))
-        where = f"{table.where}, column {name!r}"
-        codes, names = read_labels(batches, table.typed, where, report.added_nodes)
-        write_array(folder / LABELS, codes.astype(np.int32))
-        return {"classes": names, "report": report.to_dict()}
-
-    found = _step(steps, "ids", numbered, report)
-    nodes = found["nodes"]
-    if not opened:  # the step was done before
-        opened.append(open_tables(*sources, reading, ReadReport(), None, found["headers"], whole=False))
-    tables = opened[0]
-    found = {**found, **_step(steps, "edges", sorted_, report)}
-    steps.drop("source", "target", "weight", "place")
-    found = {**found, **_step(steps, "features", encoded, report)}
-    if tables.labels is not None:
-        found = {**found, **_step(steps, "labels", labelled, report)}
-    facts = Manifest(
-        nodes,
-        found["entries"],
-        found["columns"],
-        reading.directed,
-        found["weighted"],
-        report.id_kind,
-        schema=found["schema"],
-        reading={name: getattr(reading, name) for name in REMEMBERED},
-        report=found["report"],
-        classes=found.get("classes"),
-        feature_entries=found["feature_entries"],
-    )
-    finalise(facts, folder)
+    tables, found = number_files(files[0], files[1:] or None, reading, report, None, folder)
+    report.seconds.clear()  # a store is the same whenever it is made
+    report.kept_apart = bool(reading.bipartite)
+    ids = found.ids
+    if isinstance(ids, np.ndarray) and ids.dtype != np.int64:
+        ids, report.id_kind = pa.array(ids).cast(pa.string()), "text"  # beyond 2^63: as they are written
+    _write_ids(ids, folder)
+    counted = write_adjacency(found.edges, found.nodes, folder, directed=reading.directed)
+    weighted = tables.weight is not None
+    counted.say(report, found.nodes, directed=reading.directed, weighted=weighted)
+    found.edges.remove()
+    bare = Manifest(found.nodes, counted.entries, 0, reading.directed, counted.weighted, report.id_kind)
+    schema, entries = _write_features(tables, bare, reading, folder, report)
+    labels, classes = labels_of(tables, report, found.nodes)
+    if labels is not None:
+        write_array(folder / LABELS, labels.astype(np.int32))
+    facts = replace(bare, columns=schema.width, classes=classes, feature_entries=entries)
+    finalise(facts, schema, reading, report, folder)
     return report
-
-
-def _step(steps: Steps, name: str, work: Any, report: ReadReport) -> dict[str, Any]:
-    """A step, and the report as it was after it."""
-    facts = steps.run(name, work)
-    for field, value in facts["report"].items():
-        setattr(report, field, value)
-    return facts
 
 
 def _require_room(folder: Path, files: list[Path]) -> None:
@@ -212,9 +147,9 @@ def _read_in_memory(edges: Any, nodes: Any, reading: ReadingOptions) -> LoadedGr
     return replace(loaded, graph=graph, schema=schema)
 
 
-def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> ReadReport:
+def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, folder: Path) -> ReadReport:
     """A graph that is in memory already, as matrices are."""
-    graph, folder = loaded.graph, steps.folder
+    graph = loaded.graph
     sides = {"": graph.adjacency, "in_": graph.in_rows(0, graph.num_nodes)}
     for side, matrix in sides.items() if graph.directed else [("", graph.adjacency)]:
         write_array(folder / f"{side}indptr.i64", matrix.indptr.astype(np.int64))
@@ -227,21 +162,10 @@ def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, steps: Steps) -> 
     if loaded.labels is not None:
         write_array(folder / LABELS, loaded.labels.astype(np.int32))
     kind = "position" if graph.node_ids is None else _write_ids(graph.node_ids, folder)
-    facts = Manifest(
-        graph.num_nodes,
-        graph.num_edges,
-        graph.num_features,
-        graph.directed,
-        graph.is_weighted,
-        kind,
-        schema=loaded.schema.to_dict(),
-        reading={name: getattr(reading, name) for name in REMEMBERED},
-        report=loaded.report.to_dict(),
-        classes=loaded.class_names,
-        feature_entries=writer.entries if sparse else None,
-    )
-    steps.run("arrays", dict)
-    finalise(facts, folder)
+    sizes = (graph.num_nodes, graph.num_edges, graph.num_features, graph.directed, graph.is_weighted)
+    entries = writer.entries if sparse else None
+    facts = Manifest(*sizes, kind, classes=loaded.class_names, feature_entries=entries)
+    finalise(facts, loaded.schema, reading, loaded.report, folder)
     return loaded.report
 
 
@@ -381,97 +305,28 @@ def _write_ids(ids: Any, folder: Path) -> IdKind:
     return "text"
 
 
-# ---------------------------------------------------------------- steps
-
-
-class Steps:
-    """The folder in which a store is made, and the steps that were finished there.
-
-    Args:
-        folder: is emptied where it holds steps of other work.
-        of: says what is made of what; work goes on only where it is the same.
-    """
-
-    def __init__(self, folder: Path, of: dict[str, Any]) -> None:
-        self.folder, self._of = folder, of
-        content = self._read()
-        self.resumed = content.get("of") == of
-        if not self.resumed:
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            content = {}
-        self._done: dict[str, Any] = content.get("steps", {})
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            content = parse_json((self.folder / _STEPS).read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return content if isinstance(content, dict) and isinstance(content.get("steps"), dict) else {}
-
-    def run(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The facts that ``work`` found out: now, or when the step was finished before."""
-        before = self._done.get(name)
-        if before is not None and self._files() >= before["files"].items():
-            facts: dict[str, Any] = before["facts"]
-            return facts
-        self._done = {key: value for key, value in self._done.items() if key != name}
-        known = {name for step in self._done.values() for name in step["files"]}
-        facts = work()
-        for path in self.folder.iterdir():
-            if path.name not in known:
-                with path.open("rb+") as file:
-                    os.fsync(file.fileno())  # what is called finished must survive the power going off
-        self._done[name] = {"facts": facts, "files": dict(self._files())}
-        write_json(self.folder / _STEPS, {"of": self._of, "steps": self._done})
-        return facts
-
-    def drop(self, *names: str) -> None:
-        """Remove files that no later step reads; the steps before need them no more."""
-        for step in self._done.values():
-            for name in names:
-                step["files"].pop(name, None)
-        write_json(self.folder / _STEPS, {"of": self._of, "steps": self._done})
-        for name in names:
-            (self.folder / name).unlink(missing_ok=True)
-
-    def close(self, final: Path) -> None:
-        """The finished folder takes its place."""
-        (self.folder / _STEPS).unlink()
-        old = final.with_name(f".{final.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
-        if final.exists():
-            os.replace(final, old)
-        os.replace(self.folder, final)
-        shutil.rmtree(old, ignore_errors=True)
-
-    def _files(self) -> set[tuple[str, int]]:
-        return {(p.name, p.stat().st_size) for p in self.folder.iterdir() if p.name != _STEPS}
-
-
 # ---------------------------------------------------------------- the end
 
 
-def finalise(facts: Manifest, folder: Path) -> None:
-    """Checksums, the identity and the manifest, which says that the store is whole."""
-    names = facts.sizes()
-    with progress_bar("Finalising the store", total=len(names) + 1) as advance:
-        files = {}
-        for name in names:
-            path = folder / name
-            files[name] = {"bytes": path.stat().st_size, "sha256": file_digest(path)}
-            advance()
-        structure = _structure(facts, folder)
-        shape = np.asarray((facts.nodes, facts.columns), dtype=np.int64)
-        if facts.feature_entries is None:
-            features = [pieces(folder / DENSE, np.float32)]
-        else:
-            entries = pieces(folder / SPARSE[2], np.float32)
-            features = [entries, *_positions(folder, "feature_", facts.feature_entries)]
-        content = digest(structure.encode(), shape, *features)
-        advance()
-    values = asdict(facts) | {"files": files, "structure_hash": structure, "content_hash": content}
-    Manifest(**values).write(folder)
+def finalise(
+    facts: Manifest, schema: FeatureSchema, reading: ReadingOptions, report: ReadReport, folder: Path
+) -> None:
+    """Checksums, the identity and the manifest."""
+    structure = _structure(facts, folder)
+    shape = np.asarray((facts.nodes, facts.columns), dtype=np.int64)
+    if facts.feature_entries is None:
+        features = [pieces(folder / DENSE, np.float32)]
+    else:
+        entries = pieces(folder / SPARSE[2], np.float32)
+        features = [entries, *_positions(folder, "feature_", facts.feature_entries)]
+    replace(
+        facts,
+        schema=schema.to_dict(),
+        reading={name: getattr(reading, name) for name in REMEMBERED},
+        report=report.to_dict(),
+        structure_hash=structure,
+        content_hash=digest(structure.encode(), shape, *features),
+    ).write(folder)
 
 
 def unfinished_graph(facts: Manifest, folder: Path) -> StoredGraph:

@@ -2,8 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -123,7 +122,7 @@ def read_graph(
     tables, size = replace(tables, edges=None), numbered.nodes
     del numbered  # the edges as listed may be larger than the graph
     with timed(report.seconds, "features", 4):
-        labels, names = _labels(tables, reading, report, size)
+        labels, names = labels_of(tables, report, size)
         if schema is None:
             graph, schema = fit_features(bare, tables, report, reading, room)
         else:
@@ -146,11 +145,11 @@ def _texts(numbered: Numbered) -> npt.NDArray[Any]:
     return id_array(numbered.ids.to_pylist())
 
 
-def _labels(
-    tables: Tables, reading: ReadingOptions, report: ReadReport, size: int
+def labels_of(
+    tables: Tables, report: ReadReport, size: int
 ) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...] | None]:
     """The class of every node and the names of the classes, where a column of labels was named."""
-    name = reading.labels
+    name = tables.labels
     if name is None:
         return None, None
     if tables.matrix is not None:
@@ -178,11 +177,11 @@ def number_files(
     With a ``folder`` tables are read batch by batch and what is as long as the edges is kept there; else all
     of a table is one batch, which must fit into ``room``.
     """
-    headers: dict[str, bool] = {}
     noted = len(report.notes)
+    files = _Files(reading, report, room, whole=folder is None)
     while True:
         with timed(report.seconds, "reading", 4):
-            tables = open_tables(edges, nodes, reading, report, room, headers, whole=folder is None)
+            tables = files.tables(edges, nodes)
         with timed(report.seconds, "ids", 4), progress_bar("Matching ids"):
             if isinstance(tables.edges, MatrixFile):
                 return tables, _number_positions(tables, tables.edges, reading, report)
@@ -199,75 +198,77 @@ def number_files(
                 " if it is one.",
             )
         )
-        headers[numbered.header], noted = False, len(report.notes)
+        files.headers[numbered.header], noted = False, len(report.notes)
 
 
-def open_tables(
-    edges: Source,
-    nodes: Source | None,
-    reading: ReadingOptions,
-    report: ReadReport,
-    room: Room | None,
-    headers: Mapping[str, bool],
-    *,
-    whole: bool,
-) -> Tables:
-    """The files with the columns that are read of them; ``headers`` are known by role."""
-    edge_source = _open(edges, "edges", report, reading, room, headers, whole)
-    own: InputTable | MatrixFile | None = None  # a file of edges may describe its nodes as well
-    if isinstance(edge_source, MatrixFile):
-        own = edge_source
-    elif isinstance(edge_source, GraphFile):
-        if edge_source.directed and not reading.directed:
-            kept = Setting("directed", True)
-            report.note(Advice("the file calls its edges directed; ", kept, " keeps their direction."))
-        own, edge_source = edge_source.nodes, edge_source.edges
-    report.edge_file = edge_source.where
-    node_source = own
-    if nodes is not None:
-        found = _open(nodes, "nodes", report, reading, room, headers, whole)
-        node_source = found.nodes if isinstance(found, GraphFile) else found
-        report.node_file = node_source.where
-        if isinstance(edge_source, InputTable) and isinstance(node_source, InputTable):
-            refuse_swapped(edge_source, node_source, reading)
-    tables = replace(_edge_columns(edge_source, reading, report), headers=dict(headers))
-    if isinstance(node_source, InputTable):
-        return _node_columns(tables, node_source, reading, report)
-    # labels may be an array of the file
-    _refuse_without_nodes(reading if node_source is None else replace(reading, labels=None))
-    return tables if node_source is None else _node_matrix(tables, node_source, nodes is not None, report)
+@dataclass(frozen=True)
+class _Files:
+    """Opens files; ``headers`` has, by role, those that turned out to be rows."""
 
+    reading: ReadingOptions
+    report: ReadReport
+    room: Room | None
+    whole: bool
+    headers: dict[str, bool] = field(default_factory=dict)
 
-def _open(
-    value: Source,
-    role: str,
-    report: ReadReport,
-    reading: ReadingOptions,
-    room: Room | None,
-    headers: Mapping[str, bool],
-    whole: bool,
-) -> InputTable | MatrixFile | GraphFile:
-    if role == "nodes" and isinstance(value, list | tuple) and value:
-        opened = [_open(one, role, report, reading, room, headers, whole) for one in value]
-        tables = [one for one in opened if isinstance(one, InputTable)]
-        if len(tables) < len(opened):
-            raise GraphError("several files of nodes must all be tables", where=str(value)[:200])
-        return stacked(tables)
-    if is_frame(value):
-        return frame_table(value, role)
-    if not isinstance(value, str | os.PathLike):
-        raise GraphError(
-            f"{role} are a {type(value).__name__}", fix="Give the path of a file, or a data frame."
+    def tables(self, edges: Source, nodes: Source | None) -> Tables:
+        """The files with the columns that are read of them."""
+        reading, report = self.reading, self.report
+        edge_source = self._open(edges, "edges")
+        own: InputTable | MatrixFile | None = None  # a file of edges may describe its nodes as well
+        if isinstance(edge_source, MatrixFile):
+            own = edge_source
+        elif isinstance(edge_source, GraphFile):
+            if edge_source.directed and not reading.directed:
+                kept = Setting("directed", True)
+                report.note(Advice("the file calls its edges directed; ", kept, " keeps their direction."))
+            own, edge_source = edge_source.nodes, edge_source.edges
+        report.edge_file = edge_source.where
+        node_source = own
+        if nodes is not None:
+            found = self._open(nodes, "nodes")
+            node_source = found.nodes if isinstance(found, GraphFile) else found
+            report.node_file = node_source.where
+            if isinstance(edge_source, InputTable) and isinstance(node_source, InputTable):
+                refuse_swapped(edge_source, node_source, reading)
+        tables = _edge_columns(edge_source, reading, report)
+        if isinstance(node_source, InputTable):
+            return _node_columns(tables, node_source, reading, report)
+        # labels may be an array of the file
+        labels = None if node_source is None else reading.labels
+        if reading.id_column or reading.columns or reading.drop or reading.labels != labels:
+            raise GraphError(
+                "id, label and feature columns are those of a node table, but there is none",
+                fix="Pass a table as nodes.",
+            )
+        tables = replace(tables, labels=labels)
+        return tables if node_source is None else _node_matrix(tables, node_source, nodes is not None, report)
+
+    def _open(self, value: Source, role: str) -> InputTable | MatrixFile | GraphFile:
+        if role == "nodes" and isinstance(value, list | tuple) and value:
+            opened = [self._open(one, role) for one in value]
+            tables = [one for one in opened if isinstance(one, InputTable)]
+            if len(tables) < len(opened):
+                raise GraphError("several files of nodes must all be tables", where=str(value)[:200])
+            return stacked(tables)
+        if is_frame(value):
+            return frame_table(value, role)
+        if not isinstance(value, str | os.PathLike):
+            raise GraphError(
+                f"{role} are a {type(value).__name__}", fix="Give the path of a file, or a data frame."
+            )
+        path = existing_file(value, role)
+        kind, compression = file_format(path)
+        most = None if self.room is None else unpacked_limit(path, kind, compression, self.room)
+        if kind in MATRIX_FORMATS:
+            return open_matrix(path, kind, compression, most)
+        if kind == "graphml":
+            return open_graphml(path, compression, most)
+        header = self.headers.get(role, self.reading.header)
+        delimiter = self.reading.delimiter
+        return open_file_table(
+            path, self.report, delimiter=delimiter, header=header, most=most, whole=self.whole
         )
-    path = existing_file(value, role)
-    kind, compression = file_format(path)
-    most = None if room is None else unpacked_limit(path, kind, compression, room)
-    if kind in MATRIX_FORMATS:
-        return open_matrix(path, kind, compression, most)
-    if kind == "graphml":
-        return open_graphml(path, compression, most)
-    header = headers.get(role, reading.header)
-    return open_file_table(path, report, delimiter=reading.delimiter, header=header, most=most, whole=whole)
 
 
 def _edge_columns(source: InputTable | MatrixFile, reading: ReadingOptions, report: ReadReport) -> Tables:
@@ -335,15 +336,6 @@ def _node_matrix(tables: Tables, file: MatrixFile, given: bool, report: ReadRepo
         where, ids = f"{file.where}, node ids", ""
     rows = pa.table({"": pa.array(found.tolist() if found.dtype.kind == "U" else found)})
     return replace(tables, nodes=InputTable(where, ("",), True, rows), ids=ids)
-
-
-def _refuse_without_nodes(reading: ReadingOptions) -> None:
-    """Refuse options that only a table of nodes has columns for."""
-    if reading.id_column is not None or reading.columns or reading.drop or reading.labels is not None:
-        raise GraphError(
-            "id, label and feature columns are those of a node table, but there is none",
-            fix="Pass a table as nodes.",
-        )
 
 
 def _number_positions(

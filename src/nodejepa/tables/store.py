@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -78,9 +80,16 @@ class Manifest(Exact):
             sizes[LABELS] = 4 * self.nodes
         return sizes
 
-    def write(self, folder: Path) -> None:
-        """Write it, with a digest of its own."""
-        write_document(folder / MANIFEST, _FORMAT, _VERSION, asdict(self))
+    def write(self, folder: Path, more: Sequence[str] = ()) -> None:
+        """Write it, with checksums of all files and a digest of its own."""
+        names = [*self.sizes(), *more]
+        files = {}
+        with progress_bar("Computing checksums", total=len(names)) as advance:
+            for name in names:
+                path = folder / name
+                files[name] = {"bytes": path.stat().st_size, "sha256": file_digest(path)}
+                advance()
+        write_document(folder / MANIFEST, _FORMAT, _VERSION, asdict(self) | {"files": files})
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
@@ -139,6 +148,29 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> None:
     """The file of an array."""
     with path.open("wb") as file:
         put(file, array)
+
+
+@contextmanager
+def whole_folder(final: Path) -> Iterator[Path]:
+    """A folder to write to that takes the place of ``final`` when all went well.
+
+    What a killed process left behind is removed.
+    """
+    partial, old = (final.with_name(f".{final.name}.{ending}") for ending in ("partial", "old"))
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        for path in partial.iterdir():
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+        shutil.rmtree(old, ignore_errors=True)
+        if final.exists():
+            os.replace(final, old)
+        os.replace(partial, final)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 # ---------------------------------------------------------------- the graph

@@ -9,7 +9,7 @@ gigabytes. Both need a document type, which GraphML has no use for: a file with 
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 from xml.parsers import expat
@@ -123,7 +123,6 @@ class Tables:
         x: its features.
         doubtful_edges: the header of the edges may be a row.
         doubtful_nodes: the same of the nodes.
-        headers: by role, what is known of them.
     """
 
     edges: InputTable | MatrixFile | None
@@ -138,7 +137,6 @@ class Tables:
     x: Features | None = None
     doubtful_edges: bool = False
     doubtful_nodes: bool = False
-    headers: Mapping[str, bool] = field(default_factory=dict)
 
 
 def open_file_table(
