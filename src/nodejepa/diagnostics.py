@@ -26,6 +26,7 @@ Doubles: TypeAlias = npt.NDArray[np.float64]
 MAX_DIMENSIONS = 2048  # beyond it the D x D matrix and its eigenvalues cost more than the answer is worth
 _BLOCK_ELEMENTS = 2**17  # 1 MB of float64 at a time stays in the cache
 _READ_ELEMENTS = 2**24  # of rows on disk, at a time
+_SAMPLED_ROWS, _SAMPLED_PLACES = 16_384, 64
 _CONSTANT = 1e-5  # spread over size below which rows differ by no more than float32 rounding, give or take
 _FEW_DIRECTIONS = 0.05  # share of the possible rank below which we speak of dimensional collapse
 _SPREAD = "the nodes spread over many directions."
@@ -101,6 +102,15 @@ def diagnose(embeddings: Embeddings) -> Diagnostics:
         verdict=_verdict(nodes, dimensions, constant, float(std.mean()), ranks and ranks[0])
         + ("" if constant else _about_the_mean(1 - (spread / size) ** 2)),
     )
+
+
+def sampled_rows(matrix: RowArray) -> Embeddings:
+    """Some rows from many places of an array on disk, enough to say whether all are sound."""
+    rows, size = matrix.shape[0], _SAMPLED_ROWS // _SAMPLED_PLACES
+    if rows <= _SAMPLED_ROWS:
+        return matrix[:rows]
+    starts = np.linspace(0, rows - size, _SAMPLED_PLACES).astype(np.int64)
+    return matrix[(starts[:, None] + np.arange(size)).ravel()]
 
 
 def check_embeddings(embeddings: Embeddings, where: str = "embeddings") -> Embeddings:

@@ -5,14 +5,14 @@ traceback. Any other exception is a bug of ours.
 """
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 
 class Setting(NamedTuple):
-    """A choice of the caller's that a message speaks of: ``header=True``, in a shell ``--header``.
+    """A choice of the caller's that a message speaks of, as ``name=value``: in a shell ``--name value``.
 
-    Without a value only the name is said; an empty one stands for the name of some column.
+    Without a value only the name is meant; an empty one stands for the name of some column.
     """
 
     name: str
@@ -20,43 +20,32 @@ class Setting(NamedTuple):
 
     def __str__(self) -> str:
         if self.value is None:
-            return self.name
-        quoted = isinstance(self.value, str) and self.value
-        return f'{self.name}="{self.value}"' if quoted else f"{self.name}={self.value}"
+            return f"{self.name}=..."
+        if self.value == "":
+            return f"{self.name}=COLUMN"
+        return f'{self.name}="{self.value}"' if isinstance(self.value, str) else f"{self.name}={self.value}"
 
 
 RESUME, FORCE, OUT = Setting("resume", True), Setting("force", True), Setting("out")
 
 
 class Advice(str):
-    """A message that speaks of settings: it reads in Python's words, and :meth:`worded` in those of others.
+    """A message that speaks of settings as ``name=value``; the command line rewrites them as its options.
 
     >>> print(Advice("Say ", Setting("header", True), " or leave it out with ", Setting("ignore", ""), "."))
-    Say header=True or leave it out with ignore=.
+    Say header=True or leave it out with ignore=COLUMN.
     """
 
-    __slots__ = ("parts",)
-    parts: tuple[str | Setting, ...]
+    __slots__ = ()
 
     def __new__(cls, *parts: str | Setting) -> Self:
-        """Text and settings in the order in which they are said; advice may hold advice."""
-        self = super().__new__(cls, "".join(map(str, parts)))
-        self.parts = tuple(p for part in parts for p in (part.parts if isinstance(part, Advice) else (part,)))
-        return self
+        """Text and settings in the order in which they are said."""
+        return super().__new__(cls, "".join(map(str, parts)))
 
     @classmethod
     def saying(cls, text: str, *settings: Setting) -> Self:
-        """A sentence with a setting for every ``{}``; ``text`` must hold nothing that a user wrote.
-
-        >>> print(Advice.saying("Go on with {}, or choose another {}.", RESUME, OUT))
-        Go on with resume=True, or choose another out.
-        """
-        first, *rest = text.split("{}")
-        return cls(first, *(part for pair in zip(settings, rest, strict=True) for part in pair))
-
-    def worded(self, word: Callable[[Setting], str]) -> str:
-        """The message with every setting in the words that ``word`` has for it."""
-        return "".join(word(part) if isinstance(part, Setting) else part for part in self.parts)
+        """A sentence with a setting for every ``{}``."""
+        return cls(text.format(*settings))
 
 
 def did_you_mean(given: object, known: Iterable[str], cutoff: float = 0.6) -> str:

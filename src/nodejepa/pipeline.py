@@ -14,10 +14,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from nodejepa.config import DEFAULT_METHOD, refuse_unknown
-from nodejepa.errors import ConfigError, EvaluationError, GraphError
+from nodejepa.errors import EvaluationError, GraphError
 from nodejepa.graph_checks import Features
 from nodejepa.memory import Room
-from nodejepa.methods import find_method, make_method
+from nodejepa.methods import make_method, refuse_supervised
 from nodejepa.methods.arguments import pick_device
 from nodejepa.tables import find_rows, graph_with_features
 from nodejepa.workflow.plan import make_plan
@@ -78,12 +78,7 @@ class NodeEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         if self.graph is None:
             raise GraphError("there is no graph to embed", fix="Give one: NodeEmbedder(graph, ...).")
-        if find_method(self.method).supervised:
-            raise ConfigError(
-                f"{self.method} learns from labels, and fit keeps them away",
-                where="NodeEmbedder",
-                fix="Use another method of nodejepa.METHODS.",
-            )
+        refuse_supervised(self.method)
         made = make_method(
             self.method, preset=self.preset, seed=self.seed, settings=self.settings, device=self.device
         )

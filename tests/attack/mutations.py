@@ -135,10 +135,10 @@ def own_json(path: Path, chance: random.Random) -> None:
     at = chance.randrange(len(lines))
     value = odd(json.loads(lines[at]), chance)
     if isinstance(value, dict) and "sha256" in value and "features" in value:
-        from nodejepa.workflow.run_schema import _digest
+        from nodejepa.files import json_digest
 
         kept = {k: v for k, v in value.items() if k not in ("format", "version", "sha256")}
-        value = value | {"sha256": _digest(kept)}
+        value = value | {"sha256": json_digest(kept)}
     text = json.dumps(value)
     lines[at] = buried(text, chance) if chance.random() < 0.15 else text
     path.write_text("\n".join(lines) + "\n")

@@ -19,7 +19,7 @@ from nodejepa.evaluation.clusters import find_clusters
 from nodejepa.methods import load_method, make_method
 from nodejepa.principal import PrincipalAxes
 from nodejepa.tables import read_embeddings
-from nodejepa.workflow import embed_graph, embed_stored_graph
+from nodejepa.workflow import embed_graph
 
 SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 1, "training.parts": 4}
 
@@ -176,14 +176,14 @@ def test_embed_graph_of_a_store_with_dim_and_clusters_is_that_of_its_files(make_
 def test_what_cannot_be_is_refused_before_the_work(make_graph, tmp_path, monkeypatch):
     _, store = make_graph()
     with pytest.raises(ConfigError, match=r"no column for clusters.*\.parquet"):
-        embed_stored_graph(store.folder, out=tmp_path / "z.npy", clusters="auto")
+        embed_graph(store.folder, out=tmp_path / "z.npy", clusters="auto")
     with pytest.raises(EvaluationError, match="2 or more"):
-        embed_stored_graph(store.folder, out=tmp_path / "z.parquet", clusters=1)
+        embed_graph(store.folder, out=tmp_path / "z.parquet", clusters=1)
     with pytest.raises(ConfigError, match="dim is 0"):
-        embed_stored_graph(store.folder, out=tmp_path / "z.parquet", dim=0)
+        embed_graph(store.folder, out=tmp_path / "z.parquet", dim=0)
     monkeypatch.setattr("nodejepa.report.maps.find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"nodejepa\[umap\]"):
-        embed_stored_graph(store.folder, out=tmp_path / "z.parquet", umap=True)
+        embed_graph(store.folder, out=tmp_path / "z.parquet", umap=True)
     assert [*tmp_path.iterdir()] == []
 
 
@@ -192,11 +192,11 @@ def test_the_map_of_a_store_has_a_umap_of_its_sample(make_graph, tmp_path, monke
     _, store = make_graph()
     shown = []
     if find_spec("umap") is None:  # the picture itself is tested where it is installed
-        monkeypatch.setattr("nodejepa.workflow.embed_stored.require_umap", lambda: None)
+        monkeypatch.setattr("nodejepa.workflow.embed.require_umap", lambda: None)
         monkeypatch.setattr(
             "nodejepa.report.maps.umap_plane", lambda z, **_: shown.append(z.shape) or np.zeros((len(z), 2))
         )
-    monkeypatch.setattr("nodejepa.workflow.stored_page.MAX_POINTS", 90)
-    embed_stored_graph(store.folder, out=tmp_path / "z.parquet", method="raw", umap=True)
+    monkeypatch.setattr("nodejepa.workflow.page.MAX_POINTS", 90)
+    embed_graph(store.folder, out=tmp_path / "z.parquet", method="raw", umap=True)
     assert "UMAP" in (tmp_path / "z.html").read_text()
     assert shown == ([(90, 70)] if find_spec("umap") is None else [])

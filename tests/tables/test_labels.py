@@ -11,21 +11,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from nodejepa.cli import main
+from nodejepa.data import Dataset
+from nodejepa.data import splits as splits_module
 from nodejepa.data.splits import default_splits
-from nodejepa.data.stored import StoredDataset
 from nodejepa.errors import ConfigError, DataError, EvaluationError, GraphError
 from nodejepa.evaluation import linear_probe
 from nodejepa.evaluation.scoring import score_method, score_run
 from nodejepa.files import json_digest
 from nodejepa.methods import make_method
-from nodejepa.tables import StoredGraph, read_embeddings, read_graph, table, text
+from nodejepa.tables import ReadingOptions, StoredGraph, read_embeddings, read_graph, table, text
 from nodejepa.tables import store as store_module
-from nodejepa.tables.embeddings import stream_embeddings, write_embeddings
+from nodejepa.tables.embeddings import write_embeddings
 from nodejepa.tables.prepare import prepare_store
 from nodejepa.tables.store import stored_labels
-from nodejepa.workflow import embed_graph, embed_stored_graph
-from nodejepa.workflow.apply import blocks
-from nodejepa.workflow.scores import score_embeddings, score_stored
+from nodejepa.workflow import embed_graph
+from nodejepa.workflow.read import UserGraph
+from nodejepa.workflow.scores import score_embeddings
 
 KINDS = {
     "words": lambda i: None if i % 7 == 0 else "bca"[i % 3],
@@ -107,19 +108,17 @@ def both(tmp_path_factory):
 @pytest.mark.slow
 def test_scores_on_disk_are_those_in_memory(both):
     loaded, store = both
-    data = StoredDataset.of(store)
-    assert not data.sampled
     made = make_method("sgc-1").fit(loaded.graph)
-    z = made.transform(loaded.graph)
-    wanted = score_embeddings(made, loaded.graph, z, loaded.labels, loaded.class_names, tune=False)
-    found = score_stored(made, data, made.transform(store)[data.nodes])
+    in_memory = UserGraph.of_files(loaded, ReadingOptions())
+    wanted = score_embeddings(made, in_memory, made.transform(loaded.graph), tune=False)
+    found = score_embeddings(made, UserGraph.of_store(store), made.transform(store), tune=False)
     assert found.to_dict() == wanted.to_dict()
     np.testing.assert_array_equal(found.predicted, wanted.predicted)
 
 
 def test_the_probe_of_a_store_and_of_a_run_on_it(both, tmp_path):
     loaded, store = both
-    data = StoredDataset.of(store)
+    data = Dataset.of_store(store.folder)
     z = make_method("sgc").fit(loaded.graph).transform(loaded.graph)
     wanted = linear_probe(z, loaded.labels, default_splits(loaded.labels))
     scored = score_method(data, "sgc", [42, 43, 44, 45, 46])
@@ -131,22 +130,30 @@ def test_the_probe_of_a_store_and_of_a_run_on_it(both, tmp_path):
 
 
 @pytest.mark.slow
-def test_of_a_large_graph_a_sample_is_scored(both):
+def test_of_a_large_graph_a_sample_is_scored(both, monkeypatch):
     loaded, store = both
-    data = StoredDataset.of(store, most=60)
+    monkeypatch.setattr(splits_module.scored_nodes, "__defaults__", (60,))
+    data = Dataset.of_store(store.folder)
     assert "60 labelled nodes" in data.sampled
     np.testing.assert_array_equal(data.labels, loaded.labels[data.nodes])
     assert (data.labels >= 0).all()
     assert score_method(data, "raw", [42]).to_dict()["sampled"] == data.sampled
-    made = make_method("raw").fit(store)
-    z = made.transform(store)[data.nodes]
-    np.testing.assert_array_equal(z, loaded.graph.features[data.nodes])
-    assert data.sampled in score_stored(made, data, z).split
+    made, read = make_method("raw").fit(store), []
+
+    class Rows:
+        shape = made.transform(store).shape
+
+        def __getitem__(self, nodes):
+            read.append(nodes)
+            return made.transform(store)[nodes]
+
+    assert data.sampled in score_embeddings(made, UserGraph.of_store(store), Rows()).split
+    np.testing.assert_array_equal(read, [data.nodes])  # only the rows that are scored
 
 
 @pytest.mark.parametrize("named", [("source", "target"), ("user_id", "item_id")])
 def test_tables_of_embeddings_have_sides_and_labels(tmp_path, monkeypatch, named):
-    monkeypatch.setattr("nodejepa.workflow.apply._ROWS", 50)
+    monkeypatch.setattr("nodejepa.workflow.read._ROWS", 50)
     files = write(tmp_path, "words", named=named)
     if named[0] == "user_id":
         table = pq.read_table(files[1]).rename_columns(["user_id", "y", "a", "b"])
@@ -156,8 +163,7 @@ def test_tables_of_embeddings_have_sides_and_labels(tmp_path, monkeypatch, named
     store = prepare_store(*files, out=tmp_path / "g.store", **options)
     made = make_method("raw").fit(loaded.graph)
     write_embeddings(tmp_path / "m.parquet", loaded.graph, made.transform(loaded.graph), loaded.more_columns)
-    z = made.transform(store)
-    stream_embeddings(tmp_path / "z.parquet", z.shape, blocks(store, z))
+    UserGraph.of_store(store).write_embeddings(tmp_path / "z.parquet", made.transform(store))
     ours, theirs = (pq.read_table(tmp_path / name) for name in ("z.parquet", "m.parquet"))
     assert ours.to_pydict() == theirs.to_pydict()
     assert ours.schema.field("label").type == theirs.schema.field("label").type
@@ -177,8 +183,10 @@ def test_embed_graph_of_a_store_is_embed_graph_of_its_files(tmp_path, capsys):
     run("prepare", *given, "--labels", "y", "--out", store)
     assert "3 classes" in run("embed-graph", "--edges", store, "--check")
     assert json.loads(run("embed-graph", "--edges", store, "--check", "--json"))["graph"]["nodes"] == "124"
+    assert "for scoring" in run("embed-graph", "--edges", store, "--check")
+    assert "for scoring" not in run("embed-graph", "--edges", store, "--check", "--no-score")
     said = run("embed-graph", "--edges", store, "--out", tmp_path / "z.parquet")
-    assert "best floor" in said
+    assert "best untrained baseline" in said
     page = (tmp_path / "z.html").read_text()
     assert "What the embeddings are worth" in page
     assert "3 classes" in page
@@ -196,23 +204,23 @@ def test_embed_graph_of_a_store_is_embed_graph_of_its_files(tmp_path, capsys):
     assert "--labels does not go with a graph store" in capsys.readouterr().err
 
 
-def test_a_disk_too_small_for_the_floors_does_not_cost_the_embeddings(both, tmp_path, monkeypatch):
-    def full(*_):
+def test_a_disk_too_small_for_the_baselines_does_not_cost_the_embeddings(both, tmp_path, monkeypatch):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("nodejepa.workflow.embed_stored.score_stored", full)
-    made = embed_stored_graph(both[1].folder, out=tmp_path / "z.parquet", method="raw", report=False)
+    monkeypatch.setattr("nodejepa.workflow.embed.score_embeddings", full)
+    made = embed_graph(both[1].folder, out=tmp_path / "z.parquet", method="raw", report=False)
     assert made.scores is None
-    assert "No space left" in made.manifest["warnings"][0]
-    assert read_embeddings(tmp_path / "z.parquet").matrix.shape == made.shape
+    assert "No space left" in made.manifest["warnings"][-1]
+    assert read_embeddings(tmp_path / "z.parquet").matrix.shape == made.embeddings.shape
 
 
 def test_a_store_without_labels_says_how_to_have_some(tmp_path):
     store = prepare_store(*write(tmp_path, "words"), out=tmp_path / "g.store", drop="y")
     with pytest.raises(EvaluationError, match=r"no labels.*naming the column"):
-        StoredDataset.of(store)
-    with pytest.raises(ConfigError, match="embed_stored_graph"):
-        embed_graph(store.folder, out=tmp_path / "z.parquet")
+        Dataset.of_store(store.folder)
+    with pytest.raises(ConfigError, match="its own options"):
+        embed_graph(store.folder, out=tmp_path / "z.parquet", labels="y")
 
 
 def test_labels_that_were_changed_are_found(tmp_path):

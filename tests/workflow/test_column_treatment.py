@@ -203,6 +203,6 @@ def test_the_encoder_of_a_run_sees_new_files_as_it_saw_the_old(tmp_path):
     made = embed_graph(
         EDGES, nodes, out=tmp_path / "z.npy", method="nodejepa", preset="paper", settings=TINY, report=False
     )
-    assert isinstance(made.inspection.loaded.graph, Graph)
+    assert isinstance(made.inspection.data.graph, Graph)
     applied = apply_run(tmp_path / "z.run", EDGES, nodes)
     np.testing.assert_array_equal(applied.embeddings, made.embeddings)

@@ -159,7 +159,7 @@ def test_every_method_that_is_trained_without_labels(run, files, method):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--method", "supervised-gcn"), "labels away from training"),
+        (("--method", "supervised-gcn"), "labels are kept away from training"),
         (("--clusters", "many"), "2 or more"),
         (("--clusters", "1"), "2 or more"),
         (("--method", "nodejpea"), "Did you mean nodejepa"),

@@ -132,7 +132,7 @@ def test_what_came_during_the_work_is_not_replaced(files):
 def test_a_finished_output_is_seen_also_when_it_came_while_waiting_for_the_lock(files, monkeypatch):
     out = files.folder / "z.parquet"
     monkeypatch.setattr(
-        "nodejepa.workflow.places.output_owned", lambda path: out.write_text("done") and output_owned(path)
+        "nodejepa.workflow.outputs.output_owned", lambda path: out.write_text("done") and output_owned(path)
     )
     with pytest.raises(ConfigError, match=r"z\.parquet exists"):
         embed_graph(files.edges, files.nodes, out=out, method="nodejepa", preset="paper", settings=SMALL)

@@ -132,6 +132,6 @@ def test_every_descriptor_is_computed_under_a_bar(edges, monkeypatch):
     drawn = watch_bars(monkeypatch, sys.modules["nodejepa.structure.descriptors"])
     graph = inspect_graph(
         edges, estimator=make_trainable("nodejepa", preset="paper"), describe=False
-    ).loaded.graph
+    ).data.graph
     descriptors(graph, cache=False)
     assert drawn == ["PageRank", "Clustering coefficients"]  # the spectral one is in the eigensolver

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score
 
+from nodejepa.cli.screen import in_options
 from nodejepa.data.splits import default_splits
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import GraphError
@@ -16,7 +17,7 @@ from nodejepa.evaluation import ProbeResult, SplitScore
 from nodejepa.report.charts import verdict
 from nodejepa.tables import read_graph
 from nodejepa.tables.labels import read_labels
-from nodejepa.workflow.page import beats_the_floors, floor_words, largest_words
+from nodejepa.workflow.page import baseline_words, beats_baselines, largest_words
 from nodejepa.workflow.scores import Scores, always_largest
 
 
@@ -28,7 +29,8 @@ def result(value, count=2):
 def scores(ours, floor, largest=50.0):
     rows = {"linear-jepa": result(ours), "raw": result(floor), "sgc": result(floor - 5)}
     sizes = {"rare": 5, "common": 95}
-    return Scores(rows, result(largest), None, "a split", sizes, np.zeros(3, dtype=np.int64))
+    nodes = np.arange(3)
+    return Scores(rows, result(largest), None, "a split", sizes, nodes, np.zeros(3, dtype=np.int64))
 
 
 def test_the_largest_class_is_scored_as_a_classifier_would_be():
@@ -50,7 +52,7 @@ def test_the_colour_is_that_of_the_worst_thing_said():
     sound = diagnose(np.random.default_rng(0).normal(size=(100, 8)))
     assert sound.sound
     assert verdict(sound).tone == "good"
-    assert verdict(sound, "Below the floors.", doubtful=True).tone == "warning"
+    assert verdict(sound, "Below the baselines.", doubtful=True).tone == "warning"
     assert verdict(diagnose(np.ones((9, 3)))).tone == "warning"
     shifted = diagnose(100 + np.random.default_rng(0).normal(size=(100, 8)))  # healthy, with advice
     assert not shifted.sound
@@ -60,8 +62,11 @@ def test_the_colour_is_that_of_the_worst_thing_said():
 
 def test_words_and_means():
     good, bad, tie = scores(80.0, 70.0), scores(60.0, 70.0), scores(70.0, 70.0)
-    assert [beats_the_floors(s, "linear-jepa") for s in (good, bad, tie)] == [True, False, False]
-    assert "gained nothing" in floor_words(bad, "linear-jepa")
+    assert [beats_baselines(s, "linear-jepa") for s in (good, bad, tie)] == [True, False, False]
+    said, advice = baseline_words(bad, "linear-jepa")
+    assert "gained nothing" in said
+    assert "--method raw" in in_options(advice), "the next step is one option away"
+    assert len(baseline_words(good, "linear-jepa")) == 1
     assert largest_words(good) == ()
     assert "95.0 % of the test nodes are 'common'" in largest_words(scores(80.0, 70.0, 95.0))[0]
     kept = good.to_dict()
@@ -91,7 +96,7 @@ def test_terminal_manifest_and_page_show_them(run, files):
     ours = manifest["means"].pop(next(iter(manifest["means"])))["test_accuracy"]
     beaten = ours > max(row["test_accuracy"] for row in manifest["means"].values())
     assert first["tone"] != "good" if not beaten else first["tone"] != "warning"
-    assert "the best floor" in first["paragraphs"][1]
+    assert "the best untrained baseline" in first["paragraphs"][1]
 
 
 MANY = ["a", "b", "a;b", "b;c"] * 20

@@ -14,10 +14,11 @@ import pytest
 from nodejepa.cli.screen import in_options
 from nodejepa.errors import ConfigError
 from nodejepa.methods import find_method, make_estimator
-from nodejepa.methods.budget import StoredCost, StoredPartsCost, Workload
+from nodejepa.methods.budget import OnDisk, Workload, solved_on_disk, trained_on_disk
+from nodejepa.methods.trained import joined_parts
 from nodejepa.structure import partition
 from nodejepa.tables.prepare import prepare_store
-from nodejepa.workflow.stored_plan import require_room
+from nodejepa.workflow.plan import make_plan
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RECORDS, SOLVED = BENCHMARKS / "scale_train.jsonl", BENCHMARKS / "scale.jsonl"
@@ -51,10 +52,14 @@ def test_the_estimate_is_near_what_was_measured(record):
     parts = nodes // 50_000 * 5
     asked = estimator(parts=parts, parts_per_step=5, descriptors="pagerank,degree,clustering", epochs=2)
     work = Workload(nodes, record["stored_edges"], columns, nodes * columns, True)
-    cost = StoredPartsCost(find_method("nodejepa").cost)
-    found = cost.budget(asked.config, work, operations_per_second=1e10).training_bytes
+    cost = find_method("nodejepa").cost
+    found = trained_on_disk(cost, asked.config, work, OnDisk(), operations_per_second=1e10).training_bytes
     measured = 2**30 * record["phases"]["train"]["peak_anonymous_gib"]
     assert 0.75 < found / measured < 1.5
+
+
+def require_room(asked, stored, limit, **processes):
+    make_plan(asked, stored, limit, **processes).require_fit()
 
 
 def refusal(asked, stored, limit, **processes):
@@ -67,22 +72,18 @@ def test_a_step_that_does_not_fit_is_refused_with_steps_that_do():
     stored = graph()
     require_room(estimator(**IN_PARTS), stored, 20.0)
     advice = refusal(estimator(**IN_PARTS), stored, 5.0)
-    assert "--set training.parts_per_step=10 (about" in advice
-    assert "--set training.parts=400 (about" in advice
-    assert advice.index("training.parts=") < advice.index("training.parts_per_step="), "more parts come first"
+    assert advice.startswith("These fit: --set training.parts="), "the method itself comes first"
     assert "--method linear-jepa (about" in advice
-    require_room(estimator(**IN_PARTS | {"parts_per_step": 10}), stored, 5.0)
-    require_room(estimator(**IN_PARTS | {"parts": 400}), stored, 5.0)
-    cut = refusal(estimator(**IN_PARTS, micro_batches=4), stored, 5.0)
-    assert "training.parts_per_step=8" in cut, "4 micro-batches share it, and it divides 200"
+    parts = joined_parts(stored.num_nodes, entries=stored.num_edges)
+    require_room(estimator(**IN_PARTS | {name.split(".")[1]: n for name, n in parts.items()}), stored, 5.0)
 
 
 def test_parts_that_metis_has_no_memory_for_are_drawn(monkeypatch):
     asked, stored = estimator(**IN_PARTS | {"parts_per_step": 1}), graph(entries=49_000_000)
     advice = refusal(asked, stored, 3.0)
-    assert advice.startswith("These fit: --set training.partition=random (about")
+    assert "--set training.partition=random (about" in advice
     require_room(estimator(**IN_PARTS | {"parts_per_step": 1}, partition="random"), stored, 3.0)
-    monkeypatch.setattr("nodejepa.workflow.stored_plan.partition_is_kept", lambda *_: True)
+    monkeypatch.setattr("nodejepa.workflow.plan.partition_is_kept", lambda *_: True)
     require_room(asked, stored, 3.0)  # they were found before
 
 
@@ -118,7 +119,7 @@ def test_the_estimate_of_what_is_solved_by_rows_is_near_what_was_measured(record
     nodes, columns = record["nodes"], record["columns"]
     work = Workload(nodes, record["stored_edges"], columns, nodes * columns, True)
     asked = make_estimator("linear-jepa").config
-    found = StoredCost().budget(asked, work, operations_per_second=1e10).peak_bytes
+    found = solved_on_disk(asked, work, OnDisk(), operations_per_second=1e10).peak_bytes
     measured = 2**30 * max(record["phases"][name]["peak_anonymous_gib"] for name in ("fit", "embed"))
     assert 0.75 < found / measured < 1.5
 

@@ -92,8 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         _require_utf8(given)
         app(args=given, prog_name="nodejepa")
-    except KeyboardInterrupt:
-        sys.exit(report_interrupt(given))
+    except KeyboardInterrupt as interrupt:
+        sys.exit(report_interrupt(given, str(interrupt)))
     except NodeJEPAError as error:
         sys.exit(report_error(error))
     except OSError as error:

@@ -81,26 +81,20 @@ def embed(
             "Give either the name of a data set or --edges of your own graph"
             + (", not both." if dataset is not None else ".")
         )
+    from nodejepa.tables import StoredGraph
+
     if edges is None:
         for option in [*(["--nodes"] if nodes else []), *options_given(reading)]:
             raise typer.BadParameter(f"{option} belongs to --edges, not to a data set.")
-        from nodejepa.tables import StoredGraph
-
-        if StoredGraph.is_at(dataset):
-            from nodejepa.workflow.apply import embed_store
-
-            graph = StoredGraph(str(dataset))
-            shape, found = embed_store(run, graph, out, force=force, memory_limit=memory_limit)
-            _say_written(shape, out, found)
-        else:
+        if not StoredGraph.is_at(dataset):
             _embed_dataset(run, str(dataset), out, device, data_root, force)
-        return
+            return
     from nodejepa.workflow import apply_run
 
     applied = apply_run(
-        run, edges, nodes, reading, out=out, device=device, force=force, memory_limit=memory_limit
+        run, edges or dataset, nodes, reading, out=out, device=device, force=force, memory_limit=memory_limit
     )
-    for note in applied.notes:
+    for note in applied.notes if edges else ():
         say(f"- {in_options(note)}", to=stderr)
     _say_written(applied.embeddings.shape, out, applied.diagnostics)
 
@@ -110,22 +104,18 @@ def _embed_dataset(
 ) -> None:
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
-    from nodejepa.files import output_owned
     from nodejepa.methods import load_method
     from nodejepa.tables.embeddings import check_ending, write_embeddings
     from nodejepa.tables.inputs import refuse_other_kind
-    from nodejepa.workflow.places import drop_manifest, refuse_losing
+    from nodejepa.workflow.outputs import claimed
 
     check_ending(out)  # before the work
     begins, columns = (b"\x93NUMPY", ()) if out.suffix == ".npy" else (b"PAR1", ("id", "z0"))
     refuse_other_kind(out, begins, columns, force=force)
-    refuse_losing(out, force=force, manifest_only=True)
-    estimator = load_method(run, device=device)
-    graph = load_dataset(dataset, data_root).graph
-    embeddings = estimator.transform(graph)
-    with output_owned(out):
-        refuse_losing(out, force=force, manifest_only=True)  # again: the work took its time
-        drop_manifest(out)
+    with claimed(out, force=force, manifest_only=True) as replace:
+        graph = load_dataset(dataset, data_root).graph
+        embeddings = load_method(run, device=device).transform(graph)
+        replace()
         write_embeddings(out, graph, embeddings)
     _say_written(embeddings.shape, out, diagnose(embeddings))
 
@@ -158,8 +148,7 @@ def probe(
     """Embed a named graph, or a graph store with labels, then score a linear classifier on the embeddings."""
     chosen = parse_seeds(seeds)
     from nodejepa.config import parse_assignments
-    from nodejepa.data import load_dataset
-    from nodejepa.data.stored import StoredDataset
+    from nodejepa.data import Dataset, load_dataset
     from nodejepa.evaluation.scoring import score_method, score_run
     from nodejepa.tables import StoredGraph
 
@@ -174,11 +163,7 @@ def probe(
             where=f"--run {run}",
             fix="Leave out --method, --preset and --set, or leave out --run.",
         )
-    data = (
-        StoredDataset.of(StoredGraph(dataset))
-        if StoredGraph.is_at(dataset)
-        else load_dataset(dataset, data_root)
-    )
+    data = Dataset.of_store(dataset) if StoredGraph.is_at(dataset) else load_dataset(dataset, data_root)
     if run is not None:
         score = score_run(data, run, chosen, split=split, probe=mode)
     else:

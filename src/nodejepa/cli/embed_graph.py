@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,13 +29,11 @@ from nodejepa.cli.options import (
 )
 from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.config import DEFAULT_METHOD
-from nodejepa.errors import Advice, Setting
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nodejepa.tables import StoredGraph
-    from nodejepa.workflow import EmbeddedGraph, EmbeddedStore, Inspection
+    from nodejepa.workflow import EmbeddedGraph, Inspection
 
 EMBED_GRAPH_EXAMPLES = (
     "Examples:\n\n"
@@ -100,6 +97,14 @@ def embed_graph(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
+    score: Annotated[
+        bool,
+        typer.Option(
+            "--score/--no-score",
+            help="With --labels: score the embeddings after they are written.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = True,
     finetune: Annotated[
         bool,
         typer.Option(
@@ -126,27 +131,22 @@ def embed_graph(
         changes["training.epochs"] = epochs
     trained: dict[str, Any] = {"method": method, "preset": preset, "settings": changes}
     trained |= {"seed": seed, "device": device, "dim": dim}
-    written: dict[str, Any] = {"run": run, "clusters": clusters, "report": report, "umap": umap}
-    written |= {"resume": resume, "force": force, "memory_limit": memory_limit}
-    written["logging"] = Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}")
     if StoredGraph.is_at(edges):
         for option in [*(["--nodes"] if nodes else []), *options_given(reading)]:
             raise typer.BadParameter(f"{option} does not go with a graph store.")
-        if check:
-            show_store(StoredGraph(edges), trained, memory_limit, as_json)
-        else:
-            kept = workflow.embed_stored_graph(edges, out=_require(out), **written, **trained)
-            show_result(kept, kept.shape, as_json)
-        return
     if check:
         estimator = workflow.make_trainable(**trained)
         try:
             found = workflow.inspect_graph(
-                edges, nodes, reading, estimator=estimator, memory_limit=memory_limit, describe=False
+                edges,
+                nodes,
+                reading,
+                estimator=estimator,
+                memory_limit=memory_limit,
+                describe=False,
+                score=score,
             )
-        except TooLarge as error:  # nothing is wrong with the files: the answer is another option
-            if not error.has_road:
-                raise
+        except TooLarge as error:  # nothing is wrong with the files: the answer is another way
             if as_json:
                 answer = {"plan": {"fits": False, "what": error.what, "fix": in_options(error.fix)}}
                 typer.echo(json.dumps(answer, indent=2))
@@ -158,36 +158,40 @@ def embed_graph(
         else:
             show_inspection(stdout, found)
         return
-    made = workflow.embed_graph(
-        edges,
-        nodes,
-        reading,
-        out=_require(out),
-        finetune=finetune,
-        announce=lambda found: show_inspection(stderr, found),
-        **written,
-        **trained,
-    )
-    show_result(made, made.embeddings.shape, as_json)
-
-
-def _require(out: Path | None) -> Path:
     if out is None:
         raise typer.BadParameter(
             "Say where the embeddings go, or --check the graph only.", param_hint="--out"
         )
-    return out
+    made = workflow.embed_graph(
+        edges,
+        nodes,
+        reading,
+        out=out,
+        run=run,
+        clusters=clusters,
+        report=report,
+        umap=umap,
+        score=score,
+        finetune=finetune,
+        resume=resume,
+        force=force,
+        memory_limit=memory_limit,
+        announce=lambda found: show_inspection(stderr, found),
+        logging=Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}"),
+        **trained,
+    )
+    show_result(made, as_json)
 
 
 def show_inspection(console: Console, found: Inspection) -> None:
     """The data report."""
-    table = Table(title=Text(f"The graph in {found.loaded.report.edge_file}"), show_header=False)
+    table = Table(title=Text(f"The graph in {found.data.name}"), show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in found.facts().items():
         table.add_row(name, Text(value))
     console.print(table)
-    for note in found.loaded.report.notes:
+    for note in found.data.report.notes:
         say(f"- {in_options(note)}", to=console)
     for warning in found.warnings():
         say(("Note: ", "yellow"), in_options(warning), to=console)
@@ -196,45 +200,16 @@ def show_inspection(console: Console, found: Inspection) -> None:
         say(("Does not fit. ", "red"), f"What does: {fitting}.", to=console)
 
 
-def show_store(
-    graph: StoredGraph, trained: dict[str, Any], memory_limit: float | None, as_json: bool = False
-) -> None:
-    """What is in a store, and what embedding it would take."""
-    from nodejepa.memory import Room
-    from nodejepa.methods.budget import Workload
-    from nodejepa.workflow import make_trainable
-    from nodejepa.workflow.apply import store_facts
-    from nodejepa.workflow.plan import stored_roads
-
-    if as_json:
-        typer.echo(json.dumps({"store": str(graph.folder), "graph": store_facts(graph)}, indent=2))
-        return
-    table = Table(title=Text(f"The graph in {graph.folder}"), show_header=False)
-    for name, value in store_facts(graph).items():
-        table.add_row(name, Text(value))
-    stdout.print(table)
-    entries = graph.manifest.feature_entries
-    filled = graph.num_nodes * graph.num_features if entries is None else entries
-    work = Workload(graph.num_nodes, graph.num_edges, graph.num_features, filled, entries is None)
-    roads = stored_roads(make_trainable(**trained), work, Room.of(memory_limit))
-    for road in roads:  # it is on disk already: of each only the options count
-        options = road.options or (Setting("method", "linear-jepa"),)
-        fitting = Advice("This fits: ", replace(road, options=options, road="").words, ".")
-        say(in_options(fitting))
-    if not roads:
-        say(("No way to embed it fits into the memory there is.", "red"))
-
-
-def show_result(made: EmbeddedGraph | EmbeddedStore, shape: tuple[int, ...], as_json: bool) -> None:
+def show_result(made: EmbeddedGraph, as_json: bool) -> None:
     """Scores, where the files are, how sound the embeddings are."""
     if as_json:
         typer.echo(json.dumps(made.manifest, indent=2, allow_nan=False))
         return
-    for warning in made.manifest["warnings"]:
+    for warning in made.warnings:
         if warning.startswith("No scores"):
-            say(("Warning: ", "yellow"), warning, to=stderr)
+            say(("Warning: ", "yellow"), in_options(warning), to=stderr)
     if made.scores is not None:
-        from nodejepa.workflow.page import beats_the_floors, floor_words, largest_words
+        from nodejepa.workflow.page import baseline_words, beats_baselines, largest_words
 
         table = Table(title="What the embeddings are worth, % on test nodes")
         table.add_column("embeddings")
@@ -244,27 +219,29 @@ def show_result(made: EmbeddedGraph | EmbeddedStore, shape: tuple[int, ...], as_
             table.add_row(
                 Text(method), *("-" if value is None else f"{value.mean:.1f}" for value in found.values())
             )
-        tuned, name = made.scores.finetuned, made.manifest["method"]
+        tuned, name = made.scores.finetuned, made.estimator.name
         if tuned is not None:
             table.add_row(f"{name}, fine-tuned (one split)", f"{tuned.test_accuracy:.1f}")
             table.add_row("the same network from random weights", f"{tuned.scratch_test_accuracy:.1f}")
         stdout.print(table)
         say(f"Fair linear probe; {made.scores.split}.")
-        style = "" if beats_the_floors(made.scores, name) else "yellow"
-        say((floor_words(made.scores, name), style))
+        style = "" if beats_baselines(made.scores, name) else "yellow"
+        for words in baseline_words(made.scores, name):
+            say((in_options(words), style))
         for words in largest_words(made.scores):
             say(words)
     if made.clusters is not None:
         from nodejepa.workflow.page import cluster_words
 
         say(cluster_words(made.clusters, made.labels))
-    if made.manifest["found"]:
-        say(made.manifest["found"])
-    say(f"{shape[0]:,} nodes x {shape[1]} -> {made.places.embeddings}")
-    say(f"Embeddings: {made.manifest['diagnostics']['verdict']}")
+    if made.estimator.describe():
+        say(made.estimator.describe())
+    nodes, columns = made.embeddings.shape
+    say(f"{nodes:,} nodes x {columns} -> {made.paths.embeddings}")
+    say(f"Embeddings: {made.diagnostics.verdict}")
     for name, path in (
-        ("manifest", made.places.manifest),
-        *((("report", made.places.page),) if made.manifest["report"] else ()),
-        ("model", made.places.run),
+        ("manifest", made.paths.manifest),
+        *((("report", made.paths.page),) if made.manifest["report"] else ()),
+        ("model", made.paths.run),
     ):
         say(f"{name:9}{path}")

@@ -160,7 +160,7 @@ def export(
     from nodejepa.tables import export_embeddings, read_columns, read_embeddings
     from nodejepa.tables.export import EXPORT_FORMATS, check_target
     from nodejepa.tables.inputs import refuse_other_kind, refuse_replacing
-    from nodejepa.workflow.places import refuse_losing
+    from nodejepa.workflow.outputs import refuse_losing
 
     check_target(out, to)  # before the work
     refuse_replacing(out, embeddings)

@@ -157,18 +157,13 @@ def pretrain(
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
     from nodejepa.graph import Graph
-    from nodejepa.methods import find_method, make_estimator
+    from nodejepa.methods import make_estimator, refuse_supervised
     from nodejepa.tables import StoredGraph
     from nodejepa.training.logger import Logging
-    from nodejepa.workflow.apply import schema_of
     from nodejepa.workflow.plan import make_plan
-    from nodejepa.workflow.stored_plan import require_room
+    from nodejepa.workflow.read import UserGraph
 
-    if find_method(method).supervised:
-        raise ConfigError(
-            f"{method} learns from labels, and pretraining has none",
-            fix=f"Train and score it for every split: nodejepa probe {dataset} --method {method}.",
-        )
+    refuse_supervised(method)
     stored = StoredGraph.is_at(dataset)
     estimator = make_estimator(
         method,
@@ -188,12 +183,9 @@ def pretrain(
         )
         return
     graph = StoredGraph(dataset) if stored else load_dataset(dataset, data_root).graph
-    if isinstance(graph, Graph):
-        make_plan(estimator, graph, memory_limit).require_fit()
-    else:
-        processes = int(os.environ.get("WORLD_SIZE", "1")) if as_worker else 1
-        require_room(estimator, graph, memory_limit, processes=processes)
-        estimator.memory_limit = memory_limit
+    processes = int(os.environ.get("WORLD_SIZE", "1")) if as_worker else 1
+    make_plan(estimator, graph, memory_limit, processes=processes).require_fit()
+    estimator.memory_limit = memory_limit
     logging = Logging(
         checkpoint_epochs=checkpoint_epochs,
         checkpoint_steps=checkpoint_steps,
@@ -208,7 +200,7 @@ def pretrain(
     else:
         estimator.fit(graph, out=out, resume=resume, logging=logging)
     if isinstance(graph, StoredGraph):
-        schema_of(graph).save(out)  # the model may see other files later
+        UserGraph.of_store(graph).schema.save(out)  # the model may see other files later
     history = estimator.history_
     table = Table(title=Text(f"{method} ({preset}) on {dataset}, seed {seed}"))
     for column in ("epochs", "seconds", "peak memory", "last loss"):
@@ -261,7 +253,7 @@ def start_workers(
     from nodejepa.tables import StoredGraph
     from nodejepa.training.distributed import launch, launch_with_ray
     from nodejepa.training.run import Run
-    from nodejepa.workflow.stored_plan import require_room
+    from nodejepa.workflow.plan import make_plan
 
     micro_batches = _require_steps(estimator)
     if micro_batches < workers:
@@ -274,8 +266,8 @@ def start_workers(
     Run(out).refuse_begun(resume=resume)
     graph = StoredGraph(dataset) if StoredGraph.is_at(dataset) else load_dataset(dataset, data_root).graph
     if isinstance(graph, StoredGraph):
-        limit = options["memory-limit"]
-        require_room(estimator, graph, limit, processes=workers, started=0 if ray else workers)
+        limit, here = options["memory-limit"], 0 if ray else workers
+        make_plan(estimator, graph, limit, processes=workers, started=here).require_fit()
     estimator.prepare(graph)  # once: the workers find it on disk
     arguments = [dataset, "--out", str(out.resolve())]
     for name, value in options.items():

@@ -1,6 +1,7 @@
 """Where commands write (results on stdout, all else on stderr), how failures look, and their exit codes."""
 
 import os
+import re
 import traceback
 from collections.abc import Sequence
 
@@ -8,12 +9,21 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from nodejepa.errors import Advice, NodeJEPAError, Setting
+from nodejepa.errors import NodeJEPAError
 
 stdout = Console()
 stderr = Console(stderr=True)
 
-_OPTIONS = {"id_column": "id", "root": "data-root"}
+_OPTIONS = {"id_column": "id", "root": "data-root"}  # that are called otherwise in Python
+_NAMES = frozenset(
+    (
+        *("source", "target", "weight", "id_column", "labels", "drop", "directed", "text", "text_columns"),
+        *("missing", "infinite", "scale", "unknown_ids", "bipartite", "structural", "header", "delimiter"),
+        *("out", "run", "runs", "method", "preset", "dim", "clusters", "score", "resume", "force"),
+        *("root", "data_root", "dataset", "memory_limit", "wait"),
+    )
+)
+_SETTING = re.compile(r"""(?<![\w.'-])([a-z_]+(?:\.[a-z_]+)*)=(\.\.\.|"[^"]*"|[\w,]+(?:[.-]\w+)*)""")
 BUG, USER, INTERRUPTED = 1, 2, 130
 
 
@@ -28,23 +38,26 @@ def counted(number: int, noun: str) -> str:
 
 
 def in_options(message: str) -> str:
-    """A message of the library with its settings as the options they are here.
+    """A message of the library with its settings, ``name=value``, as the options they are here.
 
-    >>> in_options(Advice("Say ", Setting("weight", False), " or ", Setting("text", "hash"), "."))
-    'Say --no-weight or --text hash.'
+    >>> in_options('Say weight=False or text="hash", or choose another out=... and encoder.hidden=64.')
+    'Say --no-weight or --text hash, or choose another --out and --set encoder.hidden=64.'
     """
-    return message.worded(_option) if isinstance(message, Advice) else message
+    return _SETTING.sub(_option, message)
 
 
-def _option(setting: Setting) -> str:
-    name, value = _OPTIONS.get(setting.name, setting.name.replace("_", "-")), setting.value
-    if setting == Setting("bipartite", False):
+def _option(found: re.Match[str]) -> str:
+    name, value = found[1], found[2].strip('"')
+    if "." in name:
+        return f"--set {name}={value}"
+    if name not in _NAMES:
+        return found[0]
+    if found[0] == "bipartite=False":
         return "--one-id-space"
-    if isinstance(value, dict):
-        return " ".join(f"--set {key}={changed}" for key, changed in value.items())
-    if value is None or isinstance(value, bool):
-        return f"--no-{name}" if value is False else f"--{name}"
-    return f"--{name} {value or 'COLUMN'}"
+    option = _OPTIONS.get(name, name.replace("_", "-"))
+    if value in ("True", "..."):
+        return f"--{option}"
+    return f"--no-{option}" if value == "False" else f"--{option} {value}"
 
 
 def report_error(error: NodeJEPAError) -> int:
@@ -65,8 +78,8 @@ def report_os_error(error: OSError) -> int:
     )
 
 
-def report_interrupt(arguments: Sequence[str]) -> int:
-    """Ctrl-C: how to go on, where there is anything to go on with."""
+def report_interrupt(arguments: Sequence[str], said: str = "") -> int:
+    """Ctrl-C: what is kept and how to go on, where there is anything to go on with."""
     command = next((word for word in arguments if not word.startswith("-")), "")
     again = ""
     if command == "study":
@@ -75,8 +88,9 @@ def report_interrupt(arguments: Sequence[str]) -> int:
         again = " The same command with --resume keeps the methods that are done."
     elif command in ("embed-graph", "pretrain") and "--check" not in arguments:
         with_resume = "--resume in place of --force" if "--force" in arguments else "--resume"
-        again = f" The same command with {with_resume} goes on from the last checkpoint."
-    say(f"Stopped.{again}", to=stderr)
+        where = "with the scores" if said else "from the last checkpoint"
+        again = f" The same command with {with_resume} goes on {where}."
+    say(f"{said or 'Stopped.'}{again}", to=stderr)
     return INTERRUPTED
 
 

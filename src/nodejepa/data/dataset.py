@@ -1,20 +1,24 @@
 """``Dataset``: a graph together with the task that judges its embeddings."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.data.splits import Split, make_split
+from nodejepa.data.splits import Split, describe_scored, make_split, scored_nodes
 from nodejepa.errors import DataError
 from nodejepa.graph import Graph
+from nodejepa.tables.store import StoredGraph, require_labels
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A named graph, one label per node (-1: unknown) and, where its authors drew one, their split.
 
-    Only evaluation reads ``labels``; methods are given ``graph``, which has none.
+    Only evaluation reads ``labels``; methods are given ``graph``, which has none. The graph may also be a
+    :class:`nodejepa.tables.StoredGraph`: labels and splits are then those of ``nodes``.
     """
 
     name: str
@@ -23,17 +27,34 @@ class Dataset:
     class_names: tuple[str, ...] | None = None
     official_split: Split | None = None
     default_split: str = "20-30"
+    nodes: npt.NDArray[np.int64] | None = None  # that are scored, where the graph is on disk
 
     def __post_init__(self) -> None:
-        if self.labels.shape != (self.graph.num_nodes,) or self.labels.dtype.kind not in "iu":
+        count = self.graph.num_nodes if self.nodes is None else len(self.nodes)
+        if self.labels.shape != (count,) or self.labels.dtype.kind not in "iu":
             raise DataError(
-                f"{self.labels.dtype} labels of shape {self.labels.shape} for {self.graph.num_nodes} nodes",
+                f"{self.labels.dtype} labels of shape {self.labels.shape} for {count} nodes",
                 where=self.name,
                 fix="One whole number per node is expected.",
             )
         labels = self.labels.astype(np.int64)
         labels.flags.writeable = False
         object.__setattr__(self, "labels", labels)
+
+    @classmethod
+    def of_store(cls, store: str | Path) -> Self:
+        """A graph store that was prepared with labels."""
+        graph = StoredGraph(store)
+        found = require_labels(graph)
+        nodes = scored_nodes(found.codes)
+        labels = found.codes[nodes].astype(np.int64)
+        # methods take either graph; whatever needs all of it in memory refuses a store by itself
+        return cls(graph.folder.name, cast(Graph, graph), labels, found.names, nodes=nodes)
+
+    @property
+    def sampled(self) -> str:
+        """Which nodes are scored, in words; empty where all are."""
+        return "" if self.nodes is None else describe_scored(self.nodes, self.graph.num_nodes)
 
     @property
     def num_classes(self) -> int:

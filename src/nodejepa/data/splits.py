@@ -8,7 +8,7 @@ import operator
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 
 SPLIT_SEEDS = (42, 43, 44, 45, 46)
 TRAIN, VALIDATION = 20, 30  # labels per class
+SCORED_NODES = 1 << 18  # whose embeddings are read to score them: 270 MB at 256 columns
 _SPLIT_NAMES = '"20-30" (any "TRAIN-VAL" labels per class), "random-10-10-80" (percent), "official"'
 
 
@@ -109,6 +110,19 @@ def default_splits(labels: npt.ArrayLike) -> list[Split]:
             fix="At least two classes need three labelled nodes each.",
         )
     return [per_class_split(labels, train=TRAIN, val=VALIDATION, seed=seed) for seed in SPLIT_SEEDS]
+
+
+def scored_nodes(labels: npt.NDArray[np.integer[Any]], most: int = SCORED_NODES) -> Indices:
+    """The nodes whose embeddings are scored: all of a graph, or, of a large one, labelled nodes at random."""
+    if len(labels) <= most:
+        return np.arange(len(labels))
+    known = np.flatnonzero(labels >= 0)
+    return np.sort(np.random.default_rng(0).choice(known, min(most, len(known)), replace=False))
+
+
+def describe_scored(nodes: Indices, total: int) -> str:
+    """Which nodes are scored, in words; empty where all are."""
+    return "" if len(nodes) == total else f"scored on {len(nodes):,} labelled nodes, drawn at random"
 
 
 def random_split(labels: npt.ArrayLike, *, train: float = 0.1, val: float = 0.1, seed: int) -> Split:

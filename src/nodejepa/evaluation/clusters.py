@@ -26,7 +26,7 @@ from nodejepa.principal import Matrix, PrincipalAxes
 from nodejepa.progress import progress_bar
 
 MOST_TRIED = 20  # groups
-Labels: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.int32]
+Labels: TypeAlias = npt.NDArray[np.integer[Any]]
 
 _COMPONENTS, _STARTS = 50, 4
 COMPONENT_BYTES = 8 * _COMPONENTS  # a node, at most

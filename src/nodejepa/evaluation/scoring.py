@@ -11,7 +11,6 @@ import torch
 
 from nodejepa.config import to_dict
 from nodejepa.data import Dataset, Split
-from nodejepa.data.stored import StoredDataset
 from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.errors import Advice, EvaluationError, Setting
 from nodejepa.evaluation import ProbeResult, linear_probe
@@ -22,7 +21,7 @@ from nodejepa.provenance import versions
 from nodejepa.structure.undirected import largest_component, neighbours
 
 
-def fit_on(estimator: Estimator, dataset: Dataset | StoredDataset, split: Split, **how: Any) -> Estimator:
+def fit_on(estimator: Estimator, dataset: Dataset, split: Split, **how: Any) -> Estimator:
     """Fit on the dataset's graph; only a supervised method is shown labels, and the split says which.
 
     ``how``: ``out``, ``resume`` and ``logging`` of ``fit``.
@@ -117,7 +116,7 @@ class MethodScore:
 
 
 def score_method(
-    dataset: Dataset | StoredDataset,
+    dataset: Dataset,
     method: str,
     seeds: Sequence[int],
     *,
@@ -133,19 +132,20 @@ def score_method(
     """
     started, embeddings, heads = time.perf_counter(), list[Features](), list[HeadScore]()
     entry = find_method(method)
-    if entry.supervised and isinstance(dataset, StoredDataset):
+    stored = dataset.nodes is not None
+    if entry.supervised and stored:
         raise EvaluationError(
             f"{method} learns from labels, and with labels nothing learns from a graph on disk",
             where=dataset.name,
             fix="Use a method that needs none, or the files in memory.",
         )
-    known = None if isinstance(dataset, StoredDataset) else dataset.name  # of which presets may know
+    known = None if stored else dataset.name  # of which presets may know
     made = make_method(method, preset=preset, dataset=known, settings=settings)
     for seed in seeds if entry.seeded else seeds[:1]:  # once where the seed makes no difference
         drawn = dataset.split(split, seed=seed)
         made = make_method(method, preset=preset, dataset=known, seed=seed, settings=settings)
         embeddings.append(_embedded(fit_on(made, dataset, drawn), dataset))
-        if entry.supervised and isinstance(dataset, Dataset):
+        if entry.supervised:
             heads.append(score_head(made, dataset, drawn))
     if not entry.seeded:
         embeddings *= len(seeds)
@@ -156,7 +156,7 @@ def score_method(
 
 
 def score_run(
-    dataset: Dataset | StoredDataset,
+    dataset: Dataset,
     folder: str | Path,
     seeds: Sequence[int],
     *,
@@ -184,15 +184,16 @@ def score_run(
     return _score(dataset, identity, [embeddings] * len(seeds), seconds, seeds, split, probe)
 
 
-def _embedded(estimator: Estimator, dataset: Dataset | StoredDataset) -> Features:
+def _embedded(estimator: Estimator, dataset: Dataset) -> Features:
     """Of a graph on disk only the embeddings of the nodes that are scored come into memory."""
-    if isinstance(dataset, Dataset):
+    if dataset.nodes is None:
         return estimator.transform(dataset.graph)
-    return estimator.transform(dataset.graph, scratch=dataset.graph.folder)[dataset.nodes]
+    z: Features = estimator.transform(dataset.graph, scratch=getattr(dataset.graph, "folder", None))
+    return z[dataset.nodes]
 
 
 def _score(
-    dataset: Dataset | StoredDataset,
+    dataset: Dataset,
     identity: dict[str, Any],
     embeddings: list[Features],
     embed_seconds: float,
@@ -214,6 +215,6 @@ def _score(
         diagnostics=diagnose(embeddings[0]),
         embed_seconds=embed_seconds,
         probe_seconds=time.perf_counter() - started,
-        sampled=dataset.sampled if isinstance(dataset, StoredDataset) else "",
+        sampled=dataset.sampled,
         **identity,
     )

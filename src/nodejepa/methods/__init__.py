@@ -37,6 +37,7 @@ __all__ = [
     "load_method",
     "make_estimator",
     "make_method",
+    "refuse_supervised",
 ]
 
 METHODS: dict[str, type[Estimator]] = {
@@ -68,6 +69,17 @@ def find_method(name: str) -> type[Estimator]:
         return METHODS[name]
     hint = did_you_mean(name, METHODS)
     raise ConfigError(f"method {name!r} is unknown", fix=f"{hint}Known methods: {', '.join(METHODS)}.")
+
+
+def refuse_supervised(name: str) -> None:
+    """Refuse a method that learns from labels where none reach training."""
+    if find_method(name).supervised:
+        raise ConfigError(
+            f"{name} learns from labels, and labels are kept away from training here",
+            where="method",
+            fix=f"Use another method of `nodejepa methods`. To score {name} itself, train it for every "
+            f"split: nodejepa probe DATASET --method {name}.",
+        )
 
 
 def make_method(

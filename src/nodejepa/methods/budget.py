@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,11 +19,15 @@ from nodejepa.config import flatten, override
 from nodejepa.graph import Graph
 from nodejepa.structure.partition import METIS_ENTRIES, QUOTIENT_ENTRIES, recommended_parts
 
+if TYPE_CHECKING:
+    from nodejepa.tables.store import StoredGraph
+
 _FLOAT = 4
 _FIXED_BYTES = 200_000_000  # compiled code, work space of the libraries
 _LIBRARY_BYTES = 300_000_000  # of a process that has loaded them
 _SPARSE_COST = 12.0  # an operation of a sparse product takes as long as so many of a dense one
 _ELEMENTWISE_COST = 200.0  # operations' worth of norms and activations, for each value of a layer
+_BYTES_PER_SECOND = 100e6  # of tables read, encoded and written
 
 
 @dataclass(frozen=True)
@@ -37,12 +41,15 @@ class Workload:
     dense: bool
 
     @classmethod
-    def of(cls, graph: Graph) -> Workload:
+    def of(cls, graph: Graph | StoredGraph) -> Workload:
         """The sizes of a graph."""
-        x = graph.features
-        dense = isinstance(x, np.ndarray)
-        filled = x.size if isinstance(x, np.ndarray) else int(x.nnz)
-        return cls(graph.num_nodes, graph.num_edges, graph.num_features, filled, dense)
+        cells = graph.num_nodes * graph.num_features
+        if isinstance(graph, Graph):
+            filled = None if isinstance(graph.features, np.ndarray) else int(graph.features.nnz)
+        else:
+            filled = graph.manifest.feature_entries
+        entries = cells if filled is None else filled
+        return cls(graph.num_nodes, graph.num_edges, graph.num_features, entries, filled is None)
 
 
 @dataclass(frozen=True)
@@ -91,9 +98,7 @@ class GradientCost:
         parts, of_step = (int(settings.get(f"training.{name}", 1)) for name in ("parts", "parts_per_step"))
         held = seen * of_step / parts
         training = graph + int(held * array * (self.arrays_per_layer * layers + self.arrays))
-        embedding = (
-            graph + 5 * array
-        )  # two layers at a time, then the rows once more, by column, to be written
+        embedding = graph + 5 * array  # two layers at a time, then the rows by column, to be written
         flops = seen * self.passes * _forward_flops(work, hidden, layers, settings)
         if settings.get("predictor.kind") == "attention":  # every target looks at every context node
             flops += 6.0 * work.nodes**2 * int(settings["predictor.hidden"]) * of_step / parts
@@ -139,62 +144,75 @@ class BaselineCost:
 
 
 @dataclass(frozen=True)
-class StoredCost:
-    """Of LinearJEPA on a graph on disk, by blocks of rows; checked against ``benchmarks/scale.jsonl``."""
+class OnDisk:
+    """A graph that stays on disk: how much its arrays may take, and which processes share a step."""
 
-    memory: int = 4_000_000_000  # what tall arrays are kept within, as nn/stored_inputs.py does
-    bytes_a_second: float = 100e6  # of tables read, encoded and written
-
-    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
-        """As :meth:`Cost.budget`; preparing is counted in."""
-        solved = ClosedFormCost().budget(config, work, operations_per_second=operations_per_second)
-        walked = max(1, min(config.dim, work.columns))
-        column = _FLOAT * 3 * work.nodes  # of two hops and their sum
-        groups = -(-walked // max(self.memory // column, 1))
-        arrays = column * -(-walked // groups)
-        made = _FLOAT * config.dim * work.nodes  # in memory where it is small, else in files
-        held = 2 * _FIXED_BYTES + arrays + (made if made <= self.memory // 5 else 0) + 60 * work.nodes
-        moved = _FLOAT * work.nodes * (work.columns + config.dim) + 8 * work.entries
-        return Budget(held, held, 2 * solved.seconds + moved / self.bytes_a_second)
-
-
-@dataclass(frozen=True)
-class StoredPartsCost:
-    """Of training in parts on a graph on disk, with preparing it and embedding all of it.
-
-    Checked against ``benchmarks/scale_train.jsonl``.
-    """
-
-    step: Cost  # of the method, on a graph as large as what a process has of a step
-    memory: int = 4_000_000_000  # as in StoredCost
+    memory: int = 4_000_000_000  # of arrays with one row per node, as nn/stored_inputs.py keeps them
     processes: int = 1  # that share a step
     started: int = 0  # of them on this machine, beside this process; 0: it is the one that is counted
     split: bool = True  # whether parts must still be found
 
-    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
-        """As :meth:`Cost.budget`."""
-        asked = config.training
-        mine = -(-asked.micro_batches // self.processes)
-        held = (
-            mine * asked.parts_per_step // asked.micro_batches
-        )  # parts that a process has in memory at a time
-        nodes, entries, filled = (
-            size * held // asked.parts for size in (work.nodes, work.entries, work.feature_entries)
-        )
-        seen = Workload(nodes, entries, work.columns, filled, work.dense)
-        alone = {"training.parts": 1, "training.parts_per_step": 1, "training.micro_batches": 1}
-        step = self.step.budget(override(config, alone), seen, operations_per_second=operations_per_second)
-        of_nodes = 100 * work.nodes
-        stepping = max(self.started, 1) * (step.training_bytes + of_nodes) + self.started * _LIBRARY_BYTES
-        splitting = 0
-        if self.split and asked.partition == "metis":
-            seen_by_metis = work.entries if work.entries <= METIS_ENTRIES else QUOTIENT_ENTRIES
-            splitting = _FIXED_BYTES + 100 * seen_by_metis + of_nodes
-        width = int(flatten(config).get("encoder.hidden", 256))
-        arrays = min(self.memory, _FLOAT * 5 * width * work.nodes)
-        moved = 2 * _FLOAT * work.nodes * work.columns + 16 * work.entries
-        seconds = asked.parts / held * step.seconds / self.processes + moved / StoredCost.bytes_a_second
-        return Budget(max(stepping, splitting), 2 * _FIXED_BYTES + arrays + 60 * work.nodes, seconds)
+
+def solved_on_disk(config: Any, work: Workload, where: OnDisk, *, operations_per_second: float) -> Budget:
+    """LinearJEPA by blocks of rows, with preparing the graph; checked against ``benchmarks/scale.jsonl``."""
+    solved = ClosedFormCost().budget(config, work, operations_per_second=operations_per_second)
+    held = _arrays_on_disk(min(config.dim, work.columns), config.dim, work, where)
+    moved = _FLOAT * work.nodes * (work.columns + config.dim) + 8 * work.entries
+    return Budget(held, held, 2 * solved.seconds + moved / _BYTES_PER_SECOND)
+
+
+def baseline_on_disk(
+    cost: Cost, config: Any, work: Workload, where: OnDisk, *, operations_per_second: float
+) -> Budget:
+    """An untrained baseline by blocks of rows."""
+    made = cost.budget(config, work, operations_per_second=operations_per_second)
+    width = int(flatten(config).get("hidden", work.columns))
+    held = _arrays_on_disk(width, width, work, where)
+    return Budget(held, held, 2 * made.seconds + _FLOAT * work.nodes * width / _BYTES_PER_SECOND)
+
+
+def trained_on_disk(
+    cost: Cost, config: Any, work: Workload, where: OnDisk, *, operations_per_second: float
+) -> Budget:
+    """Training in parts, with preparing the graph and embedding it.
+
+    ``cost`` is the method's own, of a graph as large as what one process has of a step. Checked against
+    ``benchmarks/scale_train.jsonl``.
+    """
+    asked = config.training
+    mine = -(-asked.micro_batches // where.processes)
+    held = mine * asked.parts_per_step // asked.micro_batches  # parts that a process has in memory at a time
+    nodes, entries, filled = (
+        size * held // asked.parts for size in (work.nodes, work.entries, work.feature_entries)
+    )
+    seen = Workload(nodes, entries, work.columns, filled, work.dense)
+    alone = {"training.parts": 1, "training.parts_per_step": 1, "training.micro_batches": 1}
+    step = cost.budget(override(config, alone), seen, operations_per_second=operations_per_second)
+    of_nodes = 100 * work.nodes
+    stepping = max(where.started, 1) * (step.training_bytes + of_nodes) + where.started * _LIBRARY_BYTES
+    splitting = 0
+    if where.split and asked.partition == "metis":
+        seen_by_metis = work.entries if work.entries <= METIS_ENTRIES else QUOTIENT_ENTRIES
+        splitting = _FIXED_BYTES + 100 * seen_by_metis + of_nodes
+    width = int(flatten(config).get("encoder.hidden", 256))
+    arrays = min(where.memory, _FLOAT * 5 * width * work.nodes)
+    moved = 2 * _FLOAT * work.nodes * work.columns + 16 * work.entries
+    seconds = asked.parts / held * step.seconds / where.processes + moved / _BYTES_PER_SECOND
+    return Budget(max(stepping, splitting), 2 * _FIXED_BYTES + arrays + 60 * work.nodes, seconds)
+
+
+def _arrays_on_disk(propagated: int, made: int, work: Workload, where: OnDisk) -> int:
+    """Columns are propagated in groups that fit; what is made is in memory where it is small."""
+    column = _FLOAT * 3 * work.nodes  # of two hops and their sum
+    columns = max(1, propagated)
+    groups = -(-columns // max(where.memory // column, 1))
+    kept = _FLOAT * made * work.nodes
+    return (
+        2 * _FIXED_BYTES
+        + column * -(-columns // groups)
+        + (kept if kept <= where.memory // 5 else 0)
+        + 60 * work.nodes
+    )
 
 
 def _share_seen(settings: Mapping[str, Any], work: Workload) -> float:

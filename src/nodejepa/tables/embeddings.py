@@ -39,7 +39,7 @@ def write_embeddings(
     """
     ending = check_ending(path)
     z = _dense(embeddings, graph, str(path))
-    beside = {} if ending == ".npy" else {"id": _ids_of(graph, str(path)), **(columns or {})}
+    beside = {} if ending == ".npy" else {"id": id_column(graph, str(path)), **(columns or {})}
     more = {name: pa.array(values) for name, values in beside.items()}
     stream_embeddings(path, z.shape, [(more, z)], compression="snappy")
 
@@ -112,7 +112,8 @@ def _dense(embeddings: object, graph: Graph, where: str) -> FloatArray:
     return array.astype(np.float32, copy=False)
 
 
-def _ids_of(graph: Graph, where: str) -> pa.Array:
+def id_column(graph: Graph, where: str) -> pa.Array:
+    """The graph's own ids, or positions if it has none, as Arrow holds them."""
     names = np.arange(graph.num_nodes) if graph.node_ids is None else graph.node_ids
     try:
         return pa.array(names.tolist() if names.dtype.kind in "OU" else names)

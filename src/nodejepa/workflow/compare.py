@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.errors import FORCE, OUT, RESUME, Advice, ConfigError, DataError, EvaluationError
+from nodejepa.errors import ConfigError, DataError, EvaluationError
 from nodejepa.files import write_json
 from nodejepa.graph import Graph
 from nodejepa.methods import METHODS, UNTRAINED, find_method, load_method
@@ -27,9 +27,8 @@ from nodejepa.training.run import Run
 from nodejepa.workflow.bench import VERSION, Bench
 from nodejepa.workflow.compare_page import comparison_report
 from nodejepa.workflow.inspect import Inspection, inspect_graph, make_trainable
-from nodejepa.workflow.places import input_files
+from nodejepa.workflow.outputs import input_files, refuse_both
 from nodejepa.workflow.recommend import COMPARED_PRESETS, DEFAULT, MethodRow, Recommendation, recommend
-from nodejepa.workflow.run_schema import RunSchema
 from nodejepa.workflow.scores import describe_split
 
 COMPARED = (DEFAULT, *UNTRAINED, "nodejepa", "patchjepa")
@@ -168,14 +167,13 @@ def _check_labels(
 
 
 def _check_folder(folder: Path, *, resume: bool, force: bool) -> None:
-    if resume and force:
-        raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
+    refuse_both(resume=resume, force=force)
     ours = [folder / "runs", *(folder / name for name in (RESULT, PAGE, EMBEDDINGS))]
     there = [str(path) for path in ours if path.exists()]
     if there and not (resume or force):
         raise ConfigError(
             f"{', '.join(there)} exist{'s' if len(there) == 1 else ''}",
-            fix=Advice.saying("Go on with {}, replace with {}, or choose another {}.", RESUME, FORCE, OUT),
+            fix="Go on with resume=True, choose another out=... or replace them with force=True.",
         )
     if force:
         for path in ours[:0:-1]:
@@ -212,24 +210,25 @@ def compare_files(
     if inspected is not None:
         inspected(found)
     found.require_usable()
-    loaded, notes = found.loaded, found.warnings()
-    if loaded.schema.structural:
+    data, notes = found.data, found.warnings()
+    assert isinstance(data.graph, Graph)
+    if data.schema.features.structural:
         notes.append(
             "The features are the adjacency's own coordinates, which know every link: no links are held out."
-            if loaded.graph.incomparable
+            if data.graph.incomparable
             else "Structural features saw the links that were then held out: links are scored too kindly."
         )
     made = compare(
-        loaded.graph,
-        loaded.labels,
-        class_names=loaded.class_names,
+        data.graph,
+        data.labels,
+        class_names=data.class_names,
         out=folder,
         memory_limit=memory_limit,
-        columns=loaded.sides,
+        columns=data.sides,
         notes=notes,
         **arguments,
     )
     for row in made.rows:
         if row.problem is None:
-            RunSchema.of(loaded, reading).save(folder / "runs" / row.method)
+            data.schema.save(folder / "runs" / row.method)
     return made

@@ -1,51 +1,42 @@
-"""``embed_graph``: a user's files in, embeddings out, with an account of everything in between."""
+"""``embed_graph``: a user's files or graph store in, embeddings out, with an account of what was done."""
 
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nodejepa.config import DEFAULT_METHOD
-from nodejepa.diagnostics import diagnose
-from nodejepa.errors import ConfigError, EvaluationError
-from nodejepa.evaluation.clusters import Clusters, agreement, check_count, find_clusters
-from nodejepa.files import write_json
+from nodejepa.diagnostics import diagnose, sampled_rows
+from nodejepa.errors import NodeJEPAError
+from nodejepa.evaluation.clusters import COMPONENT_BYTES, check_count, find_clusters
+from nodejepa.files import refusals, write_json
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
-from nodejepa.progress import progress_bar, timed
+from nodejepa.progress import announce_duration, progress_bar, timed
 from nodejepa.report import write_report
 from nodejepa.report.maps import require_umap
-from nodejepa.tables import ReadingOptions, StoredGraph, write_embeddings
+from nodejepa.tables import ReadingOptions, StoredGraph
 from nodejepa.training.logger import Logging
 from nodejepa.workflow.inspect import Inspection, inspect_graph, make_trainable
-from nodejepa.workflow.page import graph_report
-from nodejepa.workflow.places import Places, input_files
-from nodejepa.workflow.run_schema import RunSchema, make_manifest, train_into
-from nodejepa.workflow.scores import Found, Scores, score_embeddings
+from nodejepa.workflow.outputs import OutputPaths, input_files, refuse_both
+from nodejepa.workflow.page import GraphMap, graph_report
+from nodejepa.workflow.read import UserGraph
+from nodejepa.workflow.result import EmbeddedGraph
+from nodejepa.workflow.scores import score_embeddings
 
 _BYTES_PER_VALUE = 4
+_NOT_SCORED = (
+    "Not scored: the embeddings were written first, and scoring had not ended when this was. "
+    "Go on with resume=True, or leave scores out with score=False."
+)
 
 
-@dataclass(frozen=True, eq=False)
-class EmbeddedGraph:
-    """What :func:`embed_graph` made and where it is; ``manifest`` is the content of the JSON file."""
-
-    embeddings: npt.NDArray[np.float32]
-    inspection: Inspection
-    scores: Scores | None
-    manifest: dict[str, Any]
-    places: Places
-    clusters: Clusters | None = None
-
-    @property
-    def labels(self) -> npt.NDArray[np.int64] | None:
-        """The class of every node, -1 where unknown."""
-        return self.inspection.loaded.labels
+class ScoringInterrupted(KeyboardInterrupt):
+    """Ctrl-C while embeddings were scored: they, the model and the report are written."""
 
 
 def embed_graph(
@@ -64,6 +55,7 @@ def embed_graph(
     clusters: int | str | None = None,
     report: bool = True,
     umap: bool = False,
+    score: bool = True,
     finetune: bool = True,
     resume: bool = False,
     force: bool = False,
@@ -72,14 +64,18 @@ def embed_graph(
     logging: Logging | None = None,
     **options: Any,
 ) -> EmbeddedGraph:
-    """Read a graph from files, train an encoder on it without labels, write its embeddings.
+    """Read a graph, train an encoder on it without labels, write its embeddings, then score them.
+
+    The embeddings, the model, the report with its map and the manifest are written before the first
+    classifier is fitted. Scores are added to report and manifest.
 
     Args:
-        edges: a file of edges, as in :func:`nodejepa.read_graph`.
+        edges: a file of edges, as in :func:`nodejepa.read_graph`, or a folder that `nodejepa prepare` wrote:
+            a graph store, which stays on disk and is scored if it was made with labels.
         nodes: a file of nodes; without one they are described by their place in the graph.
         reading: how the files are read; see :class:`nodejepa.tables.ReadingOptions`.
-        out: the embeddings, ``.parquet`` (with ids) or ``.npy``. The manifest (``.json``, written last) and
-            the report (``.html``) go beside it.
+        out: the embeddings, ``.parquet`` (with ids, sides and labels) or ``.npy``. The manifest (``.json``)
+            and the report (``.html``) go beside it.
         run: folder of the model; beside ``out`` if not given.
         method: a name in :data:`nodejepa.METHODS` of a method that needs no labels.
         preset: of the method.
@@ -91,7 +87,8 @@ def embed_graph(
             labels): a column ``cluster`` of the parquet file.
         report: whether to write the HTML report.
         umap: whether its map has a UMAP as well; needs the extra ``nodejepa[umap]``.
-        finetune: whether to fine-tune where there are labels.
+        score: whether to score the embeddings where there are labels.
+        finetune: whether scoring also fine-tunes the encoder of a graph in memory.
         resume: go on with a run that was killed.
         force: replace what is there.
         memory_limit: gigabytes the process may take; what is available if not given.
@@ -99,96 +96,129 @@ def embed_graph(
         logging: how often to checkpoint.
         options: single options of ``reading`` by their names: ``source``, ``labels``, ``directed``, ...
     """
-    if StoredGraph.is_at(edges):
-        raise ConfigError(
-            "this is a graph store, which is not read into memory",
-            where=str(edges),
-            fix="Call nodejepa.workflow.embed_stored_graph(store, out=...).",
-        )
+    refuse_both(resume=resume, force=force)
     if umap:
         require_umap()
-    places, reading = Places.beside(out, run), (reading or ReadingOptions()).changed(options)
+    paths, reading = OutputPaths.beside(out, run), (reading or ReadingOptions()).changed(options)
     estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device, dim=dim)
+    estimator.memory_limit = memory_limit
     check_count(clusters)
-    places.require_column(clusters)
-    places.check(input_files(edges, nodes), resume=resume, force=force)
+    paths.require_column(clusters)
+    paths.require_writable([] if StoredGraph.is_at(edges) else input_files(edges, nodes))
     seconds: dict[str, float] = {}
-    with places.owned(), _heard() as said:
-        # again, now that nobody else writes there
-        places.check(input_files(edges, nodes), resume=resume, force=force)
-        before = places.state()
-        inspection = inspect_graph(
-            edges, nodes, reading, estimator=estimator, memory_limit=memory_limit, seconds=seconds
+    with paths.owned(), _kept_warnings() as said:
+        paths.require_free(resume=resume, force=force)
+        before = paths.state()
+        found = inspect_graph(
+            edges,
+            nodes,
+            reading,
+            estimator=estimator,
+            memory_limit=memory_limit,
+            seconds=seconds,
+            score=score,
         )
         if announce is not None:
-            announce(inspection)
-        inspection.require_usable()
-        inspection.plan.require_fit()
-        graph, schema = inspection.loaded.graph, RunSchema.of(inspection.loaded, reading)
-        width = min(estimator.width(graph), dim or estimator.width(graph))
-        places.refuse_full_disk(_BYTES_PER_VALUE * graph.num_nodes * width)
-        places.begin(force=force)
-        train_into(estimator, graph, schema, places, seconds, resume=resume, logging=logging)
-        with timed(seconds, "embedding"), progress_bar("Embedding"):
-            z = estimator.transform(graph)
-            embeddings = z if isinstance(z, np.ndarray) else to_dense(z)
-            diagnostics = diagnose(embeddings)
-        groups = None
-        if clusters is not None:
-            with timed(seconds, "clustering"):
-                groups = find_clusters(embeddings, clusters, seed=seed)
-        scores, problem = None, None
-        if inspection.loaded.labels is not None:
-            with timed(seconds, "scoring"):
-                scores, problem = _score(estimator, inspection, embeddings, finetune)
-        found = Found(estimator, diagnostics, scores, [*said, *([problem] if problem else [])])
-        with timed(seconds, "writing"):
-            places.require_unchanged(before)
-            places.manifest.unlink(missing_ok=True)  # until the new one is there, nothing counts as finished
-            places.page.unlink(missing_ok=True)
-            with progress_bar("Writing embeddings"):
-                columns = dict(inspection.loaded.more_columns)
-                if groups is not None:
-                    columns["cluster"] = groups.assigned.tolist()
-                write_embeddings(places.embeddings, graph, embeddings, columns)
-            if report:
-                with progress_bar("Writing the report"):
-                    page = graph_report(found, inspection, embeddings, groups, places.embeddings, umap=umap)
-                    write_report(page, places.page)
-        labels = inspection.loaded.labels
-        agreed = {} if groups is None or labels is None else agreement(groups, labels)
-        manifest = make_manifest(
-            found,
-            places,
-            schema,
-            embeddings.shape,
-            read=inspection.to_dict(),
-            preset=preset,
-            seconds=seconds,
-            more={
-                "clusters": None if groups is None else groups.to_dict() | agreed,
-                "warnings": [*inspection.warnings(), *found.warnings],
-            },
-        )
-        write_json(places.manifest, manifest)
-    return EmbeddedGraph(embeddings, inspection, scores, manifest, places, groups)
+            announce(found)
+        found.require_usable()
+        paths.refuse_full_disk(found.data.graph.num_nodes * _bytes_per_node(estimator, found.data, clusters))
+        paths.begin(force=force)
+        _train(estimator, found.data, paths, seconds, resume=resume, logging=logging)
+        graph, scratch = found.data.graph, paths.embeddings.parent
+        with refusals(paths.embeddings):
+            with timed(seconds, "embedding"), progress_bar("Embedding"):
+                z = estimator.transform(graph, scratch=scratch)
+                if not isinstance(graph, StoredGraph) and not isinstance(z, np.ndarray):
+                    z = to_dense(z)
+                diagnostics = diagnose(sampled_rows(z) if isinstance(graph, StoredGraph) else z)
+            groups = None
+            if clusters is not None:
+                with timed(seconds, "clustering"):
+                    groups = find_clusters(z, clusters, seed=seed, scratch=scratch)
+            scored = score and found.data.labels is not None
+            made = EmbeddedGraph(z, found, estimator, preset, paths, diagnostics, groups, seconds=seconds)
+            made = replace(made, warnings=(*said, *([_NOT_SCORED] if scored else [])))
+            with timed(seconds, "writing"):
+                paths.require_unchanged(before)
+                paths.manifest.unlink(
+                    missing_ok=True
+                )  # until the new one is there, nothing counts as finished
+                paths.page.unlink(missing_ok=True)
+                found.data.write_embeddings(
+                    paths.embeddings, z, {} if groups is None else {"cluster": groups.assigned}
+                )
+                shown = None
+                if report:
+                    with progress_bar("Drawing the map"):
+                        shown = GraphMap.of(made, umap=umap)
+        made = _written(made, shown)
+        if not scored:
+            return made
+        made = replace(made, warnings=tuple(said))
+        with timed(seconds, "scoring"):
+            made = _scored(made, finetune)
+        return _written(made, shown)
 
 
-def _score(
-    estimator: Estimator, inspection: Inspection, embeddings: npt.NDArray[np.float32], tune: bool
-) -> tuple[Scores | None, str | None]:
-    """The scores, or why there are none: too few labels must not cost anybody the embeddings."""
-    loaded = inspection.loaded
-    assert loaded.labels is not None
+def _train(
+    estimator: Estimator,
+    data: UserGraph,
+    paths: OutputPaths,
+    seconds: dict[str, float],
+    *,
+    resume: bool,
+    logging: Logging | None,
+) -> None:
+    """Train in the run folder, which says how the graph was read; the seconds are those of all processes."""
+    with timed(seconds, "structure"):
+        estimator.prepare(data.graph)
+    if paths.trained:
+        data.schema.require_same(paths.run)  # beside graph and settings, it is what makes two runs the same
+    else:
+        data.schema.save(paths.run)  # before training: no model is ever without it
+    logging = logging or Logging(description=f"Training {estimator.name}")
+    with paths.abandoned_if_refused():
+        estimator.fit(data.graph, out=paths.run, resume=resume, logging=logging)
+    # of the whole training, also that of a process that was killed
+    seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
+
+
+def _scored(made: EmbeddedGraph, tune: bool) -> EmbeddedGraph:
+    """With scores, or with the reason why there are none."""
+    plan = made.inspection.plan
+    announce_duration("Scoring (the embeddings are written; Ctrl-C keeps them)", plan.scoring_seconds)
     try:
-        names = loaded.class_names or ()
-        return score_embeddings(estimator, loaded.graph, embeddings, loaded.labels, names, tune=tune), None
-    except EvaluationError as error:
-        return None, f"No scores: {error}"
+        data = made.inspection.data
+        return replace(made, scores=score_embeddings(made.estimator, data, made.embeddings, tune=tune))
+    except KeyboardInterrupt:
+        kept = f"{made.paths.embeddings}, the model and the report are written and stay."
+        raise ScoringInterrupted(f"Stopped while scoring: {kept}") from None
+    except (NodeJEPAError, OSError, MemoryError) as error:  # too few labels, a full disk
+        return replace(made, warnings=(*made.warnings, f"No scores: {error}"))
+
+
+def _written(made: EmbeddedGraph, shown: GraphMap | None) -> EmbeddedGraph:
+    """Report, if there is one, and then the manifest, which has its digest."""
+    if shown is not None:
+        with progress_bar("Writing the report"):
+            write_report(graph_report(made, shown), made.paths.page)
+    made = replace(made, manifest=made.make_manifest())
+    write_json(made.paths.manifest, made.manifest)
+    return made
+
+
+def _bytes_per_node(estimator: Estimator, data: UserGraph, clusters: Any) -> int:
+    """On disk: the embeddings; of a store all columns where few are kept, and what clusters are found in."""
+    width = estimator.width(data.graph)
+    kept = min(width, estimator.max_columns or width)
+    if not isinstance(data.graph, StoredGraph):
+        return _BYTES_PER_VALUE * kept
+    beside = width if kept < width else 0
+    return _BYTES_PER_VALUE * (kept + beside) + (COMPONENT_BYTES if clusters is not None else 0)
 
 
 @contextmanager
-def _heard() -> Iterator[list[str]]:
+def _kept_warnings() -> Iterator[list[str]]:
     """Warnings are shown as ever, and collected for the manifest."""
     said: list[str] = []
     shown = warnings.showwarning

@@ -1,23 +1,23 @@
 """The HTML report on a user's own graph, composed of the report's sections."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from nodejepa.config import flatten
-from nodejepa.evaluation.clusters import Clusters, Labels, agreement
+from nodejepa.evaluation.clusters import Clusters, agreement
 from nodejepa.methods import METHODS, UNTRAINED
 from nodejepa.report import Report, footer
-from nodejepa.report.charts import training_curves, verdict, what_was_found
-from nodejepa.report.maps import embedding_map, error_sections
+from nodejepa.report.charts import EmbeddingMap, training_curves, verdict, what_was_found
+from nodejepa.report.maps import MAX_POINTS, SampledNodes, embedding_map, error_sections
 from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
 from nodejepa.report.table import Column, ReportTable, TableCell
 from nodejepa.tables import FeatureSchema
 from nodejepa.tables.options import ReadReport, first_names
-from nodejepa.workflow.inspect import Inspection
-from nodejepa.workflow.scores import Found, Scores
+from nodejepa.workflow.result import EmbeddedGraph
+from nodejepa.workflow.scores import Scores
 
 # t-SNE can only show a few thousand nodes: in a graph much larger than that hardly any of them are neighbours
 # of each other, and the picture would take longer than everything else that is written
@@ -25,80 +25,80 @@ MAX_NODES_FOR_NEIGHBOURS = 50_000
 _MOSTLY_ONE_CLASS = 70.0  # percent of the test nodes
 
 
-def graph_report(
-    found: Found,
-    inspection: Inspection,
-    embeddings: npt.NDArray[np.float32],
-    clusters: Clusters | None,
-    out: Path,
-    *,
-    umap: bool = False,
-) -> Report:
+@dataclass(frozen=True, eq=False)
+class GraphMap:
+    """The map of a graph's embeddings, and which nodes it shows: drawn once, before anything is scored."""
+
+    section: EmbeddingMap
+    drawn: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, made: EmbeddedGraph, *, umap: bool = False) -> Self:
+        """Of all nodes, or of a sample: labelled ones first."""
+        data, groups = made.inspection.data, made.clusters
+        drawn = _nodes_to_draw(data.graph.num_nodes, made.labels)
+        section = embedding_map(
+            SampledNodes(data.ids_of(drawn), data.neighbour_counts(drawn), data.graph.num_nodes),
+            made.embeddings[drawn],
+            labels=None if made.labels is None else made.labels[drawn].astype(np.int64),
+            class_names=data.class_names,
+            clusters=None if groups is None else groups.assigned[drawn],
+            neighbours=data.graph.num_nodes <= MAX_NODES_FOR_NEIGHBOURS,
+            umap=umap,
+        )
+        return cls(section, drawn)
+
+    def with_errors(self, scores: Scores | None) -> EmbeddingMap:
+        """The map with the probe's predictions, where there are some."""
+        if scores is None:
+            return self.section
+        at = np.minimum(np.searchsorted(scores.nodes, self.drawn), len(scores.nodes) - 1)
+        predicted = np.where(scores.nodes[at] == self.drawn, scores.predicted[at], -1)
+        return replace(self.section, predicted=predicted)
+
+
+def _nodes_to_draw(nodes: int, labels: npt.NDArray[np.integer[Any]] | None) -> npt.NDArray[np.int64]:
+    if nodes <= MAX_POINTS:
+        return np.arange(nodes)
+    rng = np.random.default_rng(0)
+    known = np.zeros(0, dtype=np.int64) if labels is None else np.flatnonzero(labels >= 0)
+    if len(known) > MAX_POINTS:
+        return np.sort(rng.choice(known, MAX_POINTS, replace=False))
+    others = rng.choice(nodes, MAX_POINTS, replace=False)  # some may be labelled: they are drawn once
+    return np.unique(np.concatenate([known, others[: MAX_POINTS - len(known)]]))
+
+
+def graph_report(made: EmbeddedGraph, shown: GraphMap) -> Report:
     """Everything worth seeing about one graph and its embeddings."""
-    loaded, scores = inspection.loaded, found.scores
-    words = () if clusters is None else (Text((cluster_words(clusters, loaded.labels),)),)
-    shown = embedding_map(
-        loaded.graph,
-        embeddings,
-        labels=loaded.labels,
-        class_names=loaded.class_names,
-        predicted=None if scores is None else scores.predicted,
-        clusters=None if clusters is None else clusters.assigned,
-        neighbours=loaded.graph.num_nodes <= MAX_NODES_FOR_NEIGHBOURS,
-        umap=umap,
-    )
-    return report_on(
-        found,
-        loaded.report.edge_file,
-        out,
-        (*words, shown),
-        warnings=inspection.warnings(),
-        labels=loaded.labels,
-        class_names=loaded.class_names,
-        facts=inspection.facts(),
-        schema=loaded.schema,
-        read=loaded.report,
-    )
-
-
-def report_on(
-    found: Found,
-    graph: str,
-    out: Path,
-    maps: Sequence[Section],
-    *,
-    warnings: Sequence[str],
-    labels: npt.NDArray[np.int64] | None,
-    class_names: Sequence[str] | None,
-    facts: Mapping[str, str],
-    schema: FeatureSchema,
-    read: ReadReport,
-) -> Report:
-    """The page on the embeddings of the graph of this name, which are written to ``out``."""
-    estimator, scores = found.estimator, found.scores
-    words = () if scores is None else (floor_words(scores, estimator.name), *largest_words(scores))
-    doubtful = scores is not None and not beats_the_floors(scores, estimator.name)
-    sections: list[Section] = [verdict(found.diagnostics, *words, doubtful=doubtful)]
-    if said := (*warnings, *found.warnings):
+    estimator, scores, data = made.estimator, made.scores, made.inspection.data
+    words = () if scores is None else (*baseline_words(scores, estimator.name), *largest_words(scores))
+    doubtful = scores is not None and not beats_baselines(scores, estimator.name)
+    sections: list[Section] = [verdict(made.diagnostics, *words, doubtful=doubtful)]
+    if said := (*made.inspection.warnings(), *made.warnings):
         sections.append(Text(said, tone="warning"))
     if scores is not None:
         sections += score_sections(scores, estimator.name)
-    sections += maps
-    if scores is not None and labels is not None:
-        sections += error_sections(labels, scores.predicted, class_names)
-    sections.append(Facts("The graph", facts))
-    if read.notes:
-        sections.append(Text(("While reading:", *read.notes)))
-    sections.append(columns_table(schema, read))
+    if made.clusters is not None:
+        sections.append(Text((cluster_words(made.clusters, made.labels),)))
+    sections.append(shown.with_errors(scores))
+    if scores is not None and made.labels is not None:
+        labels = made.labels[scores.nodes].astype(np.int64)
+        sections += error_sections(labels, scores.predicted, data.class_names)
+    sections.append(Facts("The graph", made.inspection.facts()))
+    if data.report.notes:
+        sections.append(Text(("While reading:", *data.report.notes)))
+    sections.append(columns_table(data.schema.features, data.report))
     sections += [*what_was_found(estimator), *training_curves(estimator.history_)]
     settings = {name: str(value) for name, value in flatten(estimator.config).items()}
     sections.append(Facts("Settings", {"seed": str(estimator.seed), **settings}, folded=True))
-    chapter = Chapter(f"{estimator.name} on {graph}", tuple(sections), subtitle=str(out))
+    chapter = Chapter(
+        f"{estimator.name} on {data.name}", tuple(sections), subtitle=str(made.paths.embeddings)
+    )
     return Report(chapter.title, (chapter,), footer=footer())
 
 
 def score_sections(scores: Scores, method: str) -> list[Section]:
-    """The scores beside the floors and the largest class."""
+    """The scores beside the untrained baselines and the largest class."""
     rows = []
     for name, found in scores.table().items():
         about = "these embeddings" if name == method else METHODS[name].summary if name in UNTRAINED else ""
@@ -109,7 +109,7 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
     columns = (Column.name("embeddings"), Column.name("what it is"), *titles)
     notes = (
         f"Fair linear probe on test labels; {scores.split}.",
-        "The floors need no training. Balanced accuracy and macro-F1 count every class alike, however small.",
+        "The baselines need no training. Balanced accuracy and macro-F1 count every class alike.",
     )
     table = ReportTable("scores", "What the embeddings are worth", columns, (tuple(rows),), notes)
     sections: list[Section] = [SortableTable(table)]
@@ -124,22 +124,26 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
     return sections
 
 
-def floor_words(scores: Scores, method: str) -> str:
-    """One honest sentence: are the embeddings better than what costs nothing?"""
-    best = _best_floor(scores, method)
-    ours, floor = (scores.rows[name].test_accuracy_mean for name in (method, best))
-    compared = f"{ours:.1f} % of the test nodes are right, the best floor ({best}) has {floor:.1f} %"
-    if beats_the_floors(scores, method):
-        return f"{compared}."
+def baseline_words(scores: Scores, method: str) -> tuple[str, ...]:
+    """Are the embeddings better than what needs no training? If not, what to try next."""
+    best = _best_baseline(scores, method)
+    ours, theirs = (scores.rows[name].test_accuracy_mean for name in (method, best))
+    compared = (
+        f"{ours:.1f} % of the test nodes are right, the best untrained baseline ({best}) has {theirs:.1f} %"
+    )
+    if beats_baselines(scores, method):
+        return (f"{compared}.",)
     if method in UNTRAINED:
-        return f"{compared}: another floor suits these labels better."
-    return f"{compared}: on these labels training has gained nothing over features that need none."
+        compared += ": another baseline suits these labels better."
+    else:
+        compared += ": on these labels training has gained nothing over features that need none."
+    return compared, f'Next step: take {best} itself with method="{best}", or let compare try them all.'
 
 
-def beats_the_floors(scores: Scores, method: str) -> bool:
-    """Whether the mean accuracy is above that of every floor."""
-    floor = scores.rows[_best_floor(scores, method)].test_accuracy_mean
-    return scores.rows[method].test_accuracy_mean > floor
+def beats_baselines(scores: Scores, method: str) -> bool:
+    """Whether the mean accuracy is above that of every untrained baseline."""
+    theirs = scores.rows[_best_baseline(scores, method)].test_accuracy_mean
+    return scores.rows[method].test_accuracy_mean > theirs
 
 
 def largest_words(scores: Scores) -> tuple[str, ...]:
@@ -151,12 +155,12 @@ def largest_words(scores: Scores) -> tuple[str, ...]:
     return (f"{words} right as often. Read balanced accuracy and macro-F1 instead.",)
 
 
-def _best_floor(scores: Scores, method: str) -> str:
-    floors = (name for name in UNTRAINED if name in scores.rows and name != method)
-    return max(floors, key=lambda name: scores.rows[name].test_accuracy_mean)
+def _best_baseline(scores: Scores, method: str) -> str:
+    baselines = (name for name in UNTRAINED if name in scores.rows and name != method)
+    return max(baselines, key=lambda name: scores.rows[name].test_accuracy_mean)
 
 
-def cluster_words(clusters: Clusters, labels: Labels | None) -> str:
+def cluster_words(clusters: Clusters, labels: npt.NDArray[np.integer[Any]] | None) -> str:
     """How many groups there are, why so many, and whether they are the classes."""
     sizes = ", ".join(f"{size:,}" for size in np.bincount(clusters.assigned)[:10].tolist())
     more = ", ..." if clusters.count > 10 else ""

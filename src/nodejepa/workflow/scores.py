@@ -1,15 +1,22 @@
-"""What are the embeddings of a user's graph worth? Scores beside the floors, where there are labels."""
+"""What are the embeddings of a user's graph worth? Scores beside untrained baselines, if there are labels."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.data.splits import SPLIT_SEEDS, TRAIN, VALIDATION, Split, default_splits
-from nodejepa.data.stored import StoredDataset
-from nodejepa.diagnostics import Diagnostics
+from nodejepa.data.splits import (
+    SPLIT_SEEDS,
+    TRAIN,
+    VALIDATION,
+    Split,
+    default_splits,
+    describe_scored,
+    scored_nodes,
+)
+from nodejepa.diagnostics import RowArray
 from nodejepa.evaluation import FinetuneResult, ProbeResult, SplitScore, finetune, linear_probe
 from nodejepa.evaluation.finetune import can_be_tuned
 from nodejepa.evaluation.probe import MEASURES, class_codes, measure_guesses
@@ -19,20 +26,23 @@ from nodejepa.methods import UNTRAINED, make_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import progress_bar
 from nodejepa.report.table import Summary, summarise
+from nodejepa.tables import StoredGraph
+from nodejepa.workflow.read import UserGraph
 
 Labels = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores in percent; ``predicted``: the probe's guesses for the test nodes of the first split."""
+    """Scores in percent."""
 
-    rows: dict[str, ProbeResult]  # the method first, then the floors
+    rows: dict[str, ProbeResult]  # the method first, then the untrained baselines
     largest: ProbeResult  # always the largest class, whatever the node
     finetuned: FinetuneResult | None
     split: str
     class_sizes: dict[str, int]
-    predicted: Labels
+    nodes: Labels  # that are scored
+    predicted: Labels  # their classes by the probe of the first split; -1 but for its test nodes
 
     @property
     def largest_class(self) -> str:
@@ -66,16 +76,6 @@ class Scores:
         return {measure: None if value is None else value.mean for measure, value in found.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """The method that embedded a user's graph, and what was found out about the embeddings."""
-
-    estimator: Estimator
-    diagnostics: Diagnostics
-    scores: Scores | None
-    warnings: Sequence[str]
-
-
 def summary(result: ProbeResult, measure: str) -> Summary | None:
     """Mean and spread of one measure over the splits."""
     values = [getattr(score, measure) for score in result.scores]
@@ -83,64 +83,47 @@ def summary(result: ProbeResult, measure: str) -> Summary | None:
 
 
 def score_embeddings(
-    estimator: Estimator,
-    graph: Graph,
-    embeddings: Features,
-    labels: Labels,
-    class_names: Sequence[str],
-    *,
-    tune: bool = True,
+    estimator: Estimator, data: UserGraph, embeddings: Features | RowArray, *, tune: bool = True
 ) -> Scores:
-    """Probe the embeddings and the floors on five splits, and fine-tune the encoder on the first.
+    """Probe the embeddings and the untrained baselines on five splits; fine-tune the encoder on the first.
 
-    Training has ended before this is called: labels cannot reach it.
+    Training has ended before this is called: labels cannot reach it. Only rows that are scored are read.
 
     Raises:
         EvaluationError: too few labels to learn from, choose on and test on.
     """
-
-    def embed(floor: Estimator) -> Features:
-        return floor.fit(graph).transform(graph)
-
-    scores = _score(estimator, embeddings, labels, class_names, embed)
-    if not (tune and can_be_tuned(estimator)):
-        return scores
-    split = default_splits(labels)[0]
-    return replace(scores, finetuned=finetune(estimator, graph, labels, split, seed=split.seed))
-
-
-def score_stored(estimator: Estimator, data: StoredDataset, embeddings: Features) -> Scores:
-    """The same for a graph on disk, whose embeddings are those of ``data.nodes``; nothing is fine-tuned."""
-
-    def embed(floor: Estimator) -> Features:
-        floor.memory_limit = estimator.memory_limit
-        return floor.fit(data.graph).transform(data.graph, scratch=data.graph.folder)[data.nodes]
-
-    scores = _score(estimator, embeddings, data.labels, data.class_names, embed)
-    return replace(scores, split=f"{scores.split}; {data.sampled}") if data.sampled else scores
-
-
-def _score(
-    estimator: Estimator,
-    embeddings: Features,
-    labels: Labels,
-    class_names: Sequence[str],
-    embed: Callable[[Estimator], Features],
-) -> Scores:
+    graph, known = data.graph, data.labels
+    assert known is not None
+    nodes = scored_nodes(known)
+    labels = known[nodes].astype(np.int64)
     splits = default_splits(labels)
-    rows = {estimator.name: linear_probe(embeddings, labels, splits, return_predictions=True)}
+    every = len(nodes) == graph.num_nodes and isinstance(graph, Graph)  # then nothing is copied
+
+    def scored_rows(z: Any) -> Features:
+        found: Features = z if every else z[nodes]
+        return found
+
+    rows = {estimator.name: linear_probe(scored_rows(embeddings), labels, splits, return_predictions=True)}
     probed = rows[estimator.name].predictions
     assert probed is not None
     predicted = np.full(labels.shape, -1, dtype=np.int64)
     predicted[splits[0].test] = probed[0]
+    scratch = graph.folder if isinstance(graph, StoredGraph) else None
     for name in UNTRAINED:
         if name != estimator.name:  # one after the other: only one is in memory
             with progress_bar(f"Embedding with {name}"):
-                floor = embed(make_method(name, device=estimator.device))
-            rows[name] = linear_probe(floor, labels, splits)
-    counts = np.bincount(labels[labels >= 0], minlength=len(class_names))
-    sizes = {str(name): int(count) for name, count in zip(class_names, counts, strict=True)}
-    return Scores(rows, always_largest(labels, splits), None, describe_split(splits[0]), sizes, predicted)
+                baseline = make_method(name, device=estimator.device)
+                baseline.memory_limit = estimator.memory_limit
+                z = scored_rows(baseline.fit(graph).transform(graph, scratch=scratch))
+            rows[name] = linear_probe(z, labels, splits)
+    counts = np.bincount(known[known >= 0], minlength=len(data.class_names))
+    sizes = {str(name): int(count) for name, count in zip(data.class_names, counts, strict=True)}
+    tuned = None
+    if tune and isinstance(graph, Graph) and every and can_be_tuned(estimator):
+        tuned = finetune(estimator, graph, labels, splits[0], seed=splits[0].seed)
+    drawn = describe_scored(nodes, graph.num_nodes)
+    split = f"{describe_split(splits[0])}; {drawn}" if drawn else describe_split(splits[0])
+    return Scores(rows, always_largest(labels, splits), tuned, split, sizes, nodes, predicted)
 
 
 def always_largest(labels: Labels, splits: Sequence[Split]) -> ProbeResult:

@@ -4,13 +4,13 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from nodejepa.errors import FORCE, OUT, RESUME, Advice, ConfigError, NodeJEPAError, Setting
+from nodejepa.errors import ConfigError, NodeJEPAError
 from nodejepa.files import output_owned, remove_leftovers
 from nodejepa.progress import progress_bar
 from nodejepa.report.runs import read_manifest
@@ -22,7 +22,7 @@ _HASHED_AT_ONCE = 1 << 24
 
 
 @dataclass(frozen=True)
-class Places:
+class OutputPaths:
     """The files of one graph: ``z.parquet``, and beside it ``z.json``, ``z.html`` and the folder ``z.run``.
 
     The manifest is written last and names the SHA-256 of the embeddings: without it, or with another digest
@@ -34,7 +34,7 @@ class Places:
 
     @classmethod
     def beside(cls, out: str | os.PathLike[str], run: str | os.PathLike[str] | None = None) -> Self:
-        """The places that go with the embeddings' path; the ending is checked."""
+        """The paths that go with that of the embeddings; its ending is checked."""
         check_ending(Path(out))
         if run is not None and not os.fspath(run):
             raise ConfigError("the run folder's path is empty", fix='Name a folder; "." is the current one.')
@@ -66,19 +66,19 @@ class Places:
         run = Run(self.run)
         return run.checkpoint.exists() or run.model.exists()
 
-    def check(self, inputs: Sequence[Path], *, resume: bool, force: bool) -> None:
-        """Refuse, before any work, to lose what is there or to write where nothing can be written."""
-        if resume and force:
-            raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
+    def require_writable(self, inputs: Sequence[Path]) -> None:
+        """Refuse, before any work, to replace an input or to write where nothing can be written."""
         for path in self.written:
             refuse_replacing(path, *inputs)
             if path.is_dir():
                 raise ConfigError("the output is a folder", where=str(path), fix="Name a file.")
         if self.run.exists() and not self.run.is_dir():
-            fix = Advice("Choose another ", Setting("run"), ".")
-            raise ConfigError("the run folder is a file", where=str(self.run), fix=fix)
+            raise ConfigError("the run folder is a file", where=str(self.run), fix="Choose another folder.")
         for folder in dict.fromkeys((self.embeddings.parent, self.run)):
             _check_writable(folder)
+
+    def require_free(self, *, resume: bool, force: bool) -> None:
+        """Refuse to lose what is there; nobody else writes there any more."""
         there = [str(path) for path in self.written if path.exists()]
         if force or (resume and (self.begun or not there)):
             return
@@ -86,38 +86,30 @@ class Places:
             raise ConfigError(
                 f"there is no run to go on with, but {', '.join(there)} exist",
                 where=str(self.run),
-                fix=Advice.saying("Choose another {}, or replace them with {}.", OUT, FORCE),
+                fix="Choose another out=..., or replace them with force=True.",
             )
         there += [str(self.run)] if self.begun else []
         if there:
             raise ConfigError(
                 f"{', '.join(there)} exist{'s' if len(there) == 1 else ''}",
-                fix=Advice.saying(
-                    "Go on with {}, replace them with {}, or choose another {}.", RESUME, FORCE, OUT
-                ),
+                fix="Go on with resume=True, choose another out=... or replace them with force=True.",
             )
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """Hold all of it, the run and the files beside ``out``; a second process is refused."""
+        """Hold the run folder and the files beside ``out``; a second process is refused."""
         with Run(self.run).owned(".embed-graph.lock"), output_owned(self.embeddings):
             yield
 
     def state(self) -> list[tuple[int, ...] | None]:
-        """What stands in the places of the outputs, to be recognised later."""
+        """What is at the paths of the outputs, to be recognised later."""
         return [_state(path) for path in self.written]
 
     def require_unchanged(self, before: list[tuple[int, ...] | None]) -> None:
         """Refuse to replace what came while we were at work."""
         for path, then in zip(self.written, before, strict=True):
             if _state(path) != then:
-                raise ConfigError(
-                    "somebody else has written the output in the meantime",
-                    where=str(path),
-                    fix=Advice.saying(
-                        "The trained model is kept: move the file away and go on with {}.", RESUME
-                    ),
-                )
+                raise _written_by_another(path)
 
     def begin(self, *, force: bool) -> None:
         """Clear away what killed processes left half-written and, if asked, the run itself."""
@@ -145,8 +137,11 @@ class Places:
     def require_column(self, clusters: Any) -> None:
         """Refuse clusters that there is no place for."""
         if clusters is not None and self.embeddings.suffix.lower() != ".parquet":
-            fix = Advice.saying("End {} in .parquet.", OUT)
-            raise ConfigError("an array has no column for clusters", where=str(self.embeddings), fix=fix)
+            raise ConfigError(
+                "an array has no column for clusters",
+                where=str(self.embeddings),
+                fix="Name a file that ends in .parquet.",
+            )
 
     def refuse_full_disk(self, needed: int) -> None:
         """Refuse to train for embeddings that there is no room for."""
@@ -155,8 +150,14 @@ class Places:
             raise NodeJEPAError(
                 f"the embeddings need about {needed / 1e9:,.2f} GB and {free / 1e9:,.2f} GB are free",
                 where=str(self.embeddings.parent),
-                fix=Advice.saying("Make room, choose another disk with {}, or lower encoder.hidden.", OUT),
+                fix="Make room, choose another disk with out=... or ask for fewer columns: dim=64.",
             )
+
+
+def refuse_both(*, resume: bool, force: bool) -> None:
+    """Refuse to go on and to begin anew at once."""
+    if resume and force:
+        raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
@@ -183,9 +184,9 @@ def sha256_of(path: Path) -> str:
     return sha.hexdigest()
 
 
-def describe_file(path: Path) -> dict[str, Any]:
-    """Name, size and digest of a file that was read."""
-    return {"path": str(path), "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+def described(path: Path) -> dict[str, Any]:
+    """Name, size and digest of a file."""
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
 
 
 def _check_writable(folder: Path) -> None:
@@ -201,26 +202,45 @@ def _check_writable(folder: Path) -> None:
         ) from None
 
 
-def refuse_losing(out: Path, *, force: bool, manifest_only: bool = False) -> None:
-    """Refuse to write embeddings over others, whose manifest and report would then tell of what is gone.
+@contextmanager
+def claimed(out: Path, *, force: bool, manifest_only: bool = False) -> Iterator[Callable[[], None]]:
+    """Hold the place of embeddings while they are made; call what is yielded before they are written.
 
-    With ``manifest_only`` those that no manifest tells of may be replaced without asking.
+    Embeddings that are there are not lost: their manifest and report would tell of what is gone. With
+    ``manifest_only`` those that no manifest tells of may be replaced without asking.
     """
-    told = _manifest_of(out)
-    if force or not out.exists() or (manifest_only and told is None):
+    refuse_losing(out, force=force, manifest_only=manifest_only)
+    with output_owned(out):
+        before = _state(out)
+
+        def replace() -> None:
+            if _state(out) != before:
+                raise _written_by_another(out)
+            manifest = _manifest_of(out)
+            if manifest is not None:
+                manifest.unlink()
+                out.with_suffix(".html").unlink(missing_ok=True)
+
+        yield replace
+
+
+def refuse_losing(out: Path, *, force: bool, manifest_only: bool = False) -> None:
+    """Refuse to write over embeddings; see :func:`claimed`."""
+    manifest = _manifest_of(out)
+    if force or not out.exists() or (manifest_only and manifest is None):
         return
     raise ConfigError(
-        f"{out} exists" + (f", and {told} tells how its embeddings were made" if told else ""),
-        fix=Advice.saying("Choose another {}, or replace it with {}.", OUT, FORCE),
+        f"{out} exists" + (f", and {manifest} tells how its embeddings were made" if manifest else ""),
+        fix="Choose another out=..., or replace it with force=True.",
     )
 
 
-def drop_manifest(out: Path) -> None:
-    """Take away manifest and report of embeddings that are about to be replaced by others."""
-    manifest = _manifest_of(out)
-    if manifest is not None:
-        manifest.unlink()
-        out.with_suffix(".html").unlink(missing_ok=True)
+def _written_by_another(path: Path) -> ConfigError:
+    return ConfigError(
+        "somebody else has written the output in the meantime",
+        where=str(path),
+        fix="The trained model is kept: move the file away and go on with resume=True.",
+    )
 
 
 def _manifest_of(out: Path) -> Path | None:
