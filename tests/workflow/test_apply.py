@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from nodejepa.workflow.read import RunSchema
 from workflow_files import people, write
 
 from nodejepa import apply_run, embed_graph, read_embeddings
 from nodejepa.errors import CheckpointError
+from nodejepa.workflow.read import RunSchema
 
 
 @pytest.fixture(scope="module")

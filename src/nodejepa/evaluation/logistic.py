@@ -183,7 +183,8 @@ def _has_many(training: TrainingSet) -> bool:
 
 
 def _is_costly(training: TrainingSet, num_classes: int) -> bool:
-    return is_costly(*training.rows.shape, num_classes)
+    count, width = training.rows.shape
+    return is_costly(count, width, num_classes)
 
 
 def _is_alone(training: TrainingSet, num_classes: int) -> bool:
