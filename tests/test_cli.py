@@ -275,7 +275,13 @@ def test_interruption_ends_in_130(run, monkeypatch):
     ],
 )
 def test_an_interrupt_says_how_to_go_on(run, monkeypatch, arguments, said):
-    monkeypatch.setattr("nodejepa.cli.app", broken(KeyboardInterrupt()))
+    def typer(**_):  # it makes an exit code of the interrupt
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise SystemExit(130) from interrupt
+
+    monkeypatch.setattr("nodejepa.cli.app", typer)
     code, _, err = run(*arguments)
     assert code == 130
     assert said in err

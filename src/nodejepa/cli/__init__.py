@@ -92,7 +92,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         _require_utf8(given)
         app(args=given, prog_name="nodejepa")
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, SystemExit) as left:
+        # Typer makes an exit code of Ctrl-C: what was said with it is found behind
+        interrupt = _interrupt(left)
+        if interrupt is None:
+            raise
         sys.exit(report_interrupt(given, str(interrupt)))
     except NodeJEPAError as error:
         sys.exit(report_error(error))
@@ -100,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.exit(report_os_error(error))
     except Exception as error:
         # Ctrl-C while a library is loaded comes out as whatever the loading then fails with
-        if _was_interrupted(error):
+        if _interrupt(error) is not None:
             sys.exit(report_interrupt(given))
         sys.exit(report_memory(error) if ran_out(error) else report_bug(error))
     sys.exit(0)
@@ -114,7 +118,7 @@ def _require_utf8(arguments: Sequence[str]) -> None:
             raise NodeJEPAError("not UTF-8", where=shown, fix="Rename the file, or reach it by a link.")
 
 
-def _was_interrupted(error: BaseException | None) -> bool:
+def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
-    return error is not None
+    return error

@@ -23,7 +23,7 @@ _NAMES = frozenset(
         *("root", "data_root", "dataset", "memory_limit", "wait"),
     )
 )
-_SETTING = re.compile(r"""(?<![\w.'-])([a-z_]+(?:\.[a-z_]+)*)=(\.\.\.|"[^"]*"|[\w,]+(?:[.-]\w+)*)""")
+_SETTING = re.compile(r"""(?<![\w.'-])([a-z_]+(?:\.[a-z_]+)*)=(\.\.\.|"[^"]*"|\w+(?:[.,-]\w+)*)""")
 BUG, USER, INTERRUPTED = 1, 2, 130
 
 

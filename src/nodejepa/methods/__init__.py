@@ -77,8 +77,8 @@ def refuse_supervised(name: str) -> None:
         raise ConfigError(
             f"{name} learns from labels, and labels are kept away from training here",
             where="method",
-            fix=f"Use another method of `nodejepa methods`. To score {name} itself, train it for every "
-            f"split: nodejepa probe DATASET --method {name}.",
+            fix="Use another method of `nodejepa methods`. `nodejepa probe` trains this one for every split "
+            "and scores it.",
         )
 
 

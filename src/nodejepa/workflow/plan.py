@@ -19,7 +19,7 @@ from nodejepa.methods.budget import (
     trained_on_disk,
 )
 from nodejepa.methods.estimator import Estimator
-from nodejepa.methods.trained import joined_parts
+from nodejepa.methods.trained import NODES_OF_A_STEP, joined_parts
 from nodejepa.nn.workspace import array_bytes
 from nodejepa.progress import in_words
 from nodejepa.structure.descriptors import ADJACENCY_BYTES
@@ -29,11 +29,9 @@ from nodejepa.tables.options import structural_width
 
 LONG_SECONDS = 2 * 3600.0
 BY_ROWS = "linear-jepa"
-PREPARE = (
-    "keep the graph on disk: `nodejepa prepare --edges ... --out graph.store`, then "
-    "`nodejepa embed-graph --edges graph.store`"
-)
+PREPARE = "keep the graph on disk: `nodejepa prepare`, then `nodejepa embed-graph` of the store"
 _STEPS = (8, 64)  # of an epoch in parts
+_FINER = (1, 8)  # times as many steps as are recommended for a graph on disk
 _MOST_PROPOSALS = 3
 # of the probe, per split: settings tried, steps of each, passes over the training rows in a step
 _PROBE_PASSES, _SPLITS = 12 * 100 * 4, 5
@@ -202,9 +200,10 @@ def _candidates(
         for steps in _STEPS:
             yield _changed(estimator, joined_parts(work.nodes, steps), "", None)
     if epochs and stored is not None:
-        parts = _parts_on_disk(estimator, work)
-        for changes in (parts, parts | {"training.partition": "random"}):
-            yield _changed(estimator, changes, "", stored)
+        for finer in _FINER:
+            parts = _parts_on_disk(estimator, work, finer)
+            for changes in (parts, parts | {"training.partition": "random"}):
+                yield _changed(estimator, changes, "", stored)
     solved = make_estimator(BY_ROWS)
     if estimator.name != BY_ROWS:
         yield f'method="{BY_ROWS}"', solved, stored
@@ -223,8 +222,9 @@ def _changed(
     return before + words, type(estimator)(override(estimator.config, changes)), where
 
 
-def _parts_on_disk(estimator: Estimator, work: Workload) -> dict[str, Any]:
-    changes: dict[str, Any] = dict(joined_parts(work.nodes, entries=work.entries))
+def _parts_on_disk(estimator: Estimator, work: Workload, finer: int = 1) -> dict[str, Any]:
+    steps = finer * max(work.nodes // NODES_OF_A_STEP, 2)
+    changes: dict[str, Any] = dict(joined_parts(work.nodes, steps, entries=work.entries))
     if changes["training.parts_per_step"] % estimator.config.training.micro_batches:
         changes["training.micro_batches"] = 1
     asked = flatten(estimator.config).get("predictor.descriptors", ())
