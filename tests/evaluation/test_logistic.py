@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
 from nodejepa.evaluation import logistic, scaling
 from nodejepa.evaluation.logistic import TrainingSet, fit_logistic
@@ -157,6 +158,25 @@ def test_stacks_keep_order_and_stay_small(monkeypatch):
     monkeypatch.setattr(logistic, "_STACK", 1000)
     sizes = [10, 10, 10, 60, 10, 20, 10]
     sets = [TrainingSet(np.zeros((n, n)), np.zeros(n, dtype=np.int64), [1.0]) for n in sizes]
-    stacks = list(logistic._stacks(iter(sets)))
+    stacks = list(logistic._stacks(iter(sets), 1))
     assert [training for stack in stacks for training in stack] == sets
     assert [[len(t.labels) for t in stack] for stack in stacks] == [[10, 10, 10], [60], [10, 20], [10]]
+
+
+@pytest.mark.slow
+def test_costly_sets_are_solved_alone_and_side_by_side(monkeypatch):
+    monkeypatch.setattr(logistic, "_COSTLY", 10)
+    sets = [TrainingSet(*sample(200, 12, 3, seed), STRENGTHS) for seed in range(3)]
+    sets.append(TrainingSet(*sample(90, 20, 3, 5), STRENGTHS[:2]))
+    before = torch.get_num_threads()
+    fits = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            fits.append(fit_logistic(iter(sets), 3))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    for training, alone, beside in zip(sets, *fits, strict=True):
+        assert_equals_sklearn(training, alone, 3, rel=3e-2)
+        assert np.array_equal(alone.weights, beside.weights)

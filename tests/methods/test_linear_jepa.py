@@ -10,7 +10,7 @@ from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.methods import closed_form
 from nodejepa.methods.closed_form import Spectrum, second_moments
-from nodejepa.methods.linear_jepa import LinearJEPA, hartley
+from nodejepa.methods.linear_jepa import Findings, LinearJEPA, hartley
 from nodejepa.nn.inputs import WholeGraph
 from reference.linear_jepa import dense_hartley, dense_linear_jepa, dense_moments, generalised
 
@@ -198,3 +198,9 @@ def test_it_says_whether_neighbours_are_alike(sign, words):
     found = LinearJEPA().fit(Graph.from_edges(*edges, features=x, num_nodes=80)).findings_
     assert np.sign(found.rho[0]) == sign
     assert words in found.describe()
+
+
+def test_what_is_shown_as_a_correlation_is_one():
+    found = Findings((2.03, -1.5, 0.25), 0.1, 1.0, 1.0, 3, 1)
+    assert found.correlations == (1.0, -1.0, 0.25)
+    assert "the best: 1.00" in found.describe()

@@ -2,12 +2,14 @@ r"""Multinomial logistic regression, many training sets and regularisation stren
 
 Scikit-learn's objective, ``C sum_i loss_i + ||W||^2 / 2`` with a free intercept, solved to a much smaller
 tolerance than scikit-learn's default. Small training sets are stacked and solved together with every C; a
-large one is solved alone, from small to large C, each start being the solution before it.
+large or costly one is solved alone, from small to large C, each start being the solution before it. Costly
+ones (many classes) are solved side by side, in single precision.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +21,15 @@ from nodejepa.diagnostics import Embeddings
 from nodejepa.evaluation.scaling import Basis, Matrix, small_basis, worth_turning
 from nodejepa.evaluation.solver import DenseRows, SoftmaxLoss, SparseRows, minimise
 from nodejepa.progress import progress_bar
+from nodejepa.threads import side_by_side
 
 _LARGE = 2**21  # elements of a training set above which it is not stacked with others
 _MANY_ROWS = 16_384  # from here on rows are kept in float32; sums are float64 all the same
 _STACK = 2**25  # elements of a stack: 256 MB of float64
-_WORTH_THREADS = 2**28  # multiplications of all rows with all weights, some a moment of one core
+_COSTLY = 2**23  # multiplications of the rows of one set with the weights of one C: some hundred iterations
 _TOLERANCE = 1e-10
 _TOLERANCE_SINGLE = 1e-6  # near what float32 products can tell apart; moves accuracy by less than 1e-3
+ROUGH_TOLERANCE = 1e-4  # enough to see which values of C are no candidates
 _MAX_ITERATIONS = 2000
 
 
@@ -53,23 +57,37 @@ class LinearClassifiers:
     converged: npt.NDArray[np.bool_]  # [c]
 
 
-def fit_logistic(sets: Iterable[TrainingSet], num_classes: int) -> list[LinearClassifiers]:
+def is_costly(rows: int, columns: int, num_classes: int) -> bool:
+    """Whether a training set of this size is solved alone, in single precision."""
+    return rows * min(rows, columns) * num_classes > _COSTLY
+
+
+def fit_logistic(
+    sets: Iterable[TrainingSet], num_classes: int, *, tolerance: float | None = None
+) -> list[LinearClassifiers]:
     """Fit every training set with each of its values of C; labels are below ``num_classes``.
 
-    Sets may differ in rows, columns, classes and values of C (not in how many of those). They are read one by
-    one, so a generator keeps only what is being solved in memory.
+    Sets may differ in rows, columns, classes and values of C (of those solved together, not in how many).
+    They are read one by one, so a generator keeps only what is being solved in memory. ``tolerance`` is that
+    of :func:`minimise`; if not given, near what the precision of the rows can tell apart.
     """
     fitted: list[LinearClassifiers] = []
     with progress_bar("Fitting classifiers") as advance:
-        for members in _stacks(sets):
-            large, many = _is_large(members[0]), members[0].rows.shape[0] >= _MANY_ROWS
-            tolerance = _TOLERANCE_SINGLE if many else _TOLERANCE
-            with _threads_worth_starting(members, num_classes):
-                bases = [small_basis(member.rows, single_precision=many) for member in members]
-                stack = _Stack(members, bases, num_classes)
-                fitted += stack.solve(one_by_one=large, tolerance=tolerance)
-            advance(len(members))
+        for many, stacks in groupby(_stacks(sets, num_classes), key=lambda members: _has_many(members[0])):
+            jobs = (partial(_fit, members, num_classes, tolerance) for members in stacks)
+            # very many rows have all threads for their products, and the memory for themselves
+            for found in (job() for job in jobs) if many else side_by_side(jobs):
+                fitted += found
+                advance(len(found))
     return fitted
+
+
+def _fit(members: list[TrainingSet], num_classes: int, tolerance: float | None) -> list[LinearClassifiers]:
+    single = _has_many(members[0]) or _is_costly(members[0], num_classes)
+    bases = [small_basis(member.rows, single_precision=single) for member in members]
+    stack = _Stack(members, bases, num_classes)
+    usual = _TOLERANCE_SINGLE if single else _TOLERANCE
+    return stack.solve(one_by_one=_is_alone(members[0], num_classes), tolerance=tolerance or usual)
 
 
 class _Stack:
@@ -160,36 +178,34 @@ class _Stack:
         return classifiers
 
 
-@contextmanager
-def _threads_worth_starting(members: list[TrainingSet], num_classes: int) -> Iterator[None]:
-    """One thread for small products: on a busy machine, waiting for the second takes longer than they do."""
-    work = sum(m.rows.shape[0] * min(m.rows.shape) * len(m.strengths) * num_classes for m in members)
-    before = torch.get_num_threads()
-    if work < _WORTH_THREADS:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+def _has_many(training: TrainingSet) -> bool:
+    return bool(training.rows.shape[0] >= _MANY_ROWS)
 
 
-def _is_large(training: TrainingSet) -> bool:
+def _is_costly(training: TrainingSet, num_classes: int) -> bool:
     count, width = training.rows.shape
-    return not worth_turning(training.rows) or bool(min(count, width) * count > _LARGE)
+    return is_costly(count, width, num_classes)
 
 
-def _stacks(sets: Iterable[TrainingSet]) -> Iterator[list[TrainingSet]]:
-    """What is solved together, in order: small sets while they fit, a large or unturned one alone."""
+def _is_alone(training: TrainingSet, num_classes: int) -> bool:
+    count, width = training.rows.shape
+    large = not worth_turning(training.rows) or bool(min(count, width) * count > _LARGE)
+    return large or _is_costly(training, num_classes)
+
+
+def _stacks(sets: Iterable[TrainingSet], num_classes: int) -> Iterator[list[TrainingSet]]:
+    """What is solved together, in order: small sets while they fit, a large, costly or unturned one alone."""
     stack: list[TrainingSet] = []
     padded = 0
     for training in sets:
         count, width = training.rows.shape
+        alone = _is_alone(training, num_classes)
         padded = max(padded, count * (min(count, width) + 1))
-        if stack and (_is_large(training) or padded * (len(stack) + 1) > _STACK):
+        if stack and (alone or padded * (len(stack) + 1) > _STACK):
             yield stack
             stack, padded = [], count * (min(count, width) + 1)
         stack.append(training)
-        if _is_large(training):
+        if alone:
             yield stack
             stack, padded = [], 0
     if stack:

@@ -25,6 +25,7 @@ from nodejepa.nn.inputs import RowInputs
 from nodejepa.nn.operators import FeatureMatrix
 from nodejepa.nn.sparse import SparseOperator, multiply
 from nodejepa.progress import progress_bar
+from nodejepa.threads import one_thread
 
 WHOLE_UP_TO = 2048  # columns; of wider features only the leading principal directions are computed
 _NOTHING = 1e-7  # of the largest eigenvalue: what is below is rounding noise of single precision
@@ -150,6 +151,13 @@ def second_moments(inputs: RowInputs, *, basis: int) -> SecondMoments:
     return SecondMoments(torch.diag(values), crossed, q.T @ own.double(), q.T @ seen.double(), q)
 
 
+def _eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """By one thread: a second one made Cora's nine times slower."""
+    with one_thread():
+        values, vectors = torch.linalg.eigh(matrix)
+    return values, vectors
+
+
 def _symmetric(matrix: Tensor) -> Tensor:
     return (matrix + matrix.T) / 2
 
@@ -171,7 +179,7 @@ def _principal_directions(
         q = torch.randn(columns, min(count + _OVERSAMPLE, columns), generator=start).to(device)
         for _ in range(_ROUNDS):
             q = torch.linalg.qr(_chunked(second, q).float()).Q
-    values, turn = torch.linalg.eigh(_symmetric(q.double().T @ _chunked(second, q)))
+    values, turn = _eigh(_symmetric(q.double().T @ _chunked(second, q)))
     order = torch.argsort(values, descending=True, stable=True)[:count]
     kept = order[values[order] > _NOTHING * values[order[0]]]
     return values[kept], q.double() @ turn[:, kept]
@@ -182,7 +190,7 @@ class Spectrum:
 
     def __init__(self, moments: SecondMoments) -> None:
         self.moments = moments
-        values, self._vectors = torch.linalg.eigh(moments.second)
+        values, self._vectors = _eigh(moments.second)
         self._values = values.clamp_min(0)  # the mean may have been taken off
         self._turned = self._vectors.T @ moments.cross @ self._vectors
         self.trace = float(self._values.sum())
@@ -193,13 +201,14 @@ class Spectrum:
 
     def rho(self, eps: float, count: int) -> Tensor:
         """The ``count`` loudest rho, loudest first."""
-        values: Tensor = torch.linalg.eigvalsh(self._whitened(eps)[1])
+        with one_thread():
+            values: Tensor = torch.linalg.eigvalsh(self._whitened(eps)[1])
         return values[torch.argsort(values.abs(), descending=True, stable=True)[:count]]
 
     def solve(self, eps: float, count: int) -> tuple[Tensor, Tensor]:
         """V ``[F, L]`` with v'(C + eps I)v = 1, and rho ``[L]``; the largest entry of each v is positive."""
         scale, matrix = self._whitened(eps)
-        values, vectors = torch.linalg.eigh(matrix)
+        values, vectors = _eigh(matrix)
         loud = torch.argsort(values.abs(), descending=True, stable=True)[:count]
         v = self.moments.to_features(self._vectors @ (scale[:, None] * vectors[:, loud]))
         largest = v.gather(0, v.abs().argmax(dim=0, keepdim=True))

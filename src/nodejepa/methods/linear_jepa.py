@@ -67,6 +67,11 @@ class Findings:
     directions: NonNegativeInt  # that the features have, or that were looked at
     blocks: PositiveInt  # mixtures of hops side by side
 
+    @property
+    def correlations(self) -> tuple[float, ...]:
+        """rho, cut off at -1 and 1: it goes beyond where nodes of many neighbours differ from the others."""
+        return tuple(min(1.0, max(-1.0, value)) for value in self.rho)
+
     def describe(self) -> str:
         """In plain words."""
         clear = sum(abs(value) >= 0.1 for value in self.rho)
@@ -77,7 +82,7 @@ class Findings:
             if self.agreement >= 0.25
             else "neighbours are hardly more alike than strangers"
         )
-        first = f"{self.rho[0]:.2f}" if self.rho else "none"
+        first = f"{self.correlations[0]:.2f}" if self.rho else "none"
         return (
             f"{clear} of {self.directions} directions of the features are clearly foretold by the neighbours "
             f"(|rho| of 0.1 or more; the best: {first}); {kind} (agreement {self.agreement:.2f})."
@@ -176,8 +181,8 @@ class LinearJEPA(Estimator):
         return self.findings_.describe()
 
     def spectrum(self) -> tuple[float, ...]:
-        """rho of every latent, loudest first."""
-        return self.findings_.rho
+        """rho of every latent, largest first, as a correlation: between -1 and 1."""
+        return self.findings_.correlations
 
     def own_facts(self) -> dict[str, Any]:
         """What was found, which also says how large the encoder is."""
