@@ -8,8 +8,12 @@ import shlex
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import networkx
+import numpy as np
 import pytest
+import torch
 
 from nodejepa.cli import main
 from nodejepa.data import load_dataset
@@ -29,6 +33,7 @@ IN_ORDER = (
     "reproduce",
 )
 PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in IN_ORDER)]
+BESIDE = ROOT / "docs" / "coming-from.md"  # its blocks are given something first
 PROSE = [*PAGES, ROOT / "CONTRIBUTING.md"]
 
 
@@ -46,6 +51,39 @@ LINES = [line.split("#")[0].strip() for block in blocks("bash") for line in bloc
 COMMANDS = list(dict.fromkeys(LINES))
 OURS = [line for line in COMMANDS if line.startswith("nodejepa")]
 NEEDS_FILES = {name for name, entry in CATALOGUE.items() if entry.files}
+
+
+def python_blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", text(page), flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.slow
+def test_our_lines_beside_other_libraries_run(tmp_path, monkeypatch, capsys):
+    """Each block names what it is given in its first line; theirs are ``text`` and are not run."""
+    given = load_dataset("digits")
+    features = np.asarray(given.graph.features)
+    source, target, _ = given.graph.edge_arrays()
+    split = given.split(seed=1)
+    names = {
+        "data": SimpleNamespace(
+            x=torch.from_numpy(features.copy()), edge_index=torch.from_numpy(np.stack([source, target]))
+        ),
+        "graph": networkx.karate_club_graph(),
+        "adjacency": given.graph.adjacency,
+        "X": features,
+        "y": given.labels,
+        "train": split.train,
+        "test": split.test,
+        "z_text": features,
+        "cites": (source, target),
+    }
+    monkeypatch.chdir(tmp_path)
+    Path("edges.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in zip(source, target, strict=True)))
+    found = python_blocks(BESIDE)
+    assert len(found) == 5
+    for code in found:
+        exec(compile(code, "coming-from", "exec"), dict(names))
+        assert capsys.readouterr().out.strip()
 
 
 @pytest.mark.slow
@@ -111,7 +149,7 @@ def test_commands_run_in_their_order(folder, monkeypatch, capsys):
 def test_blocks_were_found():
     assert len(blocks("python")) >= 3
     assert len(OURS) >= 20
-    assert set(COMMANDS) - set(OURS) == {"make demo", "python -m studies.render main"}
+    assert set(COMMANDS) - set(OURS) == {"make demo", "make test", "python -m studies.render main"}
 
 
 def test_every_page_with_commands_is_read():
@@ -119,7 +157,7 @@ def test_every_page_with_commands_is_read():
     told = {
         page for page in ROOT.glob("docs/*.md") if re.search(r"^```(bash|python)$", text(page), re.MULTILINE)
     }
-    assert told <= set(PAGES)
+    assert told <= {*PAGES, BESIDE}
 
 
 def test_make_targets_exist():

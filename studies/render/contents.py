@@ -46,7 +46,7 @@ from studies.render.tables.differences import (
     variants_table,
     wins_table,
 )
-from studies.render.tables.efficiency import efficiency_table, epoch_time_table
+from studies.render.tables.efficiency import efficiency_table, epoch_time_table, summary_table
 from studies.render.tables.geometry import effective_rank_table, fingerprint_table, geometry_table
 
 _AGAINST_FLOORS = ("recipe", "development")  # what a method is worth beside what needs no training
@@ -103,11 +103,14 @@ def tables_of(kind: str, frame: pd.DataFrame, main: pd.DataFrame) -> list[Report
     if kind in _AGAINST_FLOORS:
         return _tables_against_floors(frame)
     parts = by_split(frame)
-    return [
+    made = [
         _for_split(table, split, alone=len(parts) == 1)
         for split, part in parts.items()
         for table in _tables_of_part(kind, part, split)
     ]
+    if kind == "efficiency" and len(main):
+        made += _present(summary_table(frame, by_split(with_preset_names(main)).get("", main[:0])))
+    return made
 
 
 def _tables_against_floors(frame: pd.DataFrame) -> list[ReportTable]:

@@ -194,6 +194,13 @@ def _trained_once_notes(frame: pd.DataFrame) -> list[str]:
     ]
 
 
+def outdated_methods(frame: pd.DataFrame) -> list[str]:
+    """Titles of the methods that were measured with other settings than today's presets have."""
+    notes = outdated_notes(frame)
+    titles = [method_name(method) for method in methods_of(frame, floors=False)]
+    return [title for title in titles if any(note.startswith(f"{title} on ") for note in notes)]
+
+
 def outdated_notes(frame: pd.DataFrame) -> list[str]:
     """A sentence for each setting in which all records of a method on a data set differ from its preset.
 

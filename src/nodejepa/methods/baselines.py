@@ -173,8 +173,8 @@ class EqualHops(FeatureBaseline):
     """
 
     name = "equal-hops"
-    title = "X with equal hops"
-    summary = "X, S X and S^2 X, equally loud"
+    title = "Mean of scaled hops"
+    summary = "mean of X, S X and S^2 X, each scaled to the same norm"
     citation = "-"
     style = PlotStyle("#B8B8B8", "4", "-", ":")
     config_class = SGCConfig
@@ -205,8 +205,8 @@ class Walk(FeatureBaseline):
     """
 
     name = "walk"
-    title = "X after the walk"
-    summary = "X walked over the graph with restart"
+    title = "APPNP features"
+    summary = "X after personalised-PageRank (APPNP) propagation"
     citation = "Gasteiger et al. 2019"
     style = PlotStyle("#989898", "d", "--", ":")
     config_class = WalkConfig

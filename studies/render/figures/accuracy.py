@@ -194,7 +194,7 @@ def ablation_figure(frame: pd.DataFrame) -> Figure | None:
         for name, (shade, hatch) in zip(names, looks, strict=True)
     ]
     handles += [floor_handle()] if floors else []
-    explain(figure, "Ablation of NodeJEPA (± std, seeds in brackets; floor: fair probe)", handles)
+    explain(figure, "Ablation of NodeJEPA (± std, seeds in brackets; dashed: fair probe)", handles)
     return figure
 
 

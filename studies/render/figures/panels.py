@@ -257,8 +257,8 @@ def paper_handle(label: str = "paper") -> Line2D:
 
 
 def floor_handle() -> Line2D:
-    """The legend's entry for the best floor."""
-    return Line2D([], [], color=FLOOR_COLOUR, linestyle="--", linewidth=1.0, label="best floor")
+    """The legend's entry for the best untrained baseline."""
+    return Line2D([], [], color=FLOOR_COLOUR, linestyle="--", linewidth=1.0, label="best untrained baseline")
 
 
 def draw_floor(panel: Axes, floor: float) -> None:

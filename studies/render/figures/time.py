@@ -136,6 +136,6 @@ def accuracy_time_figure(frame: pd.DataFrame, accuracies: pd.DataFrame) -> Figur
         panel.set_xlabel("training time (s, logarithmic)")
         if is_first_of_row(panel):
             panel.set_ylabel("test accuracy (%)")
-    title = "Accuracy (fair probe) against training time on a CPU; dashed: best floor"
+    title = "Accuracy (fair probe) against training time on a CPU; dashed: best untrained baseline"
     explain(figure, title, method_handles(methods, lines=False))
     return figure

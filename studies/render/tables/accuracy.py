@@ -42,7 +42,7 @@ from studies.render.tables.shared import (
 
 _SUPERVISED = (
     "The paper's supervised GCN must have seen more labels than the probe. Ours learns from the labels of "
-    "its row only; validation labels (30 a class) tell it when to stop, as they choose scaling and C of "
+    "its row only; validation labels (30 per class) decide when it stops, as they choose scaling and C of "
     "every fair probe."
 )
 _EPOCHS = ("1", "10", "100")  # of prediction's share; the last of the run stands beside them
@@ -99,7 +99,7 @@ def paper_comparison_table(frame: pd.DataFrame) -> ReportTable:
             Note.PAPER_PROBE,
             Note.FAIR_PROBE,
             Note.SEEDS,
-            f"Bold: our best on that graph, floors included; {Note.MOST_SEEDS}",
+            f"Bold: our best on that graph, untrained baselines included; {Note.MOST_SEEDS}",
             Note.DAGGER,
             *unfinished_notes(frame),
         ),
@@ -125,7 +125,7 @@ def measures_table(frame: pd.DataFrame) -> ReportTable:
         "Balanced accuracy and, of two classes, area under the ROC curve (%) under the fair probe",
         frame,
         {
-            Column.score(f"{shots} a class: {title}"): scored.cell
+            Column.score(f"{shots} per class: {title}"): scored.cell
             for field, title in named.items()
             for shots, scored in _by_shots(frame, field).items()
             if scored.values
@@ -134,7 +134,7 @@ def measures_table(frame: pd.DataFrame) -> ReportTable:
             "Balanced: the mean over classes of the share of their nodes that is found.",
             Note.FAIR_PROBE,
             Note.SEEDS,
-            f"Bold: best of that column on that graph, floors included; {Note.MOST_SEEDS}",
+            f"Bold: best of that column on that graph, untrained baselines included; {Note.MOST_SEEDS}",
             Note.DAGGER,
             *unfinished_notes(frame),
         ),
@@ -153,7 +153,7 @@ def fewshot_table(frame: pd.DataFrame) -> ReportTable:
     probes = "both probes" if comparable else "the fair probe"
     cells: Cells = {}
     for shots in budgets:
-        title = f"{shots} a class"
+        title = f"{shots} per class"
         if comparable:
             titles = (f"{title}: paper", f"{title}: ours, paper probe", f"{title}: diff.")
             cells |= like[shots].beside_paper(partial(paper_fewshot, shots=shots), titles)
@@ -173,7 +173,8 @@ def fewshot_table(frame: pd.DataFrame) -> ReportTable:
             *([_SUPERVISED] if "supervised-gcn" in methods else []),
             Note.FAIR_PROBE,
             Note.SEEDS,
-            f"Bold: our best on that graph with that many labels, floors included; {Note.MOST_SEEDS}",
+            f"Bold: our best on that graph with that many labels, untrained baselines included; "
+            f"{Note.MOST_SEEDS}",
             Note.DAGGER,
             Note.FLOORS,
             *unfinished_notes(frame),
@@ -212,7 +213,7 @@ def finetune_table(frame: pd.DataFrame) -> ReportTable:
             "results.",
             f"Probe: frozen encoder. {Note.FAIR_PROBE}",
             Note.SEEDS,
-            f"Bold accuracy: best on that graph, floors included; {Note.MOST_SEEDS}",
+            f"Bold accuracy: best on that graph, untrained baselines included; {Note.MOST_SEEDS}",
             Note.DAGGER,
             Note.FLOORS,
             *unfinished_notes(frame),
@@ -272,7 +273,8 @@ def ablation_table(frame: pd.DataFrame) -> ReportTable:
             Note.PAPER_PROBE,
             Note.FAIR_PROBE,
             Note.SEEDS,
-            f"Bold accuracy: best of the graph under that probe, floors included; {Note.MOST_SEEDS}",
+            f"Bold accuracy: best of the graph under that probe, untrained baselines included; "
+            f"{Note.MOST_SEEDS}",
             Note.DAGGER,
             Note.FLOORS,
             *unfinished_notes(frame),

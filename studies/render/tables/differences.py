@@ -52,8 +52,8 @@ _WALK = (
 _PLAIN = str.maketrans(" ", "-", "()")  # of a method's name, for that of a file
 _LENIENT = tuple(floor for floor in FLOORS if floor != _WALK)
 _WALK_NOTE = (
-    "Walk left out: the mean against the best of the other floors. X after the walk takes LinearJEPA's own "
-    "walk, without what it learned, and is stricter than propagated features."
+    "Without APPNP features: the mean against the best of the other untrained baselines. APPNP features take "
+    "LinearJEPA's own propagation, without what it learned: they are the strictest baseline."
 )
 _CHECKED = ("photo", "computers")  # against the literature
 
@@ -105,7 +105,7 @@ def wins_table(frame: pd.DataFrame) -> ReportTable:
         baselines = [name for name in opponents if name not in FLOORS]
         rows.append(_wins_row(variant, "all methods", found, like, printed, baselines))
         floors = [name for name in opponents if name in FLOORS]
-        rows.append(_wins_row(variant, "all floors", found, like, printed, floors))
+        rows.append(_wins_row(variant, "all untrained baselines", found, like, printed, floors))
         groups.append(tuple(rows))
     return ReportTable(
         "wins",
@@ -129,8 +129,8 @@ def wins_table(frame: pd.DataFrame) -> ReportTable:
             "with few seeds is not the same as none.",
             "The paper counts without correction: the last two columns are like with like.",
             "Graphs without a test (fewer than two seeds) do not count; the paper has five graphs.",
-            "Corrected over all tests of one method, floors included; the significance tables give them one "
-            "by one with their seeds.",
+            "Corrected over all tests of one method, untrained baselines included; the significance tables "
+            "give them one by one with their seeds.",
             Note.PAPER_PROBE,
             Note.FAIR_PROBE,
         ),
@@ -235,7 +235,7 @@ def ranks_table(frame: pd.DataFrame) -> ReportTable:
         (
             Column.name("Method"),
             *map(Column, ("Paper", "Paper, ranked as ours", "Ours, fair probe", "Ours, paper probe")),
-            *map(Column, ("Ours, floors included", "Seeds a graph")),
+            *map(Column, ("Ours, with untrained baselines", "Seeds per graph")),
         ),
         (tuple(rows[:split]), tuple(rows[split:])),
         (
@@ -243,7 +243,7 @@ def ranks_table(frame: pd.DataFrame) -> ReportTable:
             f"have, on the graphs where there are such seeds ({where}). Ties share their places.",
             f"Paper: {paper_source('main')}, six methods on five graphs; ranked as ours: its accuracies of "
             "the methods and graphs that ours ranks.",
-            "Ours, floors included: fair probe, floors ranked with the methods. Last column: how many seeds.",
+            "Ours, with untrained baselines: fair probe, these are ranked with the methods.",
             Note.FAIR_PROBE,
         ),
     )
@@ -312,15 +312,15 @@ def gains_table(frame: pd.DataFrame, method: str) -> ReportTable:
         rows = [*(_gain_row(gain, corrected[id(gain)]) for gain in here), _mean_row(split, here)]
         others = [gain for gain in lenient if gain.split == split]
         if others and any(gain.floor == _WALK for gain in here):
-            rows.append(_mean_row(split, others, ", walk left out"))
+            rows.append(_mean_row(split, others, ", without APPNP features"))
         groups.append(tuple(rows))
     walked = any(gain.floor == _WALK for gain in found)
     name = method_name(method)
     return ReportTable(
         f"gains-{method.translate(_PLAIN)}",
-        f"{name} against the best floor of each graph (accuracy points, fair probe)",
+        f"{name} against the best untrained baseline of each graph (accuracy points, fair probe)",
         (
-            *map(Column.name, ("Split", "Dataset", "Best floor")),
+            *map(Column.name, ("Split", "Dataset", "Best baseline")),
             *map(Column.score, ("Its accuracy", name)),
             Column("Gain"),
             Column("95 % interval", ("low", "high")),
@@ -328,8 +328,8 @@ def gains_table(frame: pd.DataFrame, method: str) -> ReportTable:
         ),
         tuple(groups),
         (
-            "Best floor: the one with the highest mean validation accuracy over the seeds; the test labels "
-            "do not choose it. Another floor may score higher on the test.",
+            "Best baseline: the untrained baseline with the highest mean validation accuracy over the seeds. "
+            "Another one may score higher on the test.",
             *(_WALK_NOTE,) * walked,
             "Splits: training and validation labels per class, or shares of the nodes. Paired t-test where "
             "the seeds are the same, else Welch's; Holm's correction over all rows. Bold: p < 0.05.",
@@ -468,14 +468,14 @@ def official_table(frame: pd.DataFrame) -> ReportTable:
             Column.score("Ours"),
             *map(Column, ("Published", "Difference")),
             Column.name("Near enough (points)"),
-            Column("Best floor"),
+            Column("Best untrained baseline"),
         ),
         tuple(groups),
         (
             f"Published figures: {'; '.join(sorted(sources))}.",
             f"Ours: {'; '.join(sorted(epochs))}.",
             f"The supervised GCN is judged by its own classifier, the others by the probe. {Note.FAIR_PROBE}",
-            "Best floor: on the split and the seeds that stand under ours; dash: not measured on them.",
+            "Best untrained baseline: on the split and the seeds of our row; dash: not measured on them.",
             Note.SEEDS,
             *unfinished_notes(frame),
         ),

@@ -9,10 +9,29 @@ from typing import Any
 import pandas as pd
 
 from nodejepa.masking.khop import Curriculum
-from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
-from studies.render.frame import datasets_of, methods_of, scores_by, unfinished_notes
-from studies.render.paper import FLOORS, JEPA, method_name, paper, paper_source, paper_total_seconds
+from nodejepa.report.table import Column, ReportTable, Row, Summary, TableCell, summarise
+from studies.render.frame import (
+    best_floor,
+    datasets_of,
+    methods_of,
+    outdated_methods,
+    scores_by,
+    unfinished_notes,
+)
+from studies.render.paper import (
+    FLOORS,
+    JEPA,
+    SOLVED,
+    dataset_name,
+    method_name,
+    paper,
+    paper_accuracy,
+    paper_source,
+    paper_total_seconds,
+)
 from studies.render.tables.shared import NAMES, Note, by_graph, name_cells, score_cell
+
+_SUMMARY = "Test accuracy (%) under the fair probe, the paper's in brackets; seconds of training"
 
 
 def efficiency_table(frame: pd.DataFrame) -> ReportTable:
@@ -50,7 +69,7 @@ def efficiency_table(frame: pd.DataFrame) -> ReportTable:
             "they were): without what is computed once before the first, without the look for collapse after "
             "every tenth (PatchJEPA, whose epochs are "
             "short, feels it), and without early stopping, by which the supervised GCN may need fewer. Peak "
-            "memory is that of the whole process, loading included. Floors train nothing and are left out.",
+            "memory is that of the whole process, loading included. Untrained baselines are left out.",
             Note.SEEDS,
             *unfinished_notes(frame),
         ),
@@ -168,3 +187,61 @@ def _jump(config: Mapping[str, Any] | None) -> int:
         )
     most = schedule.at(schedule.epochs)[1]
     return 1 + next(epoch for epoch in range(schedule.epochs + 1) if schedule.at(epoch)[1] == most)
+
+
+def summary_table(frame: pd.DataFrame, main: pd.DataFrame) -> ReportTable | None:
+    """What a first reader asks for: accuracy beside the paper's, and seconds of training on one graph.
+
+    Accuracies are those of the main study. A method that is solved has no epochs to time: its seconds are
+    those of the main study as well.
+    """
+    done = main[main.status.eq("done")]
+    scores = scores_by(done, "test_accuracy")
+    solved = scores_by(done[done.method.isin(SOLVED)], "train_seconds")
+    seconds = {**solved, **scores_by(frame, "total_seconds")}
+    datasets = [d for d in datasets_of(main) if any(place[1] == d for place in scores)]
+    if not datasets:
+        return None
+    largest = datasets[-1]
+
+    def row(label: str, method: str | None) -> Row:
+        cells = []
+        for dataset in datasets:
+            mine = best_floor(scores, dataset) if method is None else scores.get((method, dataset))
+            ours = mine.mean if isinstance(mine, Summary) else mine
+            printed = None if method is None else paper_accuracy(method, dataset)
+            best = max(score.mean for place, score in scores.items() if place[1] == dataset)
+            cells.append(_beside(ours, None if printed is None else printed.mean, best))
+        took = None if method is None else seconds.get((method, largest))
+        timed = TableCell.number(None if took is None else took.mean, decimals=0)
+        return (TableCell.name(label), *cells, timed)
+
+    methods = [name for name in methods_of(main, floors=False) if name not in FLOORS]
+    untrained = sum(any(place[0] == floor for place in scores) for floor in FLOORS)
+    rows = [row(method_name(name), name) for name in methods]
+    rows.append(row(f"Best of {untrained} untrained baselines", None))
+    return ReportTable(
+        "summary",
+        _SUMMARY,
+        (
+            Column.name("Method"),
+            *(Column(dataset_name(d), ("ours", "paper")) for d in datasets),
+            Column(f"Training on {dataset_name(largest)} (s)"),
+        ),
+        (tuple(rows),),
+        tuple(_outdated(main)),
+    )
+
+
+def _outdated(main: pd.DataFrame) -> list[str]:
+    names = outdated_methods(main)
+    if not names:
+        return []
+    return [f"{' and '.join(names)}: measured with earlier settings of preset paper than today's."]
+
+
+def _beside(ours: float | None, printed: float | None, best: float) -> TableCell:
+    """``79.6 (79.2)``: ours, and what the paper prints in brackets."""
+    mine, theirs = TableCell.number(ours, decimals=1), TableCell.number(printed, decimals=1)
+    text = mine.text if printed is None else f"{mine.text} ({theirs.text})"
+    return TableCell(text, (*mine.values, *theirs.values), bold=ours is not None and ours >= best)

@@ -71,7 +71,8 @@ def effective_rank_table(frame: pd.DataFrame) -> ReportTable:
             _BOTH_WAYS,
             _NO_PROBE,
             Note.SEEDS,
-            f"Bold: our highest on that graph, floors included; {Note.MOST_SEEDS} {_HIGH_IS_NOT_GOOD}",
+            f"Bold: our highest on that graph, untrained baselines included; {Note.MOST_SEEDS} "
+            f"{_HIGH_IS_NOT_GOOD}",
             Note.FLOORS,
             *_wide_note(frame),
             *unfinished_notes(frame),

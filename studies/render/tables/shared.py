@@ -32,12 +32,12 @@ class Note:
     )
     SEEDS = "Mean ± standard deviation (n - 1) over seeds, their number in brackets."
     MOST_SEEDS = "a mean over fewer seeds than another's does not compete."
-    BOLD = f"Bold: best of the column, floors included; {MOST_SEEDS}"
-    DAGGER = "† not above the best floor, which needs no training, on the seeds that both have."
+    BOLD = f"Bold: best of the column, untrained baselines included; {MOST_SEEDS}"
+    DAGGER = "† not above the best untrained baseline, on the seeds that both have."
     FLOORS = (
-        "Floors, which need no training: raw features, propagated features (S X, S^2 X, S^3 X; X, S X and "
-        "S^2 X equally loud; X after LinearJEPA's walk) and a randomly initialised GCN. LinearJEPA is "
-        "learned, but not by gradient descent."
+        "Untrained baselines: raw features X, propagated features (S X, S^2 X, S^3 X, the mean of X, S X and "
+        "S^2 X scaled to one norm, and APPNP propagation of X) and a GCN with random weights. LinearJEPA is "
+        "fitted in closed form, without gradient descent."
     )
     PAPER_STD = (
         "The paper's standard deviations fit its own t-tests only when divided by n; ours are divided by "
