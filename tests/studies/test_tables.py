@@ -89,7 +89,7 @@ def test_validation_picks_the_floor_and_the_walk_is_also_left_out():
     assert [(row[1].text, row[5].text) for row in group] == [
         ("Photo", "+2.00"),
         ("mean of 1", "+2.00"),
-        ("mean of 1, walk left out", "+7.00"),
+        ("mean of 1, without APPNP features", "+7.00"),
     ]
 
 
