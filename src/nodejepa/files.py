@@ -37,6 +37,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """
     final = Path(path)
     with refusals(final):
+        if final.is_symlink():
+            final = final.resolve()  # the file that it names is written, the link stays
         final.parent.mkdir(parents=True, exist_ok=True)
         # the ending is kept: some writers add their own when it is missing
         handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.", suffix=final.suffix)

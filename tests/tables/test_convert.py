@@ -116,20 +116,17 @@ def test_networkx_names_weights_and_multi_edges():
     assert graph.self_loops_dropped == 1
 
 
-def test_directed_input_is_not_taken_for_undirected():
+def test_one_way_edges_join_both_ways_with_a_warning():
     directed = nx.DiGraph([(0, 1)])
     data = pyg_data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)
     matrix = sp.coo_array(([1.0], ([0], [1])), shape=(2, 2))
-    for source, convert in (
-        (directed, "from_networkx"),
-        (data, "from_pyg"),
-        (matrix, r"Graph\.from_scipy"),
-    ):
-        # as_graph, and so fit, has no argument direction: the advice names the function that does
-        with pytest.raises(
-            GraphError, match=rf'directed.*nodejepa\.{convert}\(graph, direction="symmetrize"'
+    for source, convert in ((directed, "from_networkx"), (data, "from_pyg"), (matrix, "Graph.from_scipy")):
+        with pytest.warns(
+            UserWarning, match=rf'directed.*joins both ways.*{convert}\(graph, direction="keep"'
         ):
-            as_graph(source)
+            graph = as_graph(source)
+        assert graph.num_edges == 2
+        assert not graph.directed
     with pytest.raises(GraphError, match=r'directed.*Pass direction="symmetrize"'):
         from_pyg(data)
     assert from_pyg(data, direction="symmetrize").num_edges == 2

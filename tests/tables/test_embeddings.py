@@ -70,3 +70,15 @@ def test_a_file_is_hardly_larger_than_its_numbers(tmp_path):
     export_embeddings(tmp_path / "v.parquet", graph.node_ids, z, to="parquet")
     for name in ("z.parquet", "v.parquet"):
         assert (tmp_path / name).stat().st_size < 1.15 * z.nbytes
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_link_stays_and_the_file_that_it_names_is_written(tmp_path, there):
+    target, link = tmp_path / "other" / "z.npy", tmp_path / "link.npy"
+    target.parent.mkdir()
+    if there:
+        np.save(target, np.zeros(1))
+    link.symlink_to(target)
+    write_embeddings(link, Graph.from_edges([0], [1]), np.ones((2, 3), dtype=np.float32))
+    assert link.is_symlink()
+    np.testing.assert_array_equal(np.load(target), np.ones((2, 3)))

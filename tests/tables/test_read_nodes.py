@@ -116,8 +116,59 @@ def test_lists_become_columns():
         np.testing.assert_array_equal(result[:, 2], [0, 0, 0, 1, 0, 0])
     with pytest.raises(GraphError, match="row 2 is a list of 1 numbers"):
         features(table(z=pa.array([[1, 2], [1], [1, 2], [1, 2], [1, 2], [3, 4]])))
-    with pytest.raises(GraphError, match="lists of string"):
-        features(table(z=[["a"]] * 6))
+    with pytest.raises(GraphError, match="lists of date32"):
+        features(table(z=[[datetime.date(2024, 1, 1)]] * 6))
+
+
+TAGS = [["a", "b"], ["b"], ["c", "a"], ["a", "b", "c"], [], ["c"]]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        TAGS,
+        ["|".join(tags) for tags in TAGS],
+        ["; ".join(tags) for tags in TAGS],
+        [str(tags) for tags in TAGS],
+    ],
+)
+def test_tags_are_a_column_each(cells):
+    loaded = read_graph(EDGES, table(z=pa.array(cells)))
+    wanted = [[1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 0], [0, 0, 1]]
+    x = loaded.graph.features
+    np.testing.assert_array_equal(x if isinstance(x, np.ndarray) else x.toarray(), wanted)
+    assert loaded.schema.columns[0].kind == "tags"
+    assert FeatureSchema.from_dict(loaded.schema.to_dict()) == loaded.schema
+    again = read_graph(EDGES, table(z=["b|new"] * 6), schema=loaded.schema)
+    x = again.graph.features
+    np.testing.assert_array_equal(x if isinstance(x, np.ndarray) else x.toarray(), [[0, 1, 0]] * 6)
+    assert any("categories not seen before" in note for note in again.notes)
+
+
+def test_all_and_the_adjacency_are_structural_features():
+    both = read_graph(EDGES, structural=("all", "adjacency")).schema
+    assert both.described_by == ("pagerank", "degree", "clustering", "spectral", "adjacency")
+
+
+def test_lists_of_numbers_in_text_are_vectors_and_a_question_mark_is_missing(tmp_path):
+    lists = ["[0.5, 1]", "[1 2e1]", "[ 2, 3 ]", "?", "[-4,.5]", "[5, 7]"]
+    numbers = [0, 1, "?", 3, 4, 5]
+    lines = [f'{name},"{z}",{x}' for name, z, x in zip(IDS, lists, numbers, strict=True)]
+    (tmp_path / "n.csv").write_text("id,z,x\n" + "\n".join(lines) + "\n")
+    loaded = read_graph(EDGES, tmp_path / "n.csv")
+    assert [(c.kind, c.width) for c in loaded.schema.columns] == [("vector", 3), ("numeric", 2)]
+    np.testing.assert_array_equal(loaded.graph.features[[0, 1, 4], :2], [[0.5, 1], [1, 20], [-4, 0.5]])
+    assert loaded.report.missing_values == {"z": 1, "x": 1}
+
+
+def test_all_columns_of_free_text_are_refused_at_once():
+    many = [f"n{i}" for i in range(30)]
+    edges = pa.table({"u": many, "v": many[1:] + many[:1]})
+    texts = [f"words of number {i}" for i in range(30)]
+    nodes = pa.table({"id": many, "bio": texts, "x": range(30), "about": texts})
+    with pytest.raises(GraphError, match=r"2 columns are text: 'bio' \(30 .*'about' \(30 ") as caught:
+        read_graph(edges, nodes)
+    assert 'drop="bio" drop="about"' in caught.value.fix
 
 
 def test_moments_are_numbers(tmp_path):

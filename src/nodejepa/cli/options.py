@@ -176,7 +176,6 @@ def _options(
 def _reading(given: dict[str, Any]) -> ReadingOptions:
     """The options as the reader wants them; a delimiter that is hard to type has a name."""
     from nodejepa.tables import ReadingOptions
-    from nodejepa.tables.options import COMPARABLE
 
     if given.pop("no_weight", False):
         if given["weight"] is not None:
@@ -188,7 +187,7 @@ def _reading(given: dict[str, Any]) -> ReadingOptions:
     named = given.get("structural")
     if named is not None:
         names = tuple(name.strip() for name in named.split(","))
-        given["structural"] = {"all": COMPARABLE, "none": ()}.get(named, names)
+        given["structural"] = () if named == "none" else names
     given["delimiter"] = _DELIMITERS.get(given["delimiter"], given["delimiter"])
     return ReadingOptions(**given)
 

@@ -16,11 +16,12 @@ from nodejepa.errors import Advice, GraphError, Setting
 Kind: TypeAlias = Literal["numeric", "boolean", "time", "vector", "words", "empty"]
 Numbers: TypeAlias = npt.NDArray[np.float64]
 
-MISSING = ("", "#N/A", "-nan", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
+MISSING = ("", "?", "#N/A", "-nan", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
 _COMMA_NUMBER = r"^[+-]?\d+(,\d+)?([eE][+-]?\d+)?$"
 _THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})*$"
 _GROUPED = r"^[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?$"
+_VECTOR = r"^\[\s*([+-]?[.\d][-+.\deE]*|nan)([,\s]+([+-]?[.\d][-+.\deE]*|nan))*\s*\]$"
 _DROP = Setting("drop", "")
 _MOSTLY = 0.9  # from this share of numbers on, a cell that is none is taken for a mistake
 
@@ -57,6 +58,9 @@ def interpret(values: pa.ChunkedArray, typed: bool, where: str) -> ColumnContent
     if pa.types.is_temporal(kind):
         return ColumnContent("time", _moments(values, where))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        if pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type):
+            words = pc.binary_join(values.cast(pa.list_(pa.string())), "|").cast(pa.large_string())
+            return ColumnContent("words", _NONE, words)  # tags, see FeatureColumn
         rows = _vectors(values, where)
         return ColumnContent("vector", rows) if rows.shape[1] else ColumnContent("empty", _NONE)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
@@ -135,12 +139,23 @@ def _interpret_text(words: pa.ChunkedArray, where: str) -> ColumnContent:
             where=where,
             fix="Write numbers without them.",
         )
+    if pc.all(pc.match_substring_regex(words, _VECTOR)).as_py():
+        try:
+            return ColumnContent("vector", _vectors(_parsed_lists(words), where))
+        except pa.ArrowInvalid:
+            pass
     for zone in (None, "UTC"):
         try:
             return ColumnContent("time", _moments(words.cast(pa.timestamp("us", tz=zone)), where))
         except pa.ArrowInvalid:
             continue
     return ColumnContent("words", _NONE, words)
+
+
+def _parsed_lists(words: pa.ChunkedArray) -> pa.ChunkedArray:
+    """``[0.1, 0.2]`` and ``[0.1 0.2]`` as lists of numbers."""
+    inner = pc.utf8_trim(words.combine_chunks(), "[] \t\r\n")
+    return pa.chunked_array([pc.split_pattern_regex(inner, r"[,\s]+").cast(pa.large_list(pa.float64()))])
 
 
 def _decimal_commas(words: pa.ChunkedArray, where: str) -> ColumnContent:

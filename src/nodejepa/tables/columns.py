@@ -5,6 +5,7 @@ a :class:`FeatureColumn`, which :func:`encode_column` follows.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
@@ -21,7 +22,7 @@ from nodejepa.tables.names import words_of
 from nodejepa.tables.options import MOST_TEXT_COLUMNS, ReadingOptions, ReadReport, first_names
 from nodejepa.validation import NonNegativeInt
 
-ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "text"]
+ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "tags", "text"]
 MAX_CATEGORIES = 100
 _SAME = 1e-4  # of a standard deviation: means of the same values, summed in another order
 _LARGEST = float(np.finfo(np.float32).max)
@@ -42,6 +43,7 @@ class FeatureColumn:
     binary      a number that was 0 or 1 everywhere, as it is; missing is 0
     boolean     0 or 1; missing is 0
     category    a column of 0 and 1 for each of ``categories``; one not among them is all zeros
+    tags        the same for cells of several: ``a|b``, ``a;b``, ``['a', 'b']`` or a list of words
     text        words hashed into ``buckets`` columns, rows of length 1
     ==========  ==================================================================================
 
@@ -63,6 +65,8 @@ class FeatureColumn:
         """What was done with the values, in words that go for several columns."""
         if self.kind == "category":
             return "a column of 0 and 1 for each category"
+        if self.kind == "tags":
+            return "a column of 0 and 1 for each tag"
         if self.kind == "text":
             return f"words hashed into {self.buckets} columns"
         kept = self.fill or self.kind == "boolean" or self.kind == "binary"
@@ -71,7 +75,13 @@ class FeatureColumn:
     @property
     def missing_is(self) -> str:
         """What a missing value counts as."""
-        words = {"category": "all zeros", "text": "all zeros", "boolean": "false", "binary": "0"}
+        words = {
+            "category": "all zeros",
+            "tags": "all zeros",
+            "text": "all zeros",
+            "boolean": "false",
+            "binary": "0",
+        }
         return words.get(self.kind, "the mean")
 
     @property
@@ -84,7 +94,7 @@ class FeatureColumn:
         """What the cells must hold."""
         if self.kind == "binary":
             return "numeric"
-        return "words" if self.kind == "category" or self.kind == "text" else self.kind
+        return "words" if self.kind == "category" or self.kind == "tags" or self.kind == "text" else self.kind
 
     def encodes_as(self, other: Self) -> bool:
         """Whether another column makes the same numbers of the same cells, but for rounding of the mean."""
@@ -110,7 +120,7 @@ class FeatureColumn:
         if self.fill and len(self.fill) != len(self.mean):
             return False
         scaled = len(self.mean) == len(self.scale) and all(scale > 0 for scale in self.scale)
-        if self.kind == "category":
+        if self.kind == "category" or self.kind == "tags":
             return parts == (0, len(set(self.categories)), 0) and self.width > 0
         if self.kind == "text":
             return parts[:2] == (0, 0) and 0 < self.buckets <= MOST_TEXT_COLUMNS
@@ -208,6 +218,33 @@ class Useless(NamedTuple):
     several: str
 
 
+class FreeText(NamedTuple):
+    """A column of text that was not said what to do with."""
+
+    distinct: int
+    example: str
+
+
+def refuse_text(columns: Mapping[str, FreeText], where: str) -> None:
+    """Refuse columns of free text, all of them at once."""
+    if not columns:
+        return
+    name, first = next(iter(columns.items()))
+    what = f"the column is text with {first.distinct} different values, such as {first.example!r}"
+    place, dropped = f"{where}, column {name!r}", [Setting("drop", "")]
+    if len(columns) > 1:
+        listed = ", ".join(f"{name!r} ({text.distinct} different values)" for name, text in columns.items())
+        what, place = f"{len(columns)} columns are text: {listed}", where
+        dropped = [Setting("drop", name) for name in columns]
+    settings = [part for setting in dropped for part in (setting, " ")][:-1]
+    rest = ", or replace it by a column of lists: embeddings from a language model."
+    raise GraphError(
+        what,
+        where=place,
+        fix=Advice("Leave it out with ", *settings, ", hash its words with ", Setting("text", "hash"), rest),
+    )
+
+
 class ColumnFit:
     """What was seen of a column so far; :meth:`fitted` says how to encode it."""
 
@@ -295,7 +332,7 @@ class ColumnFit:
             column.kind == "category" or (column.kind in kinds and self._few)
         )
 
-    def fitted(self) -> FeatureColumn | Useless:
+    def fitted(self) -> FeatureColumn | Useless | FreeText:
         """How to encode the column, or the reason why it says nothing."""
         if self._kind == "empty":
             return Useless("all of its values are missing", "all of their values are missing")
@@ -321,9 +358,14 @@ class ColumnFit:
         spread = np.where(varies, deviation, 1.0)
         return FeatureColumn(self.name, kind, fill, tuple(spread.tolist()), indicator=self._missing)
 
-    def _fitted_words(self, distinct: pa.Array) -> FeatureColumn | Useless:
+    def _fitted_words(self, distinct: pa.Array) -> FeatureColumn | Useless | FreeText:
         if len(distinct) <= 1 and not self._missing:
             return Useless("it is the same everywhere", "they never vary")
+        tags = pc.list_flatten(split_tags(distinct)).unique()
+        tags = tags.filter(pc.not_equal(tags, ""))
+        if len(tags) < min(len(distinct), MAX_CATEGORIES + 1):  # several of them share a cell
+            known = tuple(sorted(tags.to_pylist()))
+            return FeatureColumn(self.name, "tags", categories=known, indicator=self._missing)
         if len(distinct) <= min(MAX_CATEGORIES, max(10, self._present // 2)):
             known = tuple(sorted(distinct.to_pylist()))
             return FeatureColumn(self.name, "category", categories=known, indicator=self._missing)
@@ -332,17 +374,7 @@ class ColumnFit:
             return FeatureColumn(self.name, "text", buckets=width, indicator=self._missing)
         if self.reading.text == "ignore":
             return Useless(f"it is text with {len(distinct)} different values", "they are text")
-        raise GraphError(
-            f"the column is text with {len(distinct)} different values, such as {distinct[0].as_py()[:40]!r}",
-            where=self.where,
-            fix=Advice(
-                "Leave it out with ",
-                Setting("drop", ""),
-                ", hash its words with ",
-                Setting("text", "hash"),
-                ", or replace it by a column of lists: embeddings from a language model.",
-            ),
-        )
+        return FreeText(len(distinct), distinct[0].as_py()[:40])
 
 
 # ---------------------------------------------------------------- encode
@@ -363,6 +395,8 @@ def encode_column(
         words = pa.chunked_array([pa.nulls(rows, pa.large_string())])
     if column.kind == "category":
         return _one_hot(column, words)
+    if column.kind == "tags":
+        return _multi_hot(column, words)
     if column.kind == "text":
         return _hashed(column, words), 0
     numbers = np.full((rows, len(column.mean)), np.nan) if content.kind == "empty" else content.numbers
@@ -415,6 +449,32 @@ def _one_hot(column: FeatureColumn, words: pa.ChunkedArray) -> tuple[sp.csr_arra
     rows = np.flatnonzero(codes >= 0)
     ones = np.ones(rows.size)
     return sp.csr_array((ones, (rows, codes[rows])), shape=(len(words), column.width)), unknown
+
+
+def split_tags(words: Any) -> pa.Array:
+    """The tags in each cell: ``a|b``, ``a;b`` or ``['a', 'b']``."""
+    words = words.combine_chunks() if isinstance(words, pa.ChunkedArray) else words
+    inner = pc.replace_substring_regex(words, r"""^\[\s*['"]?|['"]?\s*\]$""", "")
+    inner = pc.replace_substring_regex(inner, r"""['"]?\s*,\s*['"]?""", "|")
+    words = pc.if_else(pc.match_substring_regex(words, r"^\[.*\]$"), inner, words)
+    return pc.split_pattern_regex(words, r"\s*[|;]\s*")
+
+
+def _multi_hot(column: FeatureColumn, words: pa.ChunkedArray) -> tuple[sp.csr_array, int]:
+    known = pa.array(column.categories, type=pa.large_string())
+    missing = np.asarray(pc.is_null(words).to_numpy(), dtype=bool)
+    lists = split_tags(pc.fill_null(words, ""))
+    rows, tags = pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists)
+    codes = pc.fill_null(pc.index_in(tags, value_set=known), -1).to_numpy().astype(np.int64)
+    unknown = int((codes < 0).sum()) - int(pc.sum(pc.equal(tags, "")).as_py() or 0)
+    rows, codes = rows[codes >= 0], codes[codes >= 0]
+    if column.indicator:
+        rows = np.concatenate([rows, np.flatnonzero(missing)])
+        codes = np.concatenate([codes, np.full(missing.sum(), len(column.categories))])
+    matrix = sp.csr_array((np.ones(rows.size), (rows, codes)), shape=(len(words), column.width))
+    matrix.sum_duplicates()
+    matrix.data[:] = 1.0  # a tag counts once
+    return matrix, unknown
 
 
 def _hashed(column: FeatureColumn, words: pa.ChunkedArray) -> sp.csr_array:

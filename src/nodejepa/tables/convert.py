@@ -47,17 +47,18 @@ def _instead(source: Any) -> str:
     return "Give a nodejepa.Graph, a PyG Data, a NetworkX graph or a SciPy sparse matrix."
 
 
-def _undirected(source: Any, convert: Callable[[Any], Graph], name: str) -> Graph:
-    """``convert(source)``; callers of :func:`as_graph` have no ``direction`` to pass, the converter has."""
+def _undirected(source: Any, convert: Callable[..., Graph], name: str) -> Graph:
+    """``convert(source)``; edges listed one way join both ways, as those of files do, with a warning."""
     try:
         return convert(source)
     except GraphError as error:
         if "direction=" not in error.fix:
             raise
-        advice = (
-            f'Convert it first: {name}(graph, direction="symmetrize") forgets directions, "keep" keeps them.'
+        warnings.warn(
+            f'{error.what}: each edge joins both ways; {name}(graph, direction="keep") keeps directions',
+            stacklevel=2,
         )
-        raise GraphError(error.what, where=error.where, fix=advice) from None
+        return convert(source, direction="symmetrize")
 
 
 def from_pyg(data: Any, *, direction: Direction = "check") -> Graph:

@@ -135,7 +135,8 @@ def _names(value: Iterable[str] | None, argument: str) -> tuple[str, ...] | None
 def _descriptors(asked: bool | Iterable[str] | None) -> tuple[str, ...] | None:
     if asked is None or isinstance(asked, bool) or asked == "all":
         return None if asked is None else COMPARABLE if asked else ()
-    names = (asked,) if isinstance(asked, str) else tuple(asked)
+    given = (asked,) if isinstance(asked, str) else tuple(asked)
+    names = tuple(dict.fromkeys(n for name in given for n in (COMPARABLE if name == "all" else (name,))))
     for name in names:
         if name not in STRUCTURAL:
             raise ConfigError(

@@ -17,11 +17,13 @@ from nodejepa.tables.columns import (
     ColumnFit,
     ColumnGroup,
     FeatureColumn,
+    FreeText,
     Useless,
     count_missing,
     encode_column,
     join_blocks,
     refuse_infinite,
+    refuse_text,
     warn_of_targets,
 )
 from nodejepa.tables.options import (
@@ -87,12 +89,16 @@ class FeatureSchema:
                     report.note_column(name, f": {content.guess}")
                 content = refuse_infinite(content, column.where, as_missing=reading.infinite == "missing")
                 column.look(content, batch.num_rows)
-                if table.whole and not isinstance(fitted := column.fitted(), Useless):
+                if table.whole and isinstance(fitted := column.fitted(), FeatureColumn):
                     blocks.append(encode_column(fitted, content, batch.num_rows)[0])
         columns: list[FeatureColumn] = []
         targets = []
+        free: dict[str, FreeText] = {}
         for name, column in seen.items():
             fitted = column.fitted()
+            if isinstance(fitted, FreeText):
+                free[name] = fitted
+                continue
             if isinstance(fitted, Useless):
                 report.drop(name, *fitted)
                 continue
@@ -101,6 +107,7 @@ class FeatureSchema:
             report.feature_columns[name] = fitted.kind
             if reading.columns is None and column.looks_like_target(fitted):
                 targets.append(name)
+        refuse_text(free, table.where)
         warn_of_targets(targets, report)
         schema = cls(tuple(columns), missing=reading.missing, infinite=reading.infinite)
         for group in schema.groups():
