@@ -267,7 +267,7 @@ def test_interruption_ends_in_130(run, monkeypatch):
         (("embed-graph", "--edges", "e.csv", "--out", "z.npy"), "with --resume goes on"),
         (("embed-graph", "--edges", "e.csv", "--out", "z.npy", "--force"), "--resume in place of --force"),
         (("study", "run", "studies/main.toml"), "The same command goes on"),
-        (("prepare", "--edges", "e.csv", "--out", "g.store"), "The same command goes on"),
+        (("prepare", "--edges", "e.csv", "--out", "g.store"), "Stopped.\n"),
         (("prepare", "--verify", "g.store"), "Stopped.\n"),
         (("compare", "--edges", "e.csv", "--out", "c"), "with --resume keeps the methods"),
         (("embed-graph", "--edges", "e.csv", "--check"), "Stopped.\n"),
