@@ -97,7 +97,7 @@ def test_bad_download_leaves_nothing_and_says_what_to_put_where(server, tmp_path
         "x/first.bin",
         "x/second.bin",
         url + page,
-        "folder with root or",
+        "folder with root=... or",
         "NODEJEPA_DATA",
     ):
         assert needed in message

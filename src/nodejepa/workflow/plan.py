@@ -199,13 +199,14 @@ def _candidates(
     if epochs and stored is None and estimator.config.training.parts == 1:
         for steps in _STEPS:
             yield _changed(estimator, joined_parts(work.nodes, steps), "", None)
-    if epochs and stored is not None:
-        for finer in _FINER:
-            parts = _parts_on_disk(estimator, work, finer)
-            for changes in (parts, parts | {"training.partition": "random"}):
-                yield _changed(estimator, changes, "", stored)
     solved = make_estimator(BY_ROWS)
-    if estimator.name != BY_ROWS:
+    for finer in _FINER if epochs and stored is not None else ():
+        parts = _parts_on_disk(estimator, work, finer)
+        for changes in (parts, parts | {"training.partition": "random"}):
+            yield _changed(estimator, changes, "", stored)
+        if finer == 1:  # before many small steps, which take much longer
+            yield f'method="{BY_ROWS}"', solved, stored
+    if estimator.name != BY_ROWS and not (epochs and stored is not None):
         yield f'method="{BY_ROWS}"', solved, stored
     if stored is None and work.columns:
         yield PREPARE, solved, disk
