@@ -1,12 +1,14 @@
-"""One of several processes that pretrain together: what torchrun starts, and Ray Train calls.
+"""One of several processes that pretrain or embed together: what torchrun starts, and Ray Train calls.
 
 ``nodejepa pretrain GRAPH --workers 2 ...`` does it on one machine. On several, on each of them:
 
     torchrun --nnodes=2 --nproc-per-node=4 --max-restarts=3 --rdzv-backend=c10d --rdzv-id=mine \
         --rdzv-endpoint=FIRST:29400 -m nodejepa.worker GRAPH --out runs/mine --set micro_batches=8 ...
 
-Options are those of ``nodejepa pretrain``. A worker always goes on with the run in the folder: it may have
-been started again. Only the first process reads and writes the folder.
+Options are those of ``nodejepa pretrain``; ``-m nodejepa.worker embed RUN STORE --out z.parquet`` embeds a
+graph store, of which every machine has a copy at the same place, as of the run. A worker always
+goes on with the run in the folder: it may have been started again. Only the first process reads and writes
+the folder.
 """
 
 import sys
@@ -15,10 +17,11 @@ from typing import NoReturn
 
 
 def work(arguments: Sequence[str]) -> NoReturn:
-    """Pretrain as one of a group; leaves with the exit code of the command."""
+    """Pretrain, or ``embed``, as one of a group; leaves with the exit code of the command."""
     from nodejepa.cli import main as run
 
-    run(["pretrain", "--as-worker", *arguments])
+    command, *more = arguments if arguments[:1] == ["embed"] else ["pretrain", *arguments]
+    run([command, "--as-worker", *more])
 
 
 if __name__ == "__main__":

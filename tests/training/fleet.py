@@ -21,7 +21,9 @@ from torch import nn
 from nodejepa.errors import NodeJEPAError
 from nodejepa.graph import Graph
 from nodejepa.methods import make_estimator
-from nodejepa.training.distributed import join
+from nodejepa.methods.estimator import Estimator
+from nodejepa.tables import StoredGraph
+from nodejepa.training.distributed import ProcessGroup, join
 from nodejepa.training.logger import Logging
 
 
@@ -67,6 +69,8 @@ def train(order: dict, out: str | None) -> dict:
             return original(self, *more)
 
         torch.optim.AdamW.step = step
+    if "store" in order:
+        return embed_store(order, estimator)
     estimator.fit(graph(), out=out, resume=out is not None, logging=Logging(checkpoint_steps=1))
     if not hasattr(estimator, "encoder_"):
         return {"sha": "nothing to do"}  # the leader found a finished model, which is the leader's
@@ -74,7 +78,30 @@ def train(order: dict, out: str | None) -> dict:
     for name, tensor in sorted(estimator.encoder_.state_dict().items()):
         sha.update(name.encode() + tensor.numpy().tobytes())
     weights = torch.cat([t.flatten() for t in estimator.encoder_.state_dict().values()])
-    return {"sha": sha.hexdigest(), "weights": weights.tolist(), "loss": estimator.history_[-1]["loss"]}
+    loss = estimator.history_[-1].get("loss")
+    return {"sha": sha.hexdigest(), "weights": weights.tolist(), "loss": loss}
+
+
+def embed_store(order: dict, estimator: Estimator) -> dict:
+    """Fit and transform; ``die_at``: after so many messages about columns the rank in question is gone."""
+    given = StoredGraph(order["store"]) if order["store"] else graph()
+    if "memory_limit" in order:
+        estimator.memory_limit = order["memory_limit"]
+    if estimator.process_group.rank == order.get("die_rank"):
+        messages, name = [], "receive" if estimator.process_group.leads else "send"
+        original = getattr(ProcessGroup, name)
+
+        def exchange(self, *more):
+            messages.append(1)
+            if len(messages) > order["die_at"]:
+                os._exit(9)
+            return original(self, *more)
+
+        setattr(ProcessGroup, name, exchange)
+    scratch = Path(order["scratch"]) if "scratch" in order else None
+    z = estimator.fit(given).transform(given, scratch=scratch)
+    rows = z[: z.shape[0]]
+    return {"sha": hashlib.sha256(rows.tobytes()).hexdigest(), "z": rows.tolist()}
 
 
 def free_port() -> int:

@@ -358,12 +358,8 @@ def test_the_command_starts_workers_which_train_the_model_of_one(tmp_path, monke
         "--checkpoint-steps",
         "1",
     ]
-    for arguments, message in (
-        (["--workers", "5"], "5 workers are to share training.micro_batches=4"),
-        (["--workers", "2", "--method", "linear-jepa"], "not trained in steps"),
-    ):
-        chosen = ["pretrain", "digits"] if "linear-jepa" in arguments else common
-        done = CliRunner().invoke(app, [*chosen, *arguments, "--out", str(tmp_path / "no")])
+    for arguments, message in ((["--workers", "5"], "5 processes are to share training.micro_batches=4"),):
+        done = CliRunner().invoke(app, [*common, *arguments, "--out", str(tmp_path / "no")])
         assert isinstance(done.exception, ConfigError)
         assert message in str(done.exception)
     out = str(tmp_path / "two")
@@ -426,12 +422,9 @@ def test_two_workers_of_ray_train_the_model_of_one_process_also_after_a_kill(tmp
         torch.set_num_threads(threads)
     out, log = tmp_path / "run", tmp_path / "log"
     command = [sys.executable, "-m", "nodejepa", *RAY_COMMAND, "--checkpoint-steps=1", "--out", str(out)]
-    # Ray's workers are nice to all others (15) and must have started within a minute, which is short on a
-    # busy machine
-    patient = {"RAY_worker_niceness": "0", "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "600"}
     killed = None
     with log.open("w") as said:
-        driver = subprocess.Popen(command, env=os.environ | patient, stdout=said, stderr=said)
+        driver = subprocess.Popen(command, stdout=said, stderr=said)
         try:
             while driver.poll() is None:
                 if killed is None and (out / "checkpoint.safetensors").exists():

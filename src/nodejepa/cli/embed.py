@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -24,6 +25,7 @@ from nodejepa.cli.options import (
     options_given,
     reads_files,
 )
+from nodejepa.cli.pretrain import AsWorker, Wait, Workers, as_arguments, joined, workers_failed
 from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.config import parse_seeds
 from nodejepa.errors import ConfigError
@@ -74,6 +76,9 @@ def embed(
     device: Device = "auto",
     memory_limit: MemoryLimit = None,
     data_root: DataRoot = None,
+    workers: Workers = 1,
+    wait: Wait = 300.0,
+    as_worker: AsWorker = False,
 ) -> None:
     """Apply a trained encoder to a named graph, or to files of a graph it has never seen."""
     if (dataset is None) == (edges is None):
@@ -82,21 +87,46 @@ def embed(
             + (", not both." if dataset is not None else ".")
         )
     from nodejepa.tables import StoredGraph
+    from nodejepa.training.distributed import SINGLE
+    from nodejepa.workflow.apply import apply_run, help_to_apply
 
+    given: Any = edges or dataset
     if edges is None:
         for option in [*(["--nodes"] if nodes else []), *options_given(reading)]:
             raise typer.BadParameter(f"{option} belongs to --edges, not to a data set.")
-        if not StoredGraph.is_at(dataset):
-            _embed_dataset(run, str(dataset), out, device, data_root, force)
+    if not StoredGraph.is_at(given) and (workers > 1 or as_worker):
+        raise typer.BadParameter("Workers embed a graph store: see nodejepa prepare.", param_hint="--workers")
+    if workers > 1:
+        options = {"force": force, "device": device, "memory-limit": memory_limit, "wait": wait}
+        _start(run, Path(given), out, workers, options)
+        return
+    if edges is None and not StoredGraph.is_at(given):
+        _embed_dataset(run, given, out, device, data_root, force)
+        return
+    machine: Any = {"device": device, "memory_limit": memory_limit}
+    with joined(wait=wait) if as_worker else nullcontext(SINGLE) as group:
+        if not group.leads:
+            help_to_apply(run, given, group, scratch=out.parent, **machine)
             return
-    from nodejepa.workflow import apply_run
-
-    applied = apply_run(
-        run, edges or dataset, nodes, reading, out=out, device=device, force=force, memory_limit=memory_limit
-    )
+        applied = apply_run(run, given, nodes, reading, out=out, force=force, group=group, **machine)
     for note in applied.notes if edges else ():
         say(f"- {in_options(note)}", to=stderr)
     _say_written(applied.embeddings.shape, out, applied.diagnostics)
+
+
+def _start(run: Path, store: Path, out: Path, workers: int, options: dict[str, Any]) -> None:
+    """Run the command in several processes; what is wrong with it is said before, and once."""
+    from nodejepa.methods import load_method
+    from nodejepa.tables.embeddings import check_ending
+    from nodejepa.training.distributed import launch
+    from nodejepa.workflow.outputs import refuse_losing
+
+    check_ending(out)
+    refuse_losing(out, force=options["force"])
+    load_method(run, device="cpu").check_processes(workers)
+    where = [str(run.resolve()), str(store.resolve()), "--out", str(out.resolve())]
+    if launch(["embed", *where, *as_arguments(options)], workers) != 0:
+        raise workers_failed(workers, out, "The same command goes on after the columns that are done.")
 
 
 def _embed_dataset(

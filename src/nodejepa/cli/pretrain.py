@@ -33,16 +33,17 @@ from nodejepa.cli.options import (
 )
 from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.config import DEFAULT_METHOD
-from nodejepa.errors import ConfigError, TrainingError
+from nodejepa.errors import TrainingError
 
 if TYPE_CHECKING:
     from nodejepa.methods import Estimator
     from nodejepa.tables import StoredGraph
+    from nodejepa.training.distributed import ProcessGroup
 
 Workers = Annotated[
     int,
     typer.Option(
-        help="Processes that share each step's training.micro_batches; one thread each.",
+        help="Processes of one thread each; they share columns (linear-jepa) or training.micro_batches.",
         min=1,
         rich_help_panel=MACHINE,
     ),
@@ -159,6 +160,7 @@ def pretrain(
     from nodejepa.graph import Graph
     from nodejepa.methods import make_estimator, refuse_supervised
     from nodejepa.tables import StoredGraph
+    from nodejepa.training.distributed import SINGLE
     from nodejepa.training.logger import Logging
     from nodejepa.workflow.plan import make_plan
     from nodejepa.workflow.read import UserGraph
@@ -193,10 +195,12 @@ def pretrain(
         description=f"{method} on {dataset}",
     )
     if as_worker:
-        with joined(estimator, wait=wait) as leads:
+        with joined(wait=wait) as group:
+            estimator.process_group = group
             estimator.fit(graph, out=out, resume=True, logging=logging)
-        if not leads:
+        if not group.leads:
             return
+        estimator.process_group = SINGLE  # the others are gone
     else:
         estimator.fit(graph, out=out, resume=resume, logging=logging)
     if isinstance(graph, StoredGraph):
@@ -223,16 +227,14 @@ def pretrain(
 
 
 @contextmanager
-def joined(estimator: Estimator, *, wait: float) -> Iterator[bool]:
-    """As one of a group while the block lasts; yields whether this one leads it."""
+def joined(*, wait: float) -> Iterator[ProcessGroup]:
+    """The group that this process is one of, while the block lasts."""
     import torch.distributed as dist
 
     from nodejepa.training.distributed import join
 
-    _require_steps(estimator)
     by_others = dist.is_initialized()
-    estimator.process_group = join(wait_seconds=wait)
-    yield estimator.process_group.leads
+    yield join(wait_seconds=wait)
     if not by_others:  # nor after an error: others may be waiting, and must see this one end
         dist.destroy_process_group()
 
@@ -255,39 +257,33 @@ def start_workers(
     from nodejepa.training.run import Run
     from nodejepa.workflow.plan import make_plan
 
-    micro_batches = _require_steps(estimator)
-    if micro_batches < workers:
-        raise ConfigError(
-            f"{workers} workers are to share training.micro_batches={micro_batches}",
-            where="--workers",
-            fix=f"Cut a step into {workers} or more, e.g. --set parts={8 * workers} "
-            f"--set parts_per_step={2 * workers} --set micro_batches={workers}.",
-        )
+    estimator.check_processes(workers)
     Run(out).refuse_begun(resume=resume)
     graph = StoredGraph(dataset) if StoredGraph.is_at(dataset) else load_dataset(dataset, data_root).graph
     if isinstance(graph, StoredGraph):
         limit, here = options["memory-limit"], 0 if ray else workers
         make_plan(estimator, graph, limit, processes=workers, started=here).require_fit()
     estimator.prepare(graph)  # once: the workers find it on disk
-    arguments = [dataset, "--out", str(out.resolve())]
+    arguments = [dataset, "--out", str(out.resolve()), *as_arguments(options)]
+    code = launch_with_ray(arguments, workers, out.resolve()) if ray else launch(arguments, workers)
+    if code != 0:
+        raise workers_failed(workers, out, "What was trained is kept: go on with --resume.")
+
+
+def as_arguments(options: dict[str, Any]) -> list[str]:
+    """Options by their names as a command takes them; what is none or false is left out."""
+    arguments = []
     for name, value in options.items():
         for one in value if isinstance(value, list) else [value]:
             if one is not None and one is not False:
                 arguments += [f"--{name}"] if one is True else [f"--{name}", str(one)]
-    if (launch_with_ray(arguments, workers, out.resolve()) if ray else launch(arguments, workers)) != 0:
-        raise TrainingError(
-            f"one of {workers} workers failed, and starting it again did not help",
-            where=str(out),
-            fix="See what it said above. What was trained is kept: go on with --resume.",
-        )
+    return arguments
 
 
-def _require_steps(estimator: Estimator) -> int:
-    config = getattr(estimator.config, "training", None)
-    if config is None:
-        raise ConfigError(
-            f"{estimator.name} is not trained in steps, so workers have nothing to share",
-            where="--workers",
-            fix="Leave it out.",
-        )
-    return int(config.micro_batches)
+def workers_failed(workers: int, out: Path, what_next: str) -> TrainingError:
+    """Of a group that did not end well."""
+    return TrainingError(
+        f"one of {workers} workers failed, and starting it again did not help",
+        where=str(out),
+        fix=f"See what it said above. {what_next}",
+    )

@@ -13,7 +13,7 @@ foretold, and its sign whether neighbours are alike (positive) or different. One
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from nodejepa.nn.operators import FeatureMatrix
 from nodejepa.nn.sparse import SparseOperator, multiply
 from nodejepa.progress import progress_bar
 from nodejepa.threads import one_thread
+from nodejepa.training.distributed import SINGLE, ProcessGroup
 
 WHOLE_UP_TO = 2048  # columns; of wider features only the leading principal directions are computed
 _NOTHING = 1e-7  # of the largest eigenvalue: what is below is rounding noise of single precision
@@ -67,57 +68,87 @@ class SecondMoments:
 class Sums:
     """Sums over nodes, all that the solution asks of a graph: products with X, N and their transposes.
 
-    A graph is read by blocks of rows, which are summed in float64; one in memory is one block.
+    A graph is read by blocks of rows, which are summed in float64; one in memory is one block. Of several
+    processes each sums over some of the blocks. What goes over edges reads rows from all over the graph:
+    there each takes some of the columns instead.
     """
 
-    def __init__(self, inputs: RowInputs) -> None:
-        self.inputs, self.spans = inputs, [*inputs.graph.spans()]
-        has = [np.diff(inputs.graph.in_rows(*span).indptr) > 0 for span in self.spans]
-        self.has = torch.from_numpy(np.concatenate(has)).to(inputs.device, torch.float32)[:, None]
+    def __init__(self, inputs: RowInputs, group: ProcessGroup = SINGLE) -> None:
+        self.inputs, self.group = inputs, group
+        self.spans = [*inputs.graph.spans()]
+        self.mine = [self.spans[i] for i in group.share(len(self.spans))]
+        self.has = torch.zeros(inputs.num_nodes, 1, device=inputs.device)
+        for low, high in self.mine:
+            found = np.diff(inputs.graph.in_rows(low, high).indptr) > 0
+            self.has[low:high, 0] = torch.from_numpy(found).to(self.has)
+        self.has = group.all_reduce(self.has)
         self.count = float(self.has.sum(dtype=torch.float64))  # nodes that have neighbours
 
     def second(self, v: Tensor) -> Tensor:
         """``X' (has * X v)`` ``[F, k]``: one pass over X."""
-        total = _Total()
-        for low, high in self.spans:
-            x = self.inputs.feature_rows(low, high)
-            total.add(_back(x, _onto(x, v) * self.has[low:high]))
-        return total.value
+
+        def blocks() -> Iterator[Tensor]:
+            for low, high in self.mine:
+                x = self.inputs.feature_rows(low, high)
+                yield _back(x, _onto(x, v) * self.has[low:high])
+
+        return self._over_all(_sum(blocks()), v.shape)
 
     def cross(self, v: Tensor) -> Tensor:
         """``X' (N + N') X v`` ``[F, k]``: two passes over X and one over the edges for a group of columns."""
-        space = self.inputs.workspace
+        space, share = self.inputs.workspace, self.group.share(v.shape[1])
+        mine = v[:, share.start : share.stop]
         with space.holding(1):  # the latents
-            groups = space.column_groups(v.shape[1])
-            return torch.cat([self._cross(v[:, group].contiguous()) for group in groups], dim=1)
+            found = [self._cross(mine[:, group].contiguous()) for group in space.column_groups(len(share))]
+        if self.group.size == 1:
+            return torch.cat(found, dim=1)
+        total = torch.zeros(v.shape, dtype=torch.float64, device=v.device)
+        if found:
+            total[:, share.start : share.stop] = torch.cat(found, dim=1)
+        return self.group.all_reduce(total)
 
     def _cross(self, v: Tensor) -> Tensor:
-        inputs, total = self.inputs, _Total()
+        inputs = self.inputs
         latents = inputs.workspace.fill(v.shape[1], lambda a, b: _onto(inputs.feature_rows(a, b), v))
-        shown = inputs.workspace.on_disk
-        with progress_bar("Summing over rows", total=len(self.spans), shown=shown) as advance:
-            for low, high in self.spans:
-                both = multiply(inputs.operator_rows("neighbour_mean", low, high).tensor, latents)
-                both += multiply(inputs.transposed_mean_rows(low, high), latents)
-                total.add(_back(inputs.feature_rows(low, high), both))
-                advance()
-        return total.value
+
+        def blocks() -> Iterator[Tensor]:
+            shown = inputs.workspace.on_disk and self.group.leads
+            with progress_bar("Summing over rows", total=len(self.spans), shown=shown) as advance:
+                for low, high in self.spans:
+                    both = multiply(inputs.operator_rows("neighbour_mean", low, high).tensor, latents)
+                    both += multiply(inputs.transposed_mean_rows(low, high), latents)
+                    yield _back(inputs.feature_rows(low, high), both)
+                    advance()
+
+        total = _sum(blocks())
+        assert total is not None  # there are nodes
+        return total
 
     def means(self) -> tuple[Tensor, Tensor]:
         """``X' has`` and ``X' N' has`` ``[F]``: sums of a node's features and of its neighbours'."""
-        own, seen = _Total(), _Total()
-        for low, high in self.spans:
-            x = self.inputs.feature_rows(low, high)
-            own.add(_back(x, self.has[low:high]))
-            seen.add(_back(x, multiply(self.inputs.transposed_mean_rows(low, high), self.has)))
-        return own.value.squeeze(1), seen.value.squeeze(1)
+
+        def blocks() -> Iterator[Tensor]:
+            for low, high in self.mine:
+                x = self.inputs.feature_rows(low, high)
+                seen = multiply(self.inputs.transposed_mean_rows(low, high), self.has)
+                yield torch.cat([_back(x, self.has[low:high]), _back(x, seen)], dim=1)
+
+        both = self._over_all(_sum(blocks()), (self.inputs.num_features, 2))
+        return both[:, 0], both[:, 1]
+
+    def _over_all(self, mine: Tensor | None, shape: Sequence[int]) -> Tensor:
+        """The sum of all processes' blocks, of which this one may have none."""
+        if mine is None:
+            mine = torch.zeros(*shape, device=self.inputs.device)
+        return mine if self.group.size == 1 else self.group.all_reduce(mine.double())
 
 
-class _Total:
-    value: Tensor
-
-    def add(self, part: Tensor) -> None:
-        self.value = self.value.double() + part if hasattr(self, "value") else part
+def _sum(blocks: Iterable[Tensor]) -> Tensor | None:
+    """Their sum in float64; a single block as it is."""
+    total: Tensor | None = None
+    for block in blocks:
+        total = block if total is None else total.double() + block
+    return total
 
 
 def _onto(x: FeatureMatrix, v: Tensor) -> Tensor:
@@ -130,9 +161,12 @@ def _back(x: FeatureMatrix, u: Tensor) -> Tensor:
     return multiply(x.transposed, u) if isinstance(x, SparseOperator) else x.T @ u
 
 
-def second_moments(inputs: RowInputs, *, basis: int) -> SecondMoments:
-    """C, D and the means of a graph, in memory or on disk, in at most ``basis`` principal directions."""
-    sums = Sums(inputs)
+def second_moments(inputs: RowInputs, *, basis: int, group: ProcessGroup = SINGLE) -> SecondMoments:
+    """C, D and the means of a graph, in memory or on disk, in at most ``basis`` principal directions.
+
+    Every process of the group asks, and all get the same.
+    """
+    sums = Sums(inputs, group)
     count = sums.count
     if count == 0:
         raise GraphError(
@@ -141,8 +175,7 @@ def second_moments(inputs: RowInputs, *, basis: int) -> SecondMoments:
             fix="Give edges, or use the features themselves (method raw).",
         )
     own, seen = (total / count for total in sums.means())
-    width = inputs.num_features
-    values, q = _principal_directions(lambda v: sums.second(v) / count, width, basis, inputs.device)
+    values, q = _principal_directions(sums, basis)
     if len(values) == 0:
         raise GraphError(
             "all features are 0 on nodes that have neighbours", where="features", fix="Give other features."
@@ -166,23 +199,37 @@ def _chunked(product: Callable[[Tensor], Tensor], v: Tensor) -> Tensor:
     return torch.cat([product(part.contiguous()).double() for part in torch.split(v, _CHUNK, dim=1)], dim=1)
 
 
-def _principal_directions(
-    second: Callable[[Tensor], Tensor], columns: int, count: int, device: torch.device
-) -> tuple[Tensor, Tensor]:
+def _principal_directions(sums: Sums, count: int) -> tuple[Tensor, Tensor]:
     """Leading eigenvalues and eigenvectors of C; those that are 0 are left out.
 
-    All of C is formed where that is cheap; else block iteration from a fixed start (Halko et al. 2011).
+    All of C is formed where that is cheap; else block iteration from a fixed start (Halko et al. 2011). What
+    is small is computed by the first process alone.
     """
+    columns, device = sums.inputs.num_features, sums.inputs.device
+
+    def times_c(v: Tensor) -> Tensor:
+        return _chunked(lambda part: sums.second(part) / sums.count, v)
+
     q = torch.eye(columns, device=device)
     if columns > WHOLE_UP_TO:
         start = torch.Generator().manual_seed(0)
         q = torch.randn(columns, min(count + _OVERSAMPLE, columns), generator=start).to(device)
         for _ in range(_ROUNDS):
-            q = torch.linalg.qr(_chunked(second, q).float()).Q
-    values, turn = _eigh(_symmetric(q.double().T @ _chunked(second, q)))
-    order = torch.argsort(values, descending=True, stable=True)[:count]
-    kept = order[values[order] > _NOTHING * values[order[0]]]
-    return values[kept], q.double() @ turn[:, kept]
+            q = _orthogonal(times_c(q), sums.group).to(device)
+    product = times_c(q)
+
+    def leading() -> dict[str, Tensor]:
+        values, vectors = _eigh(_symmetric(q.double().T @ product))
+        order = torch.argsort(values, descending=True, stable=True)[:count]
+        kept = order[values[order] > _NOTHING * values[order[0]]]
+        return {"values": values[kept], "q": q.double() @ vectors[:, kept]}
+
+    found = sums.group.first(leading)
+    return found["values"].to(device), found["q"].to(device)
+
+
+def _orthogonal(columns: Tensor, group: ProcessGroup) -> Tensor:
+    return group.first(lambda: {"q": torch.linalg.qr(columns.float()).Q})["q"]
 
 
 class Spectrum:

@@ -14,6 +14,7 @@ import torch
 from nodejepa.config import flatten, override, to_dict
 from nodejepa.diagnostics import RowArray
 from nodejepa.errors import CheckpointError, ConfigError
+from nodejepa.files import parse_json
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features
 from nodejepa.memory import Room
@@ -30,6 +31,8 @@ from nodejepa.methods.arguments import (
 )
 from nodejepa.methods.budget import Cost, GradientCost
 from nodejepa.methods.migrations import config_of_today
+from nodejepa.methods.shared_columns import embed_together
+from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import RowInputs, WholeGraph
 from nodejepa.nn.workspace import array_bytes
 from nodejepa.principal import PrincipalAxes
@@ -191,6 +194,13 @@ class Estimator(SklearnMixin, ABC):
         """How well each direction is predicted, best first; empty for methods that have no directions."""
         return ()
 
+    def check_processes(self, count: int) -> None:
+        """Refuse so many processes where the method cannot share its work between them."""
+        if count > 1:
+            raise ConfigError(
+                f"{self.name} has no work that processes could share", where="workers", fix="Use one process."
+            )
+
     def prepare(self, graph: RowGraph) -> None:
         """Compute what the method needs of a graph's structure; ``fit`` finds it in the cache."""
 
@@ -252,18 +262,51 @@ class Estimator(SklearnMixin, ABC):
 
         float32, and dense but for untrained baselines, which leave sparse features sparse. ``X`` as in
         :meth:`fit`. Embeddings of a graph on disk are read as ``z[low:high]`` or ``z[nodes]``; what of them
-        is too large for memory is a file in the folder ``scratch``.
+        is too large for memory is a file in the folder ``scratch``. Of several processes all call it, and
+        the first has the rows.
         """
-        z = self._embed(self.inputs_to_encode(as_row_graph(graph, X), scratch))
+        if self.process_group.size > 1:
+            self._share_model()
+        z = self._embed(self.inputs_to_encode(as_row_graph(graph, X), scratch), scratch)
         return z if self.reduction_ is None else self.reduction_.reduce(z)
 
-    def _embed(self, inputs: RowInputs) -> Features | RowArray:
+    def _embed(self, inputs: RowInputs, scratch: Path | None = None) -> Features | RowArray:
+        """Several processes share a linear encoder's columns; a network is run by the first alone."""
+        encoder, group = self.encoder_, self.process_group
         with torch.no_grad():
-            z: Any = self.encoder_.embed(inputs)
+            z: Any
+            if group.size > 1 and isinstance(encoder, HopEncoder):
+                z = embed_together(encoder, inputs, group, scratch)
+            elif group.leads:
+                z = encoder.embed(inputs)
+            else:
+                z = torch.empty(0, encoder.out_dim)
         if isinstance(z, torch.Tensor):
             z = inputs.workspace.join([z]) if inputs.workspace.on_disk else z.cpu().numpy()
         embeddings: Features | RowArray = z
         return embeddings
+
+    def _share_model(self) -> None:
+        """Give all processes what the first one has fitted."""
+        facts = {"in_dim": self.in_dim_, "only_for": self.only_for_} if self.process_group.leads else {}
+        known = parse_json(self.process_group.broadcast(json.dumps(facts).encode()))
+        self.in_dim_, self.only_for_ = known["in_dim"], known["only_for"]
+        if not self.process_group.leads:
+            self.reduction_ = None  # the first one has the rows
+        self.encoder_ = self.share_encoder(getattr(self, "encoder_", None), self.in_dim_)
+
+    def share_encoder(self, encoder: Any, in_dim: int) -> Any:
+        """The first process's encoder, in all of them."""
+        group = self.process_group
+        if group.size == 1:
+            return encoder
+        facts = group.broadcast(json.dumps(self.own_facts()).encode() if group.leads else b"")
+        tensors = group.first(lambda: encoder.state_dict())
+        if not group.leads:
+            self.take_facts(parse_json(facts))
+            encoder = self.make_encoder(in_dim)
+            load_into(encoder, tensors, "the first process")
+        return encoder
 
     def inputs_to_encode(self, graph: Any, scratch: Path | None = None) -> RowInputs:
         """The graph as the fitted encoder takes it, checked; both are on one device afterwards."""
@@ -286,7 +329,10 @@ class Estimator(SklearnMixin, ABC):
             return WholeGraph(graph, pick_device(self.device))
         from nodejepa.nn.stored_inputs import StoredInputs
 
-        return StoredInputs(cast(Any, graph), scratch, array_bytes(Room.of(self.memory_limit)))
+        local = self.process_group.local  # processes that share the memory of this machine
+        room = Room.of(self.memory_limit and self.memory_limit / local)
+        memory = array_bytes(room) // (1 if room.given else local)
+        return StoredInputs(cast(Any, graph), scratch, memory)
 
     def save(self, folder: str | Path) -> None:
         """Write the trained encoder and its settings: safetensors and JSON, no pickle."""
@@ -344,8 +390,9 @@ class Estimator(SklearnMixin, ABC):
         self.in_dim_, self.reduction_ = graph.num_features, None
         if self.max_columns is not None:
             self.encoder_.eval().to(inputs.device)
-            z = self._embed(inputs)
-            self.reduction_ = PrincipalAxes.of(z, self.max_columns) if z.shape[1] > self.max_columns else None
+            z = self._embed(inputs, run.folder if run else None)
+            wide = z.shape[1] > self.max_columns and self.process_group.leads
+            self.reduction_ = PrincipalAxes.of(z, self.max_columns) if wide else None
 
     def own_facts(self) -> dict[str, Any]:
         """What a method must know beside its settings to build its encoder again; most need nothing."""

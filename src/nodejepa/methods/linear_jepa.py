@@ -109,6 +109,9 @@ class LinearJEPA(Estimator):
     config_class = LinearJEPAConfig
     findings_: Findings
 
+    def check_processes(self, count: int) -> None:
+        """Any number: they share columns."""
+
     def make_encoder(self, in_dim: int) -> HopEncoder:
         """A linear map and a mixture of hops, all zero."""
         found = self.findings_
@@ -125,9 +128,11 @@ class LinearJEPA(Estimator):
         logging: Logging,
     ) -> tuple[HopEncoder, History]:
         """Solve the eigenproblem; the history is one record, for all of it."""
-        started = time.perf_counter()
-        with progress_bar(logging.description):
-            encoder = self._solve(inputs, second_moments(inputs, basis=self.config.basis))
+        started, group = time.perf_counter(), self.process_group
+        with progress_bar(logging.description, shown=group.leads):
+            moments = second_moments(inputs, basis=self.config.basis, group=group)
+            encoder = self._solve(inputs, moments) if group.leads else None
+        encoder = self.share_encoder(encoder, inputs.num_features).to(inputs.device)
         seconds = time.perf_counter() - started
         return encoder, [{"epoch": 1, "seconds": seconds, "peak_memory_mb": peak_memory_mb()}]
 

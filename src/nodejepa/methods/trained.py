@@ -69,6 +69,17 @@ class TrainedEstimator(Estimator, ABC):
         """That of the encoder, whatever the features are."""
         return int(self.make_encoder(1).out_dim)
 
+    def check_processes(self, count: int) -> None:
+        """They share the micro-batches of a step."""
+        micro_batches = self.config.training.micro_batches
+        if count > micro_batches:
+            raise ConfigError(
+                f"{count} processes are to share training.micro_batches={micro_batches}",
+                where=self.name,
+                fix=f"Cut a step into {count} or more: set e.g. parts={8 * count}, "
+                f"parts_per_step={2 * count} and micro_batches={count}. Or start fewer processes.",
+            )
+
     def trained_encoder(self, task: Any) -> Any:
         """The encoder to keep of a trained task."""
         return task.kept_encoder
@@ -94,12 +105,7 @@ class TrainedEstimator(Estimator, ABC):
         with seeded(self.seed, "init"):
             task = self.make_task(inputs).to(device)
         source = self._source(inputs, task)
-        if group.size > config.micro_batches:
-            raise ConfigError(
-                f"{group.size} processes are to share training.micro_batches={config.micro_batches}",
-                where=self.name,
-                fix=f"Set training.micro_batches to {group.size} or more, or start fewer processes.",
-            )
+        self.check_processes(group.size)
         logging = logging if group.leads else replace(logging, shown=False)
         history = train(task, source, config, seed=self.seed, run=run, logging=logging, group=group)
         return self.trained_encoder(task), history
@@ -220,6 +226,7 @@ class StartedEstimator(TrainedEstimator, ABC):
         self, inputs: RowInputs, logging: Logging, *, turned: bool = True
     ) -> tuple[HopEncoder, History]:
         self.solved_ = self._linear(turned=turned)
+        self.solved_.process_group = self.process_group
         encoder, history = self.solved_.learn(inputs, None, logging)
         if self.config.start == "random-hops":
             _redraw(encoder, inputs, self.solved_.findings_.mean_kept)

@@ -69,20 +69,33 @@ class HopEncoder(nn.Module):
         """As :meth:`forward`, nothing hidden, no gradients; of a graph on disk some columns at a time."""
         if rows is not None:
             return self.forward(inputs, rows=rows)
-        space, latents = inputs.workspace, self.weight.shape[1]
+        space = inputs.workspace
         found: dict[int, Tensor] = {}
         with (
             progress_bar("Embedding", total=self.out_dim, shown=space.on_disk) as advance,
-            # two hops and blocks that still wait for one are in memory
-            space.holding(2 + max(1, sum(hop > 0 for hop in self._farthest()))),
+            space.holding(self.arrays_held),
         ):
-            for group in space.column_groups(latents):
-                for block, part in self._mixed(inputs, self.latents(inputs, group)):
-                    found[block * latents + group.start] = space.keep(part, of=self.out_dim)
+            for group in space.column_groups(self.weight.shape[1]):
+                for column, part in self.columns(inputs, group):
+                    found[column] = space.keep(part, of=self.out_dim)
                     del part  # while propagation goes on, there is no room for it
                     advance(group.stop - group.start)
         space.forget()
         return space.join([found.pop(start) for start in sorted(found)], self.finish)
+
+    @property
+    def arrays_held(self) -> int:
+        """Arrays that embedding has in memory: two hops and the blocks that still wait for one."""
+        return 2 + max(1, sum(hop > 0 for hop in self._farthest()))
+
+    def columns(self, inputs: GraphInputs, latents: slice) -> Iterator[tuple[int, Tensor]]:
+        """What some latents become in each block ``[N, l]``, and the first of these columns.
+
+        Rows are not finished yet: that needs all columns.
+        """
+        for block, part in self._mixed(inputs, self.latents(inputs, latents)):
+            yield block * self.weight.shape[1] + latents.start, part
+            del part
 
     def forward(
         self,

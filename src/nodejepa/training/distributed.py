@@ -17,6 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar, final
 
+import safetensors.torch
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -130,10 +131,13 @@ def _same(one: Tensor, two: Tensor) -> bool:
 
 @final
 class ProcessGroup:
-    """Processes 0 .. ``size`` - 1, of which the first reads, writes and shows; :func:`join` makes one."""
+    """Processes 0 .. ``size`` - 1, of which the first reads, writes and shows; :func:`join` makes one.
 
-    def __init__(self, rank: int = 0, size: int = 1) -> None:
-        self.rank, self.size = rank, size
+    ``local`` of them are on this machine and share its memory.
+    """
+
+    def __init__(self, rank: int = 0, size: int = 1, local: int = 1) -> None:
+        self.rank, self.size, self.local = rank, size, local
 
     @property
     def leads(self) -> bool:
@@ -164,14 +168,30 @@ class ProcessGroup:
         """The first process's bytes: a length, then what is so long."""
         if self.size == 1:
             return content
-        device = "cuda" if dist.get_backend() == "nccl" else "cpu"
-        size = torch.tensor(len(content), device=device)
+        size = torch.tensor(len(content))
         _together(lambda: dist.broadcast(size, src=0))
-        held = torch.empty(int(size), dtype=torch.uint8, device=device)
+        held = torch.empty(int(size), dtype=torch.uint8)
         if self.leads and content:
             held.copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))
         _together(lambda: dist.broadcast(held, src=0))
-        return held.cpu().numpy().tobytes()
+        return held.numpy().tobytes()
+
+    def first(self, make: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
+        """Tensors that the first process makes, on the CPU; the others wait for them."""
+        if self.size == 1:
+            return make()
+        made = {name: x.cpu().contiguous() for name, x in make().items()} if self.leads else {}
+        return safetensors.torch.load(self.broadcast(safetensors.torch.save(made) if self.leads else b""))
+
+    def send(self, x: Tensor) -> None:
+        """Give ``x`` to the first process, which must :meth:`receive` it."""
+        _together(lambda: dist.send(x.cpu().contiguous(), dst=0))
+
+    def receive(self, rank: int, *shape: int) -> Tensor:
+        """What process ``rank`` sends to this one: float32 of a known shape."""
+        held = torch.empty(shape)
+        _together(lambda: dist.recv(held, src=rank))
+        return held
 
     def decide(self, choice: bool) -> bool:
         """What the first process chooses."""
@@ -202,13 +222,11 @@ def join(*, wait_seconds: float = 300.0, step_seconds: float = 1800.0) -> Proces
     The others may take ``wait_seconds`` to come, and ``step_seconds`` for a step or a look at all nodes.
     """
     if not dist.is_initialized():
-        device = None
         if torch.cuda.is_available():
-            device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-            torch.cuda.set_device(device)
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         try:
             dist.init_process_group(
-                "gloo" if device is None else "nccl",
+                _backends(),
                 store=_open_store(timedelta(seconds=wait_seconds)),
                 rank=int(os.environ["RANK"]),
                 world_size=int(os.environ["WORLD_SIZE"]),
@@ -224,7 +242,12 @@ def join(*, wait_seconds: float = 300.0, step_seconds: float = 1800.0) -> Proces
                     Setting("wait"),
                 ),
             ) from None
-    return ProcessGroup(dist.get_rank(), dist.get_world_size())
+    return ProcessGroup(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+
+
+def _backends() -> str:
+    """What moves tensors: also those on the CPU where there is CUDA."""
+    return "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
 
 
 def _open_store(wait: timedelta) -> Any:
@@ -270,8 +293,12 @@ def launch(arguments: Sequence[str], workers: int, *, restarts: int = 3) -> int:
 def launch_with_ray(arguments: Sequence[str], workers: int, out: Path, *, restarts: int = 3) -> int:
     """Let Ray Train call :func:`nodejepa.worker.work` in several processes of its cluster; 0 if all is well.
 
-    Ray notes what it did in a folder that all its machines must see, and so must they ``out``.
+    Ray notes what it did in a folder that all its machines must see, and so must they ``out``. Its workers
+    are nice to all others and have a minute to start, which is too short beside other work: both are changed
+    unless the environment says something else.
     """
+    os.environ.setdefault("RAY_worker_niceness", "0")
+    os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "600")
     try:
         from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
         from ray.train.torch import TorchConfig, TorchTrainer
@@ -288,7 +315,7 @@ def launch_with_ray(arguments: Sequence[str], workers: int, out: Path, *, restar
 
     trainer = TorchTrainer(
         loop,
-        torch_config=TorchConfig(backend="nccl" if torch.cuda.is_available() else "gloo"),
+        torch_config=TorchConfig(backend=_backends()),
         scaling_config=ScalingConfig(num_workers=workers, use_gpu=torch.cuda.is_available()),
         run_config=RunConfig(
             storage_path=str(out / "ray"), failure_config=FailureConfig(max_failures=restarts)

@@ -10,11 +10,12 @@ from nodejepa.diagnostics import Diagnostics, RowArray, diagnose, sampled_rows
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.files import refusals
 from nodejepa.graph_checks import Features
-from nodejepa.methods import load_method
+from nodejepa.methods import Estimator, load_method
 from nodejepa.progress import progress_bar
 from nodejepa.tables import ReadingOptions, StoredGraph, read_graph
 from nodejepa.tables.embeddings import check_ending
 from nodejepa.tables.inputs import refuse_replacing
+from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.workflow.outputs import claimed, input_files
 from nodejepa.workflow.read import RunSchema, UserGraph
 
@@ -44,6 +45,7 @@ def apply_run(
     device: str = "auto",
     force: bool = False,
     memory_limit: float | None = None,
+    group: ProcessGroup = SINGLE,
     **options: Any,
 ) -> AppliedRun:
     """Embed a graph with the encoder of a run, its features made exactly as those the run was trained on.
@@ -58,6 +60,7 @@ def apply_run(
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
         force: replace ``out`` if it exists; a manifest and a report that told of it are taken away.
         memory_limit: gigabytes that may be taken; what is available if not given.
+        group: processes that embed a graph store together; the others call :func:`help_to_apply`.
         options: single options of ``reading`` by their names.
     """
     folder, target = Path(run), None if out is None else Path(out)
@@ -65,15 +68,7 @@ def apply_run(
         check_ending(target)  # before the work
         refuse_replacing(target, *input_files(edges, nodes))
     with nullcontext() if target is None else claimed(target, force=force) as replace:
-        schema, estimator = RunSchema.load(folder), load_method(folder, device=device)
-        estimator.memory_limit = memory_limit
-        if schema.features.width != estimator.in_dim_:
-            raise ConfigError(
-                f"the schema makes {schema.features.width} feature columns, the model reads "
-                f"{estimator.in_dim_}",
-                where=str(folder),
-                fix="Schema and model are of different runs: restore both from a copy, or train again.",
-            )
+        schema, estimator = _loaded(folder, device, memory_limit, group)
         if StoredGraph.is_at(edges):
             data = _opened(StoredGraph(edges), schema)
         else:
@@ -90,6 +85,29 @@ def apply_run(
             data.write_embeddings(target, z)
     stored = isinstance(data.graph, StoredGraph)
     return AppliedRun(z, data, diagnose(sampled_rows(z) if stored else z), notes)
+
+
+def help_to_apply(
+    run: Path, store: Path, group: ProcessGroup, *, scratch: Path, device: str, memory_limit: float | None
+) -> None:
+    """Do a share of :func:`apply_run`, which the first process of the group calls and writes."""
+    schema, estimator = _loaded(run, device, memory_limit, group)
+    scratch.mkdir(parents=True, exist_ok=True)
+    estimator.transform(_opened(StoredGraph(store), schema).graph, scratch=scratch)
+
+
+def _loaded(
+    run: Path, device: str, memory_limit: float | None, group: ProcessGroup
+) -> tuple[RunSchema, Estimator]:
+    schema, estimator = RunSchema.load(run), load_method(run, device=device)
+    estimator.memory_limit, estimator.process_group = memory_limit, group
+    if schema.features.width != estimator.in_dim_:
+        raise ConfigError(
+            f"the schema makes {schema.features.width} feature columns, the model reads {estimator.in_dim_}",
+            where=str(run),
+            fix="Schema and model are of different runs: restore both from a copy, or train again.",
+        )
+    return schema, estimator
 
 
 def _read(

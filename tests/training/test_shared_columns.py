@@ -1,0 +1,130 @@
+"""LinearJEPA in several processes: the embeddings of one, also after a kill."""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fleet import graph
+from typer.testing import CliRunner
+
+from nodejepa.cli import app
+from nodejepa.errors import ConfigError
+from nodejepa.methods import make_method
+from nodejepa.methods.linear_jepa import LinearJEPA
+from nodejepa.tables import StoredGraph
+from nodejepa.tables.prepare import prepare_store
+
+ROOT = Path(__file__).parents[2]
+BUSY = pytest.mark.timeout(1800)
+SMALL = 0.001  # gigabytes: less than a process holds, so that columns are made one after the other
+
+
+def make_store(folder):
+    """The fleet's graph on disk."""
+    given = graph()
+    source, target = given.adjacency.tocoo().coords
+    once = source < target
+    edges = pa.table({"source": source[once], "target": target[once]})
+    pq.write_table(edges, folder / "edges.parquet")
+    columns = {f"x{j}": column for j, column in enumerate(np.asarray(given.features).T)}
+    pq.write_table(pa.table({"id": np.arange(given.num_nodes), **columns}), folder / "nodes.parquet")
+    prepare_store(folder / "edges.parquet", folder / "nodes.parquet", out=folder / "graph.store")
+    return folder / "graph.store"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """What groups of processes end with, one group after another, all from one process."""
+    folder = tmp_path_factory.mktemp("columns")
+    store = str(make_store(folder))
+
+    def order(size, **more):
+        return {
+            "method": "linear-jepa",
+            "settings": {},
+            "size": size,
+            "joined": size > 1,
+            "store": store,
+            **more,
+        }
+
+    lost = {"memory_limit": SMALL, "die_at": 4}
+    orders = {
+        "memory": [order(size, store=None) for size in (1, 2, 2, 3)],
+        "stored": [order(size) for size in (1, 2, 2, 3)],
+        "small": [order(2, memory_limit=SMALL)],
+        "lost": [order(2, die_rank=rank, scratch=str(folder / f"lost-{rank}"), **lost) for rank in (0, 1)],
+        "left": [],
+        "again": [order(2, memory_limit=SMALL, scratch=str(folder / f"lost-{rank}")) for rank in (0, 1)],
+    }
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "NODEJEPA_CACHE": str(folder / "cache")}
+    found = {}
+    for names in (("memory", "stored", "small", "lost"), ("again",)):
+        (folder / "orders.json").write_text(json.dumps([*chain(*(orders[name] for name in names))]))
+        command = [sys.executable, "-m", "tests.training.fleet", str(folder)]
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        ends = iter(json.loads((folder / "results.json").read_text()))
+        found |= {name: [next(ends) for _ in orders[name]] for name in names}
+        columns = [sorted(folder.glob(f"lost-{rank}/.columns-*/*.f32")) for rank in (0, 1)]
+        found["left" if "lost" in names else "cleared"] = columns
+    return found
+
+
+@pytest.mark.slow
+@BUSY
+@pytest.mark.parametrize("kind", ["memory", "stored"])
+def test_another_number_of_processes_changes_rounding_only(results, kind):
+    (alone,), *groups = results[kind]
+    for group in groups:
+        leader, *others = group
+        np.testing.assert_allclose(leader["z"], alone["z"], rtol=1e-5, atol=1e-5)
+        assert all(other["z"] == [] for other in others)
+    assert groups[0] == groups[1]  # as many, the same bits
+
+
+@pytest.mark.slow
+@BUSY
+def test_killed_and_started_again_they_go_on_to_the_same_bits(results):
+    """The first of two dies, or the second, in the middle of the columns; what was done is kept."""
+    wanted = results["small"][0][0]["sha"]
+    np.testing.assert_allclose(
+        results["small"][0][0]["z"], results["stored"][0][0]["z"], rtol=1e-5, atol=1e-5
+    )
+    for lost, left, again in zip(results["lost"], results["left"], results["again"], strict=True):
+        assert {"code": 9} in lost
+        assert left
+        assert again[0]["sha"] == wanted
+    assert results["cleared"] == [[], []]
+
+
+@pytest.mark.slow
+@BUSY
+def test_the_commands_start_workers_which_share_the_columns(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
+    store, run, out = (str(tmp_path / name) for name in ("graph.store", "run", "z.npy"))
+    make_store(tmp_path)
+    for command in (
+        ["pretrain", store, "--workers", "2", "--out", run],
+        ["embed", run, store, "--workers", "2", "--out", out],
+    ):
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, capfd.readouterr().err[-3000:]
+    graph_on_disk = StoredGraph(store)
+    alone = LinearJEPA().fit(graph_on_disk).transform(graph_on_disk)
+    np.testing.assert_allclose(np.load(out), alone[: alone.shape[0]], rtol=1e-5, atol=1e-5)
+    assert not [*tmp_path.glob(".columns-*")]
+
+
+def test_what_has_nothing_to_share_says_so():
+    LinearJEPA().check_processes(64)
+    with pytest.raises(ConfigError, match="no work that processes could share"):
+        make_method("raw").check_processes(2)
