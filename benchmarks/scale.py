@@ -2,9 +2,10 @@
 
 ``python -m benchmarks.scale --folder DIR [--sizes 0.1 0.3 1 3 10]`` (millions of nodes) makes a graph with
 about 20 stored edges a node and 128 features in DIR, runs the three commands of docs/scale.md on it, each in
-a process of its own, and appends one record a size to scale.jsonl; sizes that have one of today's settings
-are not measured again, and records of other settings go. Then it draws scale.svg. 10 million nodes take about
-40 GB in DIR. With ``--train`` it runs prepare and two epochs of NodeJEPA in parts instead: scale_train.jsonl,
+a process of its own, and appends one record a size to scale.jsonl. No record is ever removed; a size that has
+one with the same settings, threads and workers is not measured again. Then it draws scale.svg from the newest
+of each size. 10 million nodes take about 40 GB in DIR. ``--workers 2`` lets processes share fit and embed.
+With ``--train`` it runs prepare and two epochs of NodeJEPA in parts instead: scale_train.jsonl,
 scale_train.svg. Seconds mean something on a machine that does nothing else; ``processor_seconds`` beside them
 hardly depend on that.
 """
@@ -29,7 +30,6 @@ import pyarrow.parquet as pq
 
 from nodejepa import LinearJEPA
 from nodejepa.config import to_dict
-from nodejepa.files import write_text
 
 HERE = Path(__file__).resolve().parent
 COLUMNS, EDGES_A_NODE = 128, 10
@@ -86,16 +86,18 @@ class Watched:
             raise SystemExit(f"{' '.join(command)} ended with {code}")
 
     def _watch(self, process: subprocess.Popen[bytes], folder: Path) -> None:
-        proc = Path(f"/proc/{process.pid}")
         while process.poll() is None:
-            try:
-                status = (proc / "status").read_text()
-                maps = (proc / "maps").read_text()
-            except OSError:
-                break
-            held = [line.split()[1] for line in status.splitlines() if line.startswith("RssAnon")]
-            self.anonymous = max(self.anonymous, 1024 * int(held[0]) if held else 0)
-            gone = sum(_length(line) for line in maps.splitlines() if line.endswith("(deleted)"))
+            anonymous, gone = 0, 0
+            for proc in _processes(process.pid):
+                try:
+                    status = (proc / "status").read_text()
+                    maps = (proc / "maps").read_text()
+                except OSError:
+                    continue
+                held = [line.split()[1] for line in status.splitlines() if line.startswith("RssAnon")]
+                anonymous += 1024 * int(held[0]) if held else 0
+                gone += sum(_length(line) for line in maps.splitlines() if line.endswith("(deleted)"))
+            self.anonymous = max(self.anonymous, anonymous)
             self.disk = max(self.disk, gone + _size(folder))
             time.sleep(0.1)
 
@@ -107,6 +109,16 @@ class Watched:
             "peak_anonymous_gib": round(self.anonymous / 2**30, 3),
             "peak_disk_gb": round(self.disk / 1e9, 2),
         }
+
+
+def _processes(pid: int) -> list[Path]:
+    """A process and all that it has started."""
+    proc = Path(f"/proc/{pid}")
+    try:
+        children = (proc / "task" / str(pid) / "children").read_text().split()
+    except OSError:
+        return []
+    return [proc, *(one for child in children for one in _processes(int(child)))]
 
 
 def _length(line: str) -> int:
@@ -132,7 +144,7 @@ def in_parts(nodes: int) -> list[str]:
     return ["--method", "nodejepa", "--preset", "paper", *settings]
 
 
-def measure(nodes: int, folder: Path, threads: int, train: bool) -> dict[str, Any]:
+def measure(nodes: int, folder: Path, threads: int, train: bool, workers: int = 1) -> dict[str, Any]:
     """One record."""
     work = folder / f"scale-{nodes}"
     shutil.rmtree(work, ignore_errors=True)
@@ -145,6 +157,9 @@ def measure(nodes: int, folder: Path, threads: int, train: bool) -> dict[str, An
             "fit": ["pretrain", store, "--method", "linear-jepa", "--out", run],
             "embed": ["embed", run, store, "--out", out],
         }
+        if workers > 1:
+            for name in ("fit", "embed"):
+                commands[name] += ["--workers", str(workers)]
         if train:
             commands = {
                 "prepare": commands["prepare"],
@@ -163,6 +178,7 @@ def measure(nodes: int, folder: Path, threads: int, train: bool) -> dict[str, An
         "columns": COLUMNS,
         "settings": settings_of(train),
         "threads": threads,
+        "workers": workers,
         "phases": phases,
         "seconds": round(sum(phase["seconds"] for phase in phases.values()), 1),
         "peak_anonymous_gib": max(phase["peak_anonymous_gib"] for phase in phases.values()),
@@ -185,6 +201,17 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     return sorted(found, key=lambda record: int(record["nodes"]))
 
 
+def key_of(record: dict[str, Any]) -> tuple[Any, ...]:
+    """What two records must differ in to be two measurements."""
+    settings = json.dumps(record.get("settings"), sort_keys=True)
+    return record["nodes"], settings, record.get("threads"), record.get("workers", 1)
+
+
+def shown(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The newest record of each size that one process made."""
+    return [*{record["nodes"]: record for record in records if record.get("workers", 1) == 1}.values()]
+
+
 def main() -> None:
     """Measure what is missing and draw."""
     parser = argparse.ArgumentParser(prog="benchmarks.scale", description=__doc__)
@@ -192,19 +219,22 @@ def main() -> None:
     parser.add_argument("--sizes", type=float, nargs="+", default=[0.1, 0.3, 1, 3, 10], help="million nodes")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--train", action="store_true", help="NodeJEPA in parts instead of LinearJEPA")
+    parser.add_argument("--workers", type=int, default=1, help="processes that share fit and embed")
     given = parser.parse_args()
     records = HERE / ("scale_train.jsonl" if given.train else "scale.jsonl")
     for millions in given.sizes:
         nodes = round(millions * 1e6)
-        known = [r for r in read_records(records) if r.get("settings") == settings_of(given.train)]
-        if any(record["nodes"] == nodes for record in known):
+        asked = {"nodes": nodes, "settings": settings_of(given.train)}
+        asked |= {"threads": given.threads, "workers": given.workers}
+        if key_of(asked) in map(key_of, read_records(records)):
             continue
-        record = measure(nodes, given.folder, given.threads, given.train)
-        write_text(records, "".join(json.dumps(each) + "\n" for each in [*known, record]))
+        record = measure(nodes, given.folder, given.threads, given.train, given.workers)
+        with records.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
         print(json.dumps(record), flush=True)
     from benchmarks.scale_figure import draw
 
-    draw(read_records(records), records.with_suffix(".svg"))
+    draw(shown(read_records(records)), records.with_suffix(".svg"))
 
 
 if __name__ == "__main__":
