@@ -17,10 +17,11 @@ from typing import NoReturn
 
 
 def work(arguments: Sequence[str]) -> NoReturn:
-    """Pretrain, or ``embed``, as one of a group; leaves with the exit code of the command."""
+    """Do a command, ``pretrain`` if none is named, as one of a group; leaves with its exit code."""
     from nodejepa.cli import main as run
 
-    command, *more = arguments if arguments[:1] == ["embed"] else ["pretrain", *arguments]
+    named = arguments[:1] and arguments[0] in ("pretrain", "embed", "embed-graph")
+    command, *more = arguments if named else ["pretrain", *arguments]
     run([command, "--as-worker", *more])
 
 

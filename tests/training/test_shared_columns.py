@@ -18,7 +18,7 @@ from nodejepa.cli import app
 from nodejepa.errors import ConfigError
 from nodejepa.methods import make_method
 from nodejepa.methods.linear_jepa import LinearJEPA
-from nodejepa.tables import StoredGraph
+from nodejepa.tables import StoredGraph, read_embeddings
 from nodejepa.tables.prepare import prepare_store
 
 ROOT = Path(__file__).parents[2]
@@ -26,16 +26,19 @@ BUSY = pytest.mark.timeout(1800)
 SMALL = 0.001  # gigabytes: less than a process holds, so that columns are made one after the other
 
 
-def make_store(folder):
-    """The fleet's graph on disk."""
+def make_store(folder, labels=False):
+    """The fleet's graph on disk; classes are signs of the first feature."""
     given = graph()
     source, target = given.adjacency.tocoo().coords
     once = source < target
     edges = pa.table({"source": source[once], "target": target[once]})
     pq.write_table(edges, folder / "edges.parquet")
     columns = {f"x{j}": column for j, column in enumerate(np.asarray(given.features).T)}
+    if labels:
+        columns["kind"] = np.where(columns["x0"] > np.median(columns["x0"]), "high", "low")
     pq.write_table(pa.table({"id": np.arange(given.num_nodes), **columns}), folder / "nodes.parquet")
-    prepare_store(folder / "edges.parquet", folder / "nodes.parquet", out=folder / "graph.store")
+    files, named = (folder / "edges.parquet", folder / "nodes.parquet"), {"labels": "kind"} if labels else {}
+    prepare_store(*files, out=folder / "graph.store", **named)
     return folder / "graph.store"
 
 
@@ -122,6 +125,37 @@ def test_the_commands_start_workers_which_share_the_columns(tmp_path, monkeypatc
     alone = LinearJEPA().fit(graph_on_disk).transform(graph_on_disk)
     np.testing.assert_allclose(np.load(out), alone[: alone.shape[0]], rtol=1e-5, atol=1e-5)
     assert not [*tmp_path.glob(".columns-*")]
+
+
+@pytest.mark.slow
+@BUSY
+def test_workers_make_all_outputs_of_embed_graph(tmp_path, monkeypatch, capfd):
+    """Scores and all, to rounding those of one worker; what is there is not replaced, and nothing starts."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
+    store = str(make_store(tmp_path, labels=True))
+    tables, means = [], []
+    for workers in ("1", "2"):
+        out = tmp_path / workers / "z.parquet"
+        command = ["embed-graph", "--edges", store, "--workers", workers, "--out", str(out)]
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, capfd.readouterr().err[-3000:]
+        tables.append(read_embeddings(out).matrix)
+        means.append(json.loads(out.with_suffix(".json").read_text())["scores"]["means"])
+        assert out.with_suffix(".html").exists()
+        assert not [*out.parent.glob(".columns-*")]
+    np.testing.assert_allclose(tables[1], tables[0], rtol=1e-5, atol=1e-5)
+    assert means[0].keys() == means[1].keys()
+    done = CliRunner().invoke(app, command)
+    assert isinstance(done.exception, ConfigError)
+    assert "exist" in str(done.exception)
+
+
+def test_workers_share_stores_only(tmp_path):
+    for command in (["embed-graph", "--edges", "edges.csv"], ["embed", "run", "digits"]):
+        done = CliRunner().invoke(app, [*command, "--workers", "2", "--out", str(tmp_path / "z.npy")])
+        assert done.exit_code == 2
+        assert "a graph store" in done.output
 
 
 def test_what_has_nothing_to_share_says_so():

@@ -22,10 +22,11 @@ from nodejepa.cli.options import (
     NodeFile,
     Preset,
     Settings,
+    given_again,
     options_given,
     reads_files,
 )
-from nodejepa.cli.pretrain import AsWorker, Wait, Workers, as_arguments, joined, workers_failed
+from nodejepa.cli.pretrain import AsWorker, Wait, Workers, joined, workers_failed
 from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.config import parse_seeds
 from nodejepa.errors import ConfigError
@@ -57,6 +58,7 @@ _FILES = ("id_column", "unknown_ids", "header", "delimiter")
 
 @reads_files(only=(*_EDGES, *_FILES))
 def embed(
+    context: typer.Context,
     run: Annotated[
         Path,
         typer.Argument(metavar="RUN", help="A folder that `nodejepa pretrain` or `embed-graph` wrote."),
@@ -97,8 +99,7 @@ def embed(
     if not StoredGraph.is_at(given) and (workers > 1 or as_worker):
         raise typer.BadParameter("Workers embed a graph store: see nodejepa prepare.", param_hint="--workers")
     if workers > 1:
-        options = {"force": force, "device": device, "memory-limit": memory_limit, "wait": wait}
-        _start(run, Path(given), out, workers, options)
+        _start(context, run, out, workers, force=force)
         return
     if edges is None and not StoredGraph.is_at(given):
         _embed_dataset(run, given, out, device, data_root, force)
@@ -114,7 +115,7 @@ def embed(
     _say_written(applied.embeddings.shape, out, applied.diagnostics)
 
 
-def _start(run: Path, store: Path, out: Path, workers: int, options: dict[str, Any]) -> None:
+def _start(context: typer.Context, run: Path, out: Path, workers: int, *, force: bool) -> None:
     """Run the command in several processes; what is wrong with it is said before, and once."""
     from nodejepa.methods import load_method
     from nodejepa.tables.embeddings import check_ending
@@ -122,10 +123,9 @@ def _start(run: Path, store: Path, out: Path, workers: int, options: dict[str, A
     from nodejepa.workflow.outputs import refuse_losing
 
     check_ending(out)
-    refuse_losing(out, force=options["force"])
+    refuse_losing(out, force=force)
     load_method(run, device="cpu").check_processes(workers)
-    where = [str(run.resolve()), str(store.resolve()), "--out", str(out.resolve())]
-    if launch(["embed", *where, *as_arguments(options)], workers) != 0:
+    if launch(given_again(context, "workers"), workers) != 0:
         raise workers_failed(workers, out, "The same command goes on after the columns that are done.")
 
 

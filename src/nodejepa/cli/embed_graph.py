@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,9 +26,11 @@ from nodejepa.cli.options import (
     Seed,
     Settings,
     folder_path,
+    given_again,
     options_given,
     reads_files,
 )
+from nodejepa.cli.pretrain import AsWorker, Wait, Workers, joined, workers_failed
 from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.config import DEFAULT_METHOD
 
@@ -47,6 +51,7 @@ EMBED_GRAPH_EXAMPLES = (
 
 @reads_files()
 def embed_graph(
+    context: typer.Context,
     edges: EdgeFile,
     nodes: NodeFile = None,
     out: Annotated[
@@ -117,6 +122,9 @@ def embed_graph(
     checkpoint_epochs: Annotated[
         int, typer.Option(help="Epochs between checkpoints.", min=1, rich_help_panel=TRAINING)
     ] = 50,
+    workers: Workers = 1,
+    wait: Wait = 300.0,
+    as_worker: AsWorker = False,
     as_json: AsJSON = False,
 ) -> None:
     """Learn embeddings of your own graph: files in, embeddings keyed by your ids out."""
@@ -124,7 +132,11 @@ def embed_graph(
     from nodejepa.config import parse_assignments
     from nodejepa.memory import TooLarge
     from nodejepa.tables import StoredGraph
+    from nodejepa.training.distributed import SINGLE, launch
     from nodejepa.training.logger import Logging
+    from nodejepa.workflow.embed import help_to_embed
+    from nodejepa.workflow.outputs import OutputPaths, refuse_both
+    from nodejepa.workflow.plan import make_plan
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
     if epochs is not None:
@@ -134,6 +146,8 @@ def embed_graph(
     if StoredGraph.is_at(edges):
         for option in [*(["--nodes"] if nodes else []), *options_given(reading)]:
             raise typer.BadParameter(f"{option} does not go with a graph store.")
+    elif workers > 1 or as_worker:
+        raise typer.BadParameter("Workers share a graph store: see nodejepa prepare.", param_hint="--workers")
     if check:
         estimator = workflow.make_trainable(**trained)
         try:
@@ -162,24 +176,42 @@ def embed_graph(
         raise typer.BadParameter(
             "Say where the embeddings go, or --check the graph only.", param_hint="--out"
         )
-    made = workflow.embed_graph(
-        edges,
-        nodes,
-        reading,
-        out=out,
-        run=run,
-        clusters=clusters,
-        report=report,
-        umap=umap,
-        score=score,
-        finetune=finetune,
-        resume=resume,
-        force=force,
-        memory_limit=memory_limit,
-        announce=lambda found: show_inspection(stderr, found),
-        logging=Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}"),
-        **trained,
-    )
+    if workers > 1:
+        paths, estimator = OutputPaths.beside(out, run), workflow.make_trainable(**trained)
+        refuse_both(resume=resume, force=force)
+        estimator.check_processes(workers)
+        paths.require_free(resume=resume, force=force)
+        graph = StoredGraph(edges)
+        make_plan(estimator, graph, memory_limit, processes=workers, started=workers).require_fit()
+        if launch(given_again(context, "workers"), workers) != 0:
+            raise workers_failed(workers, out, "What was fitted is kept: go on with --resume.")
+        return
+    if as_worker and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
+        begun = OutputPaths.beside(out, run).begun  # by processes that were killed
+        resume, force = resume or begun, force and not begun
+    with joined(wait=wait) if as_worker else nullcontext(SINGLE) as group:
+        if not group.leads:
+            help_to_embed(edges, group, out=out, run=run, memory_limit=memory_limit, **trained)
+            return
+        made = workflow.embed_graph(
+            edges,
+            nodes,
+            reading,
+            out=out,
+            run=run,
+            clusters=clusters,
+            report=report,
+            umap=umap,
+            score=score,
+            finetune=finetune,
+            resume=resume,
+            force=force,
+            memory_limit=memory_limit,
+            announce=lambda found: show_inspection(stderr, found),
+            logging=Logging(checkpoint_epochs=checkpoint_epochs, description=f"Training {method}"),
+            group=group,
+            **trained,
+        )
     show_result(made, as_json)
 
 

@@ -228,3 +228,24 @@ def options_given(reading: ReadingOptions) -> list[str]:
     changed = [name for name in names if getattr(reading, name) != getattr(plain, name)]
     spelt = {"id_column": "id", "weight": "no-weight" if reading.weight is False else "weight"}
     return [f"--{spelt.get(name, name.replace('_', '-'))}" for name in changed]
+
+
+def given_again(context: typer.Context, *without: str) -> list[str]:
+    """The command and what it was given, for the processes that it starts; files by their whole paths."""
+    from nodejepa.tables import StoredGraph
+
+    again = [str(context.info_name)]
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        if name in without or source is None or source.name == "DEFAULT":
+            continue
+        value, argument = context.params[name], parameter.param_type_name == "argument"
+        if isinstance(value, bool):
+            again.append((parameter.opts if value else parameter.secondary_opts)[0])
+            continue
+        for one in value if isinstance(value, list | tuple) else [value]:
+            is_path = isinstance(one, Path) or (argument and StoredGraph.is_at(one))
+            text = str(Path(one).resolve() if is_path else one)
+            again += [text] if argument else [parameter.opts[0], text]
+    return again

@@ -29,6 +29,7 @@ from nodejepa.cli.options import (
     Seed,
     Settings,
     folder_path,
+    given_again,
     reads_files,
 )
 from nodejepa.cli.screen import in_options, say, stderr, stdout
@@ -36,6 +37,7 @@ from nodejepa.config import DEFAULT_METHOD
 from nodejepa.errors import TrainingError
 
 if TYPE_CHECKING:
+    from nodejepa.graph import Graph
     from nodejepa.methods import Estimator
     from nodejepa.tables import StoredGraph
     from nodejepa.training.distributed import ProcessGroup
@@ -121,6 +123,7 @@ def _say(graph: StoredGraph, more: str) -> None:
 
 
 def pretrain(
+    context: typer.Context,
     dataset: DatasetName,
     out: Annotated[
         Path,
@@ -175,16 +178,10 @@ def pretrain(
         settings=parse_assignments(settings or []),
         device=device,
     )
-    if workers > 1 or ray:
-        options = {"method": method, "preset": preset, "seed": seed, "set": settings, "device": device}
-        options |= {"checkpoint-epochs": checkpoint_epochs, "checkpoint-steps": checkpoint_steps}
-        options |= {"memory-limit": memory_limit, "wait": wait}
-        options |= {"tensorboard": tensorboard, "data-root": data_root}
-        start_workers(
-            estimator, dataset, out, workers, resume=resume, options=options, data_root=data_root, ray=ray
-        )
-        return
     graph = StoredGraph(dataset) if stored else load_dataset(dataset, data_root).graph
+    if workers > 1 or ray:
+        start_workers(context, estimator, graph, out, workers, resume=resume, limit=memory_limit, ray=ray)
+        return
     processes = int(os.environ.get("WORLD_SIZE", "1")) if as_worker else 1
     make_plan(estimator, graph, memory_limit, processes=processes).require_fit()
     estimator.memory_limit = memory_limit
@@ -240,18 +237,17 @@ def joined(*, wait: float) -> Iterator[ProcessGroup]:
 
 
 def start_workers(
+    context: typer.Context,
     estimator: Estimator,
-    dataset: str,
+    graph: Graph | StoredGraph,
     out: Path,
     workers: int,
     *,
     resume: bool,
-    options: dict[str, Any],
-    data_root: Path | None,
+    limit: float | None,
     ray: bool = False,
 ) -> None:
     """Run the command in ``workers`` processes; what is wrong with it is said before, and once."""
-    from nodejepa.data import load_dataset
     from nodejepa.tables import StoredGraph
     from nodejepa.training.distributed import launch, launch_with_ray
     from nodejepa.training.run import Run
@@ -259,25 +255,14 @@ def start_workers(
 
     estimator.check_processes(workers)
     Run(out).refuse_begun(resume=resume)
-    graph = StoredGraph(dataset) if StoredGraph.is_at(dataset) else load_dataset(dataset, data_root).graph
     if isinstance(graph, StoredGraph):
-        limit, here = options["memory-limit"], 0 if ray else workers
+        here = 0 if ray else workers
         make_plan(estimator, graph, limit, processes=workers, started=here).require_fit()
     estimator.prepare(graph)  # once: the workers find it on disk
-    arguments = [dataset, "--out", str(out.resolve()), *as_arguments(options)]
-    code = launch_with_ray(arguments, workers, out.resolve()) if ray else launch(arguments, workers)
+    again = given_again(context, "workers", "ray", "resume")
+    code = launch_with_ray(again, workers, out.resolve()) if ray else launch(again, workers)
     if code != 0:
         raise workers_failed(workers, out, "What was trained is kept: go on with --resume.")
-
-
-def as_arguments(options: dict[str, Any]) -> list[str]:
-    """Options by their names as a command takes them; what is none or false is left out."""
-    arguments = []
-    for name, value in options.items():
-        for one in value if isinstance(value, list) else [value]:
-            if one is not None and one is not False:
-                arguments += [f"--{name}"] if one is True else [f"--{name}", str(one)]
-    return arguments
 
 
 def workers_failed(workers: int, out: Path, what_next: str) -> TrainingError:

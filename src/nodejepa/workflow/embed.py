@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from nodejepa.progress import announce_duration, progress_bar, timed
 from nodejepa.report import write_report
 from nodejepa.report.maps import require_umap
 from nodejepa.tables import ReadingOptions, StoredGraph
+from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.training.logger import Logging
 from nodejepa.workflow.inspect import Inspection, inspect_graph, make_trainable
 from nodejepa.workflow.outputs import OutputPaths, input_files, refuse_both
@@ -62,6 +64,7 @@ def embed_graph(
     memory_limit: float | None = None,
     announce: Callable[[Inspection], None] | None = None,
     logging: Logging | None = None,
+    group: ProcessGroup = SINGLE,
     **options: Any,
 ) -> EmbeddedGraph:
     """Read a graph, train an encoder on it without labels, write its embeddings, then score them.
@@ -94,6 +97,7 @@ def embed_graph(
         memory_limit: gigabytes the process may take; what is available if not given.
         announce: called with the data report before training begins.
         logging: how often to checkpoint.
+        group: processes that fit and embed a graph store together; the others call :func:`help_to_embed`.
         options: single options of ``reading`` by their names: ``source``, ``labels``, ``directed``, ...
     """
     refuse_both(resume=resume, force=force)
@@ -101,7 +105,7 @@ def embed_graph(
         require_umap()
     paths, reading = OutputPaths.beside(out, run), (reading or ReadingOptions()).changed(options)
     estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device, dim=dim)
-    estimator.memory_limit = memory_limit
+    estimator.memory_limit, estimator.process_group = memory_limit, group
     check_count(clusters)
     paths.require_column(clusters)
     paths.require_writable([] if StoredGraph.is_at(edges) else input_files(edges, nodes))
@@ -128,6 +132,7 @@ def embed_graph(
         with refusals(paths.embeddings):
             with timed(seconds, "embedding"), progress_bar("Embedding"):
                 z = estimator.transform(graph, scratch=scratch)
+                estimator.process_group = SINGLE  # the others have done their share
                 if not isinstance(graph, StoredGraph) and not isinstance(z, np.ndarray):
                     z = to_dense(z)
                 diagnostics = diagnose(sampled_rows(z) if isinstance(graph, StoredGraph) else z)
@@ -158,6 +163,26 @@ def embed_graph(
         with timed(seconds, "scoring"):
             made = _scored(made, finetune)
         return _written(made, shown)
+
+
+def help_to_embed(
+    store: Path,
+    group: ProcessGroup,
+    *,
+    out: Path,
+    run: Path | None = None,
+    memory_limit: float | None = None,
+    **trained: Any,
+) -> None:
+    """Do a share of :func:`embed_graph`, which the first process of the group calls, and which writes.
+
+    ``trained``: the arguments of :func:`nodejepa.workflow.make_trainable`, the same in all processes.
+    """
+    estimator = make_trainable(**trained)
+    estimator.memory_limit, estimator.process_group = memory_limit, group
+    paths, graph = OutputPaths.beside(out, run), StoredGraph(store)
+    paths.embeddings.parent.mkdir(parents=True, exist_ok=True)
+    estimator.fit(graph, out=paths.run).transform(graph, scratch=paths.embeddings.parent)
 
 
 def _train(
