@@ -12,7 +12,8 @@ import torch
 from nodejepa.errors import ConfigError
 from nodejepa.masking.patches import Patches
 from nodejepa.methods import NodeJEPA, make_method
-from nodejepa.nn.parts import Renumbered, RowsPart
+from nodejepa.nn.inputs import WholeGraph
+from nodejepa.nn.parts import StoredPart
 from nodejepa.nn.stored_inputs import StoredInputs
 from nodejepa.nn.workspace import Workspace
 from nodejepa.structure import descriptors, partition
@@ -78,21 +79,29 @@ def test_structure_by_rows_is_that_of_the_graph_in_memory(make_graph, monkeypatc
         np.testing.assert_array_equal(mine.nodes, wanted.nodes)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.usefixtures("small_blocks")
-def test_a_part_is_one_stretch_of_the_copy(make_graph, directed):
-    graph, store = make_graph(20, directed, directed)
-    part = random_parts(graph, 5)
-    mine, wanted = ordered_by_part(store, part), Renumbered(graph, part)
-    np.testing.assert_array_equal(mine.starts, wanted.starts)
-    np.testing.assert_array_equal(mine.in_weights, wanted.in_weights)
-    for low, high in zip(wanted.starts, wanted.starts[1:], strict=False):
-        np.testing.assert_array_equal(
-            mine.nodes(low, high), np.flatnonzero(part == part[mine.nodes(low, high)[0]])
-        )
-        np.testing.assert_array_equal(mine.nodes(low, high), wanted.nodes(low, high))
-        np.testing.assert_array_equal(mine.rows(low, high).toarray(), wanted.rows(low, high).toarray())
-        np.testing.assert_array_equal(mine.features(low, high), wanted.features(low, high))
+def test_joined_parts_are_the_induced_subgraph(make_graph, directed, weighted):
+    """Read from the ordered copy alone: nodes, edges, operators and features are those of the whole graph."""
+    graph, store = make_graph(20, directed, weighted)
+    part = random_parts(graph, 6)
+    copy, whole = ordered_by_part(store, part), WholeGraph(graph)
+    for chosen in ([2], [0, 3, 5], list(range(6))):
+        mine = StoredPart(copy, chosen, whole.device)
+        wanted = whole.induced([np.flatnonzero(np.isin(part, chosen)).astype(np.int32)])
+        np.testing.assert_array_equal(mine.nodes, wanted.nodes)
+        for matrix, other in (
+            (mine.adjacency, wanted.adjacency),
+            *((getattr(mine, k).matrix, getattr(wanted, k).matrix) for k in ("propagation", "neighbour_sum")),
+        ):
+            np.testing.assert_allclose(matrix.data, other.data, rtol=1e-6 if weighted else 0)
+            np.testing.assert_array_equal(matrix.indices, other.indices)
+        torch.testing.assert_close(mine.neighbour_mean.tensor.values(), wanted.neighbour_mean.tensor.values())
+        weight = torch.randn(20, 5, generator=torch.Generator().manual_seed(0))
+        assert mine.transform_features(weight).equal(wanted.transform_features(weight))
+        constant = torch.arange(graph.num_nodes)
+        assert mine.take(constant).equal(wanted.take(constant))
 
 
 def test_no_step_and_no_look_reads_more_than_its_parts(make_graph, monkeypatch):
@@ -174,13 +183,6 @@ def test_what_cannot_be_done_on_disk_says_what_can(make_graph):
         NodeJEPA(preset="paper").fit(store)
     with pytest.raises(ConfigError, match="too few for 600 parts"):
         NodeJEPA(preset="paper", **SMALL | {"training.parts": 600}).fit(store)
-
-
-def test_constants_of_all_nodes_are_read_for_those_of_a_part(make_graph):
-    graph, _ = make_graph(20)
-    part = RowsPart(Renumbered(graph, random_parts(graph, 4)), [1, 3], torch.device("cpu"))
-    constant = torch.arange(graph.num_nodes)
-    np.testing.assert_array_equal(part.take(constant).numpy(), part.nodes)
 
 
 def test_who_reads_a_copy_reads_on_when_another_one_is_made(make_graph):

@@ -14,7 +14,6 @@ from nodejepa.graph import Graph
 from nodejepa.methods import METHODS, make_estimator
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.nn.parts import Renumbered, RowsPart
 from nodejepa.training.batches import Parts, Source, Whole
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
@@ -48,37 +47,12 @@ def digest(estimator):
 # ------------------------------------------------------------------ parts
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_joined_parts_are_the_induced_subgraph(directed, weighted, sparse):
-    """Cut from stretches of rows alone: operators, features and nodes of the whole graph's own part."""
-    graph = graph_of(directed=directed, weighted=weighted, sparse=sparse)
-    part = np.random.default_rng(0).integers(0, 6, graph.num_nodes).astype(np.int32)
-    whole = WholeGraph(graph)
-    for chosen in ([2], [0, 3, 5], list(range(6))):
-        mine = RowsPart(Renumbered(graph, part), chosen, whole.device)
-        wanted = whole.induced([np.flatnonzero(np.isin(part, chosen)).astype(np.int32)])
-        np.testing.assert_array_equal(mine.nodes, wanted.nodes)
-        for matrix, other in (
-            (mine.adjacency, wanted.adjacency),
-            *((getattr(mine, k).matrix, getattr(wanted, k).matrix) for k in ("propagation", "neighbour_sum")),
-        ):
-            # the whole graph's weights are summed in single precision
-            np.testing.assert_allclose(matrix.data, other.data, rtol=1e-6 if weighted else 0)
-            np.testing.assert_array_equal(matrix.indices, other.indices)
-        torch.testing.assert_close(mine.neighbour_mean.tensor.values(), wanted.neighbour_mean.tensor.values())
-        weight = torch.randn(12, 5, generator=torch.Generator().manual_seed(0))
-        assert mine.transform_features(weight).equal(wanted.transform_features(weight))
-        constant = torch.arange(graph.num_nodes)
-        assert mine.take(constant).equal(wanted.take(constant))
-
-
 def test_an_epoch_sees_every_node_once_and_another_epoch_in_another_order():
     graph = graph_of()
     whole, part = WholeGraph(graph), np.arange(graph.num_nodes, dtype=np.int32) % 12
+    config = TrainingConfig(parts=12, parts_per_step=4, micro_batches=2)
     source = Parts(
-        whole, Renumbered(graph, part), TrainingConfig(parts=12, parts_per_step=4, micro_batches=2), rounds=2
+        whole, lambda chosen: whole.induced([np.flatnonzero(np.isin(part, chosen))]), config, rounds=2
     )
     assert (source.steps_per_epoch, source.micro_batches) == (6, 2)
 

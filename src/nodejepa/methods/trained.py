@@ -2,9 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,7 @@ from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.linear_jepa import LinearJEPA, LinearJEPAConfig, hartley
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, RowInputs
-from nodejepa.nn.parts import Renumbered, RowsPart, Stretches
 from nodejepa.structure.partition import METIS_ENTRIES, partition, random_parts
-from nodejepa.tables.ordered import ordered_by_part
 from nodejepa.training.batches import Parts, Source, Whole
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
@@ -87,7 +85,7 @@ class TrainedEstimator(Estimator, ABC):
     def prepare(self, graph: RowGraph) -> None:
         """The parts that are trained on; of a graph on disk the copy that is ordered by them."""
         if self.config.training.parts > 1:
-            self._stretches(graph)
+            self._parts(self._inputs(graph, None))
 
     def learn(self, inputs: RowInputs, run: Run | None, logging: Logging) -> tuple[Any, History]:
         """Train on the whole graph, or on parts of it."""
@@ -128,18 +126,15 @@ class TrainedEstimator(Estimator, ABC):
                 where="training.micro_batches",
                 fix="Leave training.micro_batches at 1.",
             )
-        stretches = self._stretches(inputs.graph)
+        joined = self._parts(inputs)
         watched: GraphInputs = inputs
         if inputs.workspace.on_disk:  # as much of it as a micro-batch sees
-            seen = range(config.parts_per_step // config.micro_batches)
-            watched = RowsPart(stretches, [*seen], pick_device(self.device))
-        return Parts(watched, stretches, config, task.steps_per_epoch)
+            watched = joined([*range(config.parts_per_step // config.micro_batches)])
+        return Parts(watched, joined, config, task.steps_per_epoch)
 
-    def _stretches(self, graph: RowGraph) -> Stretches:
-        config = self.config.training
-        stored: Any = None if isinstance(graph, Graph) else graph
-        if stored is not None:
-            stored.trust()
+    def _parts(self, inputs: RowInputs) -> Callable[[list[int]], GraphInputs]:
+        """What joins some parts of the graph, which is split now."""
+        config, graph = self.config.training, inputs.graph
         split = partition if config.partition == "metis" else random_parts
         part = split(graph, min(config.parts, graph.num_nodes))
         if int(part.max()) + 1 != config.parts:
@@ -149,9 +144,12 @@ class TrainedEstimator(Estimator, ABC):
                 fix=f"Use at most {int(part.max()) + 1}.",
             )
         if isinstance(graph, Graph):
-            return Renumbered(graph, part)
+            return lambda chosen: inputs.induced([np.flatnonzero(np.isin(part, chosen)).astype(np.int32)])
+        from nodejepa.nn.parts import StoredPart  # the readers of files come with it
+        from nodejepa.tables.ordered import ordered_by_part
 
-        return ordered_by_part(stored, part)
+        copy, device = ordered_by_part(cast(Any, graph), part), pick_device(self.device)
+        return lambda chosen: StoredPart(copy, chosen, device)
 
 
 # What the encoder is before the first step. ``random``: the network that ``encoder.*`` describes, with random

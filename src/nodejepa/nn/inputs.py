@@ -25,7 +25,7 @@ from nodejepa.nn.operators import (
     take_rows,
     transform,
 )
-from nodejepa.nn.sparse import Rows, SparseOperator, block_diagonal, diagonal_blocks
+from nodejepa.nn.sparse import Rows, SparseOperator, block_diagonal
 from nodejepa.nn.workspace import Workspace
 
 NodeList = npt.NDArray[np.int32]
@@ -303,7 +303,13 @@ class Part(GraphInputs):
         return block_diagonal(self._cut_from.adjacency, self._lists)
 
     def _operator(self, kind: OperatorKind) -> SparseOperator:
-        return diagonal_blocks(getattr(self._cut_from, kind), self._lists)
+        whole: SparseOperator = getattr(self._cut_from, kind)
+        return SparseOperator(
+            block_diagonal(whole.matrix, self._lists),
+            symmetric=whole.symmetric,
+            transposed=lambda: block_diagonal(whole.transposed_matrix, self._lists),
+            device=self.device,
+        )
 
     @cached_property
     def features(self) -> FeatureMatrix:

@@ -1,12 +1,10 @@
 """Where a step's part of the graph comes from."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import final
 
-import numpy as np
-
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.parts import RowsPart, Stretches
 from nodejepa.training.task import StepContext, TrainingConfig, numpy_generator
 
 
@@ -32,21 +30,27 @@ class Whole(Source):
 
 @final
 class Parts(Source):
-    """Every step sees some parts, joined; in a round of steps each part is seen once, in random order."""
+    """Every step sees some parts, joined; in a round of steps each part is seen once, in random order.
+
+    ``joined`` makes what a step sees of the numbers of its parts.
+    """
 
     def __init__(
-        self, whole: GraphInputs, stretches: Stretches, config: TrainingConfig, rounds: int = 1
+        self,
+        whole: GraphInputs,
+        joined: Callable[[list[int]], GraphInputs],
+        config: TrainingConfig,
+        rounds: int = 1,
     ) -> None:
         self._steps = config.parts // config.parts_per_step  # of a round
         super().__init__(whole, rounds * self._steps, config.micro_batches)
-        self._stretches, self._joined = stretches, config.parts_per_step // config.micro_batches
+        self._joined, self._count = joined, config.parts_per_step // config.micro_batches
 
     def batch(self, context: StepContext) -> GraphInputs:
         """The parts of the step, or of the micro-batch of it."""
         round_, step = divmod(context.step, self._steps)
         order = numpy_generator(context.seed, "parts", context.epoch, round_).permutation(
-            self._steps * self.micro_batches * self._joined
+            self._steps * self.micro_batches * self._count
         )
-        first = (step * self.micro_batches + (context.micro_batch or 0)) * self._joined
-        chosen = np.sort(order[first : first + self._joined])
-        return RowsPart(self._stretches, chosen.tolist(), self.whole.device)
+        first = (step * self.micro_batches + (context.micro_batch or 0)) * self._count
+        return self._joined(sorted(order[first : first + self._count].tolist()))
