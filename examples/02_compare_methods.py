@@ -4,14 +4,14 @@
 # Which embedding to trust on this graph? `compare` measures several methods on it, with scores that need no
 # labels and, where there are some, with labels. Afterwards: is a difference more than luck?
 
-# %% Without labels: held-out links, hidden features, the same over seeds
+# %% Without labels: held-out links
 import nodejepa
 from nodejepa import load_dataset
 
 digits = load_dataset("digits")
 found = nodejepa.compare(digits.graph, methods=("raw", "sgc"), seed=0)
 for row in found.rows:
-    print(f"  {row.method:<12} links {row.links_auc:.2f}, features {row.features:.2f}")
+    print(f"  {row.method:<12} links {row.links_auc:.2f}")
 print("take", found.recommendation.method, "-", found.recommendation.words[0])
 
 # %% With labels, which were not trained on: they decide
@@ -22,9 +22,9 @@ print("take", found.recommendation.method, "-", found.recommendation.words[0])
 print("its embeddings:", found.embeddings.shape)
 
 # %% [markdown]
-# ## Is a method better than a floor, or lucky?
+# ## Is a method better than an untrained baseline, or lucky?
 #
-# Three rules make the answer worth something: the same splits for everybody, floors that need no training,
+# Three rules make the answer worth something: the same splits for everybody, untrained baselines,
 # and a test that pairs the seeds and is corrected for the number of comparisons.
 
 # %% The same seeds for all: seed s draws split s, and trains where there is something to train

@@ -20,7 +20,7 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 # folder stand for themselves.
 ORDER = [
     {"errors", "compiled", "files", "progress", "config", "validation", "memory", "provenance", "threads"},
-    {"diagnostics", "neighbours", "neighbour_index", "principal"},
+    {"diagnostics", "lookup", "neighbours", "neighbour_index", "principal"},
     {"graph_checks", "graph", "propagation"},
     {"structure"},
     {"tables"},

@@ -34,7 +34,15 @@ if TYPE_CHECKING:
         NodeJEPAError,
         TrainingError,
     )
-    from nodejepa.evaluation import ProbeResult, fewshot_probe, linear_probe
+    from nodejepa.evaluation import (
+        ProbeResult,
+        fewshot_probe,
+        likely_links,
+        linear_probe,
+        score_links,
+        score_pairs,
+        split_links,
+    )
     from nodejepa.graph import Graph
     from nodejepa.methods import METHODS, LinearJEPA, NodeJEPA, PatchJEPA, load_method, make_method
     from nodejepa.neighbours import Neighbours, nearest_neighbours
@@ -95,6 +103,7 @@ __all__ = [
     "from_networkx",
     "from_pyg",
     "inspect_graph",
+    "likely_links",
     "linear_probe",
     "load_dataset",
     "load_graph",
@@ -104,6 +113,9 @@ __all__ = [
     "nearest_neighbours",
     "read_embeddings",
     "read_graph",
+    "score_links",
+    "score_pairs",
+    "split_links",
     "to_networkx",
     "to_pyg",
     "write_embeddings",
@@ -113,7 +125,7 @@ _HOMES = {
     "data": "Dataset Split load_dataset make_split",
     "diagnostics": "Diagnostics diagnose",
     "errors": "CheckpointError ConfigError DataError EvaluationError GraphError NodeJEPAError TrainingError",
-    "evaluation": "ProbeResult fewshot_probe linear_probe",
+    "evaluation": "ProbeResult fewshot_probe likely_links linear_probe score_links score_pairs split_links",
     "graph": "Graph",
     "tables": "FeatureSchema LoadedGraph StoredGraph as_graph embeddings_frame export_embeddings "
     "from_networkx from_pyg load_graph read_embeddings read_graph to_networkx to_pyg write_embeddings",

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import EvaluationError
+from nodejepa.lookup import find_rows
 from nodejepa.neighbour_index import candidate_rows, index_available
 from nodejepa.progress import progress_bar
 
@@ -35,18 +36,21 @@ class Neighbours:
 
     ``scores`` are cosine similarities (higher is nearer) or euclidean distances (lower is nearer); they are
     exact in any case. Where ``exact`` is false an index was asked, which may have missed a few of the rows.
+    ``ids`` are those of ``rows``, where ids were given.
     """
 
     rows: Rows  # [queries, k]
     scores: Floats  # [queries, k]
     metric: Metric
     exact: bool = True
+    ids: npt.NDArray[Any] | None = None  # [queries, k]
 
 
 def nearest_neighbours(
     embeddings: Embeddings,
     rows: npt.ArrayLike | None = None,
     *,
+    ids: npt.ArrayLike | None = None,
     k: int = 10,
     metric: Metric = "cosine",
     search: Search = "auto",
@@ -55,7 +59,8 @@ def nearest_neighbours(
 
     Args:
         embeddings: ``[nodes, d]``, dense or SciPy sparse.
-        rows: which nodes to ask for, by row number; all of them if not given.
+        rows: which nodes to ask for, by row number, or by id where ``ids`` are given; all if not given.
+        ids: one for every row, such as ``graph.node_ids``.
         k: how many; all other nodes if there are fewer.
         metric: ``"cosine"`` similarity (a row of zeros has 0 to every other) or ``"euclidean"`` distance.
         search: ``"exact"``, through an ``"index"`` (the extra ``nodejepa[index]``), or ``"auto"``: an index
@@ -64,6 +69,8 @@ def nearest_neighbours(
     >>> z = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
     >>> nearest_neighbours(z, [0], k=2).rows.tolist()
     [[1, 2]]
+    >>> nearest_neighbours(z, ["eve"], ids=["ann", "bob", "eve"], k=1).ids.tolist()
+    [['bob']]
     """
     if metric not in get_args(Metric):
         raise EvaluationError(f"metric {metric!r} is unknown", fix='Use "cosine" or "euclidean".')
@@ -72,7 +79,8 @@ def nearest_neighbours(
     z = check_embeddings(embeddings)
     if max(abs(float(z.max())), abs(float(z.min()))) > _LARGEST:
         raise EvaluationError("the embeddings hold numbers above 1e150", fix="Scale them down first.")
-    queries = _check_rows(rows, z.shape[0])
+    names = None if ids is None else np.asarray(ids)
+    queries = np.arange(z.shape[0]) if rows is None else rows_asked(rows, z.shape[0], names)
     width = min(_check_k(k), z.shape[0] - 1)
     space = _Space(z, metric)
     if search == "auto":
@@ -83,7 +91,7 @@ def nearest_neighbours(
     scores = np.empty((queries.size, width))
     for i, near in enumerate(candidates):
         found[i], scores[i] = space.nearest(queries[i], near[near != queries[i]], width)
-    return Neighbours(found, scores, metric, exact=not through_index)
+    return Neighbours(found, scores, metric, not through_index, None if names is None else names[found])
 
 
 class _Space:
@@ -183,17 +191,20 @@ def _check_k(k: Any) -> int:
     return number
 
 
-def _check_rows(rows: npt.ArrayLike | None, size: int) -> Rows:
-    if rows is None:
-        return np.arange(size)
-    asked = np.atleast_1d(np.asarray(rows))
-    if asked.size == 0:
+def rows_asked(asked: npt.ArrayLike, size: int, ids: npt.NDArray[Any] | None = None) -> Rows:
+    """Numbers of the rows that are asked for, by their ids where there are any."""
+    rows = np.atleast_1d(np.asarray(asked))
+    if rows.size == 0:
         return np.empty(0, dtype=np.int64)
-    if asked.ndim != 1 or asked.dtype.kind not in "iu":
+    if ids is not None:
+        if len(ids) != size:
+            raise EvaluationError(f"{len(ids)} ids for {size} rows", fix="Give one id for every row.")
+        return find_rows(ids, rows)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise EvaluationError(
             "rows are no list of row numbers", fix="Give whole numbers, 0 for the first row."
         )
-    if int(asked.min()) < 0 or int(asked.max()) >= size:
-        wrong = next(row for row in asked.tolist() if not 0 <= row < size)
+    if int(rows.min()) < 0 or int(rows.max()) >= size:
+        wrong = next(row for row in rows.tolist() if not 0 <= row < size)
         raise EvaluationError(f"there is no row {wrong}", fix=f"Rows are numbered 0 to {size - 1}.")
-    return asked.astype(np.int64)
+    return rows.astype(np.int64)

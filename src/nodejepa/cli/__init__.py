@@ -24,6 +24,7 @@ from nodejepa.cli.explore import (
     methods,
     neighbours,
 )
+from nodejepa.cli.links import LINKS_EXAMPLES, links
 from nodejepa.cli.pretrain import PREPARE_EXAMPLES, PRETRAIN_EXAMPLES, prepare, pretrain
 from nodejepa.cli.screen import (
     report_bug,
@@ -58,6 +59,7 @@ app.command(epilog=REPORT_EXAMPLES)(report)
 app.add_typer(study, name="study")
 app.command(epilog=NEIGHBOURS_EXAMPLES)(neighbours)
 app.command("neighbors", hidden=True)(neighbours)
+app.command(epilog=LINKS_EXAMPLES)(links)
 app.command(epilog=EXPORT_EXAMPLES)(export)
 app.command()(datasets)
 app.command()(methods)

@@ -132,16 +132,16 @@ def _plain(stored: StoredEmbeddings, row: int, found: Neighbours) -> dict[str, o
 
 
 def _show(stored: StoredEmbeddings, row: int, found: Neighbours) -> None:
-    table = Table(title=Text(f"Nearest to {_printable(stored.ids[row])}"))
+    table = Table(title=Text(f"Nearest to {printable(stored.ids[row])}"))
     table.add_column("", justify="right")
     table.add_column("id", overflow="fold")
     table.add_column(_score_name(found), justify="right")
     for place, (i, score) in enumerate(zip(found.rows[0], found.scores[0], strict=True), start=1):
-        table.add_row(str(place), Text(_printable(stored.ids[i])), f"{score:.4f}")
+        table.add_row(str(place), Text(printable(stored.ids[i])), f"{score:.4f}")
     stdout.print(table)
 
 
-def _printable(name: object) -> str:
+def printable(name: object) -> str:
     """An id for the screen: control characters, which could drive the terminal, are written out."""
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(name)

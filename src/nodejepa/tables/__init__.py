@@ -8,13 +8,13 @@ cells       what cells mean; ``columns`` and ``schema`` make features of them, `
 read        all of it to a graph in memory; ``prepare`` to a graph store
 store       a graph on disk; ``ordered`` a copy to train from
 convert     PyG, NetworkX, SciPy, pandas
-embeddings  out and back; ``export`` to other tools; ``lookup`` of ids
+embeddings  out and back; ``export`` to other tools
 """
 
+from nodejepa.lookup import find_row, find_rows
 from nodejepa.tables.convert import as_graph, embeddings_frame, from_networkx, from_pyg, to_networkx, to_pyg
 from nodejepa.tables.embeddings import StoredEmbeddings, read_columns, read_embeddings, write_embeddings
 from nodejepa.tables.export import EXPORT_FORMATS, export_embeddings
-from nodejepa.tables.lookup import find_row, find_rows
 from nodejepa.tables.options import ReadingOptions
 from nodejepa.tables.read import LoadedGraph, load_graph, read_graph
 from nodejepa.tables.schema import FeatureSchema

@@ -30,19 +30,11 @@ _BY_LABELS = {
     "macro_f1": "F1 %",
     "roc_auc": "ROC-AUC %",
 }
-_UNLABELLED = {
-    "links_auc": "links AUC",
-    "links_mrr": "MRR",
-    "features": "features",
-    "stability": "stability",
-}
+_UNLABELLED = {"links_auc": "links AUC", "links_mrr": "MRR"}
 _NOTES = (
     "links: a tenth of them was taken out before learning; how often a node is nearer to the one it was "
-    "linked to than to a stranger of like degree (AUC), and the mean of 1 / its place among 20 strangers "
-    "(MRR).",
-    "features: half of the columns were hidden; how well a node's nearest neighbours tell them "
-    "(cosine; 0: no better than the average).",
-    "stability: share of a node's ten nearest neighbours that another seed finds, too; empty: no seed.",
+    "linked to than to one of like degree that it was not (AUC), and the mean of 1 / its place among 20 of "
+    "these (MRR).",
     "seconds: of learning and embedding once; MB: memory of the whole process at the peak of that.",
 )
 

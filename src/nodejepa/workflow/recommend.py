@@ -30,8 +30,6 @@ class MethodRow:
     memory_mb: float | None = None  # of the whole process, at the peak of that
     links_auc: float | None = None
     links_mrr: float | None = None
-    features: float | None = None
-    stability: float | None = None
     collapsed: bool = False
     verdict: str = ""
     accuracy: tuple[float, ...] = ()  # percent, one a split; empty without labels
@@ -108,16 +106,13 @@ def _by_default(rows: Sequence[MethodRow]) -> Recommendation:
         )
     else:
         words[0] = f"Take {best.method}: {DEFAULT}, the default, could not be measured here."
-    favourites = {
-        what: max(known, key=lambda row: getattr(row, name)).method
-        for name, what in (("links_auc", "held-out links"), ("features", "hidden features"))
-        if (known := [row for row in rows if getattr(row, name) is not None])
-    }
-    if favourites:
-        liked = " and ".join(f"{what} prefer {method}" for what, method in favourites.items())
+    scored = [row for row in rows if row.links_auc is not None]
+    if scored:
+        preferred = max(scored, key=lambda row: row.links_auc or 0.0).method
         words.append(
-            f"{liked[0].upper()}{liked[1:]}. The scores are for information: the best rule made of them was "
-            f"right on {BEST_RULE_RIGHT} of the {GRAPHS} graphs, and links mislead where neighbours differ."
+            f"Held-out links prefer {preferred}. That is for information: the best rule made of scores "
+            f"without labels was right on {BEST_RULE_RIGHT} of the {GRAPHS} graphs, and links mislead where "
+            "neighbours differ."
         )
     words.append("Twenty labels a class would settle it: name their column, and the scores are of your task.")
     return Recommendation(best.method, False, tuple(words))
