@@ -34,7 +34,8 @@ ORDER = [
     {"evaluation"},
     {"report"},
     {"study"},
-    {"workflow", "demo"},
+    {"workflow"},
+    {"demo"},
     {"pipeline"},
     {"nodejepa"},  # the package's own __init__: the public API
     {"cli"},
@@ -42,7 +43,7 @@ ORDER = [
 ]
 RANK = {name: rank for rank, group in enumerate(ORDER) for name in group}
 # Whoever uses the same tools beside each other knows nothing of the others.
-SIBLINGS = [{"study"}, {"workflow"}, {"demo"}]
+SIBLINGS = [{"study"}, {"workflow"}]
 
 
 def unit_of(path: Path) -> str:

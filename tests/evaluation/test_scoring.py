@@ -9,7 +9,7 @@ from nodejepa.data import Dataset, Split
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation.scoring import HeadResult, HeadScore, score_head, score_method, score_run
 from nodejepa.graph import Graph
-from nodejepa.methods import SupervisedGCN
+from nodejepa.methods import METHODS, SupervisedGCN
 
 SMALL = {"encoder.hidden": 8, "training.epochs": 3}
 
@@ -68,3 +68,22 @@ def test_the_largest_component_is_scored_apart():
     assert score == HeadScore(7, 100.0, 40.0, 50.0, 2)
     outside = Split("x", 7, train=[0], val=[1], test=[5, 6])
     assert score_head(Alternating(), Dataset("x", graph, labels), outside).test_accuracy_connected is None
+
+
+@pytest.mark.parametrize(("method", "fits"), [("sgc", 1), ("random-gcn", 2)])
+def test_only_methods_with_a_seed_are_embedded_again(method, fits, dataset, monkeypatch):
+    baseline, seen = METHODS[method], []
+    fit = baseline.fit
+    monkeypatch.setattr(
+        baseline, "fit", lambda self, *given, **named: seen.append(self) or fit(self, *given, **named)
+    )
+    assert len(score_method(dataset, method, [1, 2], split="5-5").result.scores) == 2
+    assert len(seen) == fits
+
+
+@pytest.mark.slow
+def test_a_score_is_reproducible(dataset):
+    one, other = (score_method(dataset, "random-gcn", [3, 4], split="5-5").to_dict() for _ in range(2))
+    assert one["scores"] == other["scores"]
+    assert one["diagnostics"] == other["diagnostics"]
+    assert [score["seed"] for score in one["scores"]] == [3, 4]

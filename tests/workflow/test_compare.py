@@ -14,7 +14,7 @@ from nodejepa.errors import CheckpointError, ConfigError, EvaluationError
 from nodejepa.graph import Graph
 from nodejepa.methods import UNTRAINED, load_method, make_method
 from nodejepa.workflow import COMPARED, apply_run
-from nodejepa.workflow.bench import Bench
+from nodejepa.workflow.compare import Bench
 from nodejepa.workflow.recommend import MethodRow, recommend
 
 FEW = ("raw", "random-gcn")

@@ -56,7 +56,7 @@ def test_dim_keeps_principal_components_in_the_file_and_in_the_model(options, fi
     assert made.manifest["dim"] == 3
     spread = made.embeddings.std(axis=0)
     assert (np.diff(spread) <= 1e-6).all()  # the longest axis first
-    model = load_method(made.places.run)
+    model = load_method(made.paths.run)
     np.testing.assert_array_equal(model.transform(graph_of(files)), made.embeddings)
     with pytest.raises(CheckpointError, match="another max_columns: 3 then, 2 now"):
         embed_graph(

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from workflow_files import QUICK
 
 from nodejepa.errors import ConfigError
 from nodejepa.files import output_owned
@@ -48,21 +47,8 @@ def test_a_report_replaces_a_report_and_with_force_anything(made, run):
     assert (made / "notes.txt").read_text().lower().startswith("<!doctype html")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("to", "victim"),
-    [
-        ("parquet", "z.parquet"),
-        ("parquet", "bare.parquet"),
-        ("parquet", "edges.parquet"),
-        ("csv", "z.run/history.csv"),
-        ("jsonl", "z.run/history.jsonl"),
-        ("npy", "z.npy"),
-    ],
-)
-def test_an_export_replaces_exports_only(made, run, to, victim):
-    (made / "bare.parquet").write_bytes((made / "z.parquet").read_bytes())  # embeddings without a manifest
-    (made / "z.npy").write_text("no array")
+@pytest.mark.parametrize(("to", "victim"), [("parquet", "z.parquet"), ("jsonl", "z.run/history.jsonl")])
+def test_an_export_replaces_nothing_unasked(made, run, to, victim):
     source = made / "other.npy"
     np.save(source, np.eye(3, dtype=np.float32))
     before = (made / victim).read_bytes()
@@ -70,23 +56,17 @@ def test_an_export_replaces_exports_only(made, run, to, victim):
     assert code == 2, err
     assert "--force" in err
     assert (made / victim).read_bytes() == before
-    fresh = made / f"fresh.{to}"
-    for _ in range(2):
-        assert run("export", source, "--to", to, "--out", fresh)[0] == 0
+    assert run("export", source, "--to", to, "--out", made / f"fresh.{to}")[0] == 0
     assert run("export", source, "--to", to, "--out", made / victim, "--force")[0] == 0
+    assert (made / "z.json").exists() == (victim != "z.parquet"), "it told of what is gone"
 
 
 @pytest.mark.slow
-def test_embeddings_replace_embeddings_only(tmp_path, run):
-    assert run("pretrain", "digits", "--out", tmp_path / "run", "--method", "patchjepa", *QUICK[:2],
-               "--set", "epochs=1")[0] == 0  # fmt: skip
-    out = tmp_path / "z.parquet"
-    for _ in range(2):
-        assert run("embed", tmp_path / "run", "digits", "--out", out)[0] == 0
-    assert run("export", out, "--to", "parquet", "--out", tmp_path / "vectors.parquet")[0] == 0
-    code, _, err = run("embed", tmp_path / "run", "digits", "--out", tmp_path / "vectors.parquet")
-    assert code == 2
-    assert "holds something else" in err
+def test_embeddings_of_a_named_graph_replace_nothing_unasked(tmp_path, run):
+    run_folder, out = tmp_path / "run", tmp_path / "z.parquet"
+    assert run("pretrain", "digits", "--out", run_folder)[0] == 0
+    for options, code in (((), 0), ((), 2), (("--force",), 0)):
+        assert run("embed", run_folder, "digits", "--out", out, *options)[0] == code
 
 
 def test_a_second_process_with_the_same_out_is_refused_whatever_its_run(files):

@@ -14,7 +14,7 @@ import pytest
 from nodejepa.cli.screen import in_options
 from nodejepa.errors import ConfigError
 from nodejepa.methods import find_method, make_estimator
-from nodejepa.methods.budget import OnDisk, Workload, solved_on_disk, trained_on_disk
+from nodejepa.methods.budget import OnDisk, Workload
 from nodejepa.methods.trained import joined_parts
 from nodejepa.structure import partition
 from nodejepa.tables.prepare import prepare_store
@@ -53,7 +53,7 @@ def test_the_estimate_is_near_what_was_measured(record):
     asked = estimator(parts=parts, parts_per_step=5, descriptors="pagerank,degree,clustering", epochs=2)
     work = Workload(nodes, record["stored_edges"], columns, nodes * columns, True)
     cost = find_method("nodejepa").cost
-    found = trained_on_disk(cost, asked.config, work, OnDisk(), operations_per_second=1e10).training_bytes
+    found = cost.budget(asked.config, work, operations_per_second=1e10, where=OnDisk()).training_bytes
     measured = 2**30 * record["phases"]["train"]["peak_anonymous_gib"]
     assert 0.75 < found / measured < 1.5
 
@@ -118,8 +118,8 @@ def test_what_fit_refuses_for_another_reason_is_not_asked_about():
 def test_the_estimate_of_what_is_solved_by_rows_is_near_what_was_measured(record):
     nodes, columns = record["nodes"], record["columns"]
     work = Workload(nodes, record["stored_edges"], columns, nodes * columns, True)
-    asked = make_estimator("linear-jepa").config
-    found = solved_on_disk(asked, work, OnDisk(), operations_per_second=1e10).peak_bytes
+    asked = make_estimator("linear-jepa")
+    found = asked.cost.budget(asked.config, work, operations_per_second=1e10, where=OnDisk()).peak_bytes
     measured = 2**30 * max(record["phases"][name]["peak_anonymous_gib"] for name in ("fit", "embed"))
     assert 0.75 < found / measured < 1.5
 

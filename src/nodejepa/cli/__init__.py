@@ -26,17 +26,9 @@ from nodejepa.cli.explore import (
 )
 from nodejepa.cli.links import LINKS_EXAMPLES, links
 from nodejepa.cli.pretrain import PREPARE_EXAMPLES, PRETRAIN_EXAMPLES, prepare, pretrain
-from nodejepa.cli.screen import (
-    report_bug,
-    report_error,
-    report_interrupt,
-    report_memory,
-    report_os_error,
-    show_warning,
-)
+from nodejepa.cli.screen import report_failure, report_interrupt, show_warning
 from nodejepa.cli.study import REPORT_EXAMPLES, report, study
 from nodejepa.errors import NodeJEPAError
-from nodejepa.memory import ran_out
 
 __all__ = ["app", "main"]
 
@@ -100,15 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if interrupt is None:
             raise
         sys.exit(report_interrupt(given, str(interrupt)))
-    except NodeJEPAError as error:
-        sys.exit(report_error(error))
-    except OSError as error:
-        sys.exit(report_os_error(error))
     except Exception as error:
         # Ctrl-C while a library is loaded comes out as whatever the loading then fails with
-        if _interrupt(error) is not None:
-            sys.exit(report_interrupt(given))
-        sys.exit(report_memory(error) if ran_out(error) else report_bug(error))
+        sys.exit(report_failure(error) if _interrupt(error) is None else report_interrupt(given))
     sys.exit(0)
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from nodejepa.cli.embed_graph import show_inspection
 from nodejepa.cli.options import (
@@ -22,7 +20,7 @@ from nodejepa.cli.options import (
     folder_path,
     reads_files,
 )
-from nodejepa.cli.screen import say, stderr, stdout
+from nodejepa.cli.screen import say, show_table, stderr
 
 if TYPE_CHECKING:
     from nodejepa.workflow import Comparison, MethodRow
@@ -49,8 +47,8 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Names that `nodejepa methods` lists, separated by commas (default: linear-jepa, floors, "
-            "nodejepa, patchjepa).",
+            help="Names that `nodejepa methods` lists, separated by commas (default: linear-jepa, untrained "
+            "baselines, nodejepa, patchjepa).",
             metavar="NAMES",
         ),
     ] = None,
@@ -86,41 +84,33 @@ def compare(
         force=force,
         memory_limit=memory_limit,
         inspected=lambda found: show_inspection(stderr, found),
-        announce=_say,
+        announce=say_row,
     )
     if as_json:
         typer.echo(json.dumps(made.to_dict(), indent=2, allow_nan=False))
         return
-    _show(made)
-    for name, file in (
-        ("embeddings", workflow.EMBEDDINGS),
-        ("report", workflow.PAGE),
-        ("results", workflow.RESULT),
-    ):
-        say(f"{name:11}{out / file}")
+    show_comparison(made, out)
 
 
-def _say(row: MethodRow) -> None:
+def say_row(row: MethodRow) -> None:
+    """That a method is done, or why not."""
     done = f"{row.seconds:,.1f} s" if row.seconds is not None else row.problem
     say(f"{row.method:15}{done}", to=stderr)
 
 
-def _show(made: Comparison) -> None:
+def show_comparison(made: Comparison, out: Path) -> None:
+    """The table, what was found, which method to take and where the files are."""
+    from nodejepa.workflow import EMBEDDINGS, PAGE, RESULT
     from nodejepa.workflow.compare_page import comparison_table, problems
 
     chosen = made.recommendation
     found = comparison_table(made.rows, chosen.method, made.split)
-    shown = [i for i, column in enumerate(found.columns) if column.title not in _LEFT_OUT]
-    table = Table(title=found.title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for column in (found.columns[i] for i in shown):
-        whole = column.left or len(column.parts) > 1  # of the others the heading may be broken
-        table.add_column(column.title, justify="left" if column.left else "right", no_wrap=whole)
-    for row in found.rows:
-        table.add_row(*(row[i].text for i in shown), style="bold" if row[0].mark else None)
-    stdout.print(table)
+    show_table(found, without=_LEFT_OUT)
     for words in found.notes:
         say((words, "dim"), to=stderr)
     for words in (*made.notes, *problems(made.rows)):
         say(("Note: ", "yellow"), words, to=stderr)
     for words in chosen.words:
         say(words)
+    for name, file in (("embeddings", EMBEDDINGS), ("report", PAGE), ("results", RESULT)):
+        say(f"{name:11}{out / file}")

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from nodejepa.cli.options import (
     AsJSON,
+    AsWorker,
     DataRoot,
     DatasetName,
     DatasetNameIfAny,
@@ -22,11 +23,12 @@ from nodejepa.cli.options import (
     NodeFile,
     Preset,
     Settings,
-    given_again,
+    Workers,
+    joined,
     options_given,
     reads_files,
+    start_workers,
 )
-from nodejepa.cli.pretrain import AsWorker, Wait, Workers, joined, workers_failed
 from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.config import parse_seeds
 from nodejepa.errors import ConfigError
@@ -79,7 +81,6 @@ def embed(
     memory_limit: MemoryLimit = None,
     data_root: DataRoot = None,
     workers: Workers = 1,
-    wait: Wait = 300.0,
     as_worker: AsWorker = False,
 ) -> None:
     """Apply a trained encoder to a named graph, or to files of a graph it has never seen."""
@@ -88,9 +89,12 @@ def embed(
             "Give either the name of a data set or --edges of your own graph"
             + (", not both." if dataset is not None else ".")
         )
+    from nodejepa.methods import load_method
     from nodejepa.tables import StoredGraph
+    from nodejepa.tables.embeddings import check_ending
     from nodejepa.training.distributed import SINGLE
     from nodejepa.workflow.apply import apply_run, help_to_apply
+    from nodejepa.workflow.outputs import refuse_existing
 
     given: Any = edges or dataset
     if edges is None:
@@ -98,14 +102,17 @@ def embed(
             raise typer.BadParameter(f"{option} belongs to --edges, not to a data set.")
     if not StoredGraph.is_at(given) and (workers > 1 or as_worker):
         raise typer.BadParameter("Workers embed a graph store: see nodejepa prepare.", param_hint="--workers")
+    check_ending(out)  # before the work
     if workers > 1:
-        _start(context, run, out, workers, force=force)
+        refuse_existing([out], force=force)
+        load_method(run, device="cpu").check_processes(workers)
+        start_workers(context, out, workers)
         return
     if edges is None and not StoredGraph.is_at(given):
         _embed_dataset(run, given, out, device, data_root, force)
         return
     machine: Any = {"device": device, "memory_limit": memory_limit}
-    with joined(wait=wait) if as_worker else nullcontext(SINGLE) as group:
+    with joined() if as_worker else nullcontext(SINGLE) as group:
         if not group.leads:
             help_to_apply(run, given, group, scratch=out.parent, **machine)
             return
@@ -115,34 +122,16 @@ def embed(
     _say_written(applied.embeddings.shape, out, applied.diagnostics)
 
 
-def _start(context: typer.Context, run: Path, out: Path, workers: int, *, force: bool) -> None:
-    """Run the command in several processes; what is wrong with it is said before, and once."""
-    from nodejepa.methods import load_method
-    from nodejepa.tables.embeddings import check_ending
-    from nodejepa.training.distributed import launch
-    from nodejepa.workflow.outputs import refuse_losing
-
-    check_ending(out)
-    refuse_losing(out, force=force)
-    load_method(run, device="cpu").check_processes(workers)
-    if launch(given_again(context, "workers"), workers) != 0:
-        raise workers_failed(workers, out, "The same command goes on after the columns that are done.")
-
-
 def _embed_dataset(
     run: Path, dataset: str, out: Path, device: str, data_root: Path | None, force: bool
 ) -> None:
     from nodejepa.data import load_dataset
     from nodejepa.diagnostics import diagnose
     from nodejepa.methods import load_method
-    from nodejepa.tables.embeddings import check_ending, write_embeddings
-    from nodejepa.tables.inputs import refuse_other_kind
+    from nodejepa.tables import write_embeddings
     from nodejepa.workflow.outputs import claimed
 
-    check_ending(out)  # before the work
-    begins, columns = (b"\x93NUMPY", ()) if out.suffix == ".npy" else (b"PAR1", ("id", "z0"))
-    refuse_other_kind(out, begins, columns, force=force)
-    with claimed(out, force=force, manifest_only=True) as replace:
+    with claimed(out, [], force=force) as replace:
         graph = load_dataset(dataset, data_root).graph
         embeddings = load_method(run, device=device).transform(graph)
         replace()

@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from nodejepa.cli.options import (
-    OUTPUT,
-    TRAINING,
     AsJSON,
+    AsWorker,
+    CheckpointEpochs,
     Device,
     EdgeFile,
     Force,
@@ -25,13 +25,16 @@ from nodejepa.cli.options import (
     Preset,
     Seed,
     Settings,
+    Workers,
     folder_path,
-    given_again,
+    joined,
     options_given,
+    output_option,
     reads_files,
+    start_workers,
+    training_option,
 )
-from nodejepa.cli.pretrain import AsWorker, Wait, Workers, joined, workers_failed
-from nodejepa.cli.screen import in_options, say, stderr, stdout
+from nodejepa.cli.screen import in_options, say, show_table, stderr, stdout
 from nodejepa.config import DEFAULT_METHOD
 
 if TYPE_CHECKING:
@@ -60,11 +63,10 @@ def embed_graph(
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Option(
+        output_option(
             help="Folder of the trained model (default: beside --out, .run).",
             parser=folder_path,
             metavar="PATH",
-            rich_help_panel=OUTPUT,
         ),
     ] = None,
     reading: Any = None,  # the options of reading, see reads_files
@@ -74,56 +76,30 @@ def embed_graph(
     epochs: Annotated[int | None, typer.Option(help="Epochs of training.", min=0)] = None,
     dim: Annotated[
         int | None,
-        typer.Option(
-            help="Columns: of wider embeddings keep so many principal components.",
-            min=1,
-            rich_help_panel=TRAINING,
-        ),
+        training_option(help="Columns: of wider embeddings keep so many principal components.", min=1),
     ] = None,
     clusters: Annotated[
         str | None,
-        typer.Option(
-            help="Also group the nodes: a number of groups, or auto.",
-            metavar="auto|K",
-            rich_help_panel=OUTPUT,
-        ),
+        output_option(help="Also group the nodes: a number of groups, or auto.", metavar="auto|K"),
     ] = None,
     seed: Seed = 0,
     device: Device = "auto",
     check: Annotated[bool, typer.Option("--check", help="Stop after the data report.")] = False,
-    report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write the HTML report.", rich_help_panel=OUTPUT)
-    ] = True,
+    report: Annotated[bool, output_option("--report/--no-report", help="Write the HTML report.")] = True,
     umap: Annotated[
-        bool,
-        typer.Option(
-            "--umap",
-            help="Also a UMAP on the map of the report; needs nodejepa[umap].",
-            rich_help_panel=OUTPUT,
-        ),
+        bool, output_option("--umap", help="Also a UMAP on the report's map (extra: umap).")
     ] = False,
     score: Annotated[
-        bool,
-        typer.Option(
-            "--score/--no-score",
-            help="With --labels: score the embeddings after they are written.",
-            rich_help_panel=OUTPUT,
-        ),
+        bool, output_option("--score/--no-score", help="With --labels: score what was written.")
     ] = True,
     finetune: Annotated[
-        bool,
-        typer.Option(
-            "--finetune/--no-finetune", help="With --labels: also fine-tune.", rich_help_panel=OUTPUT
-        ),
+        bool, output_option("--finetune/--no-finetune", help="With --labels: also fine-tune.")
     ] = True,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was killed.")] = False,
     force: Force = False,
     memory_limit: MemoryLimit = None,
-    checkpoint_epochs: Annotated[
-        int, typer.Option(help="Epochs between checkpoints.", min=1, rich_help_panel=TRAINING)
-    ] = 50,
+    checkpoint_epochs: CheckpointEpochs = 50,
     workers: Workers = 1,
-    wait: Wait = 300.0,
     as_worker: AsWorker = False,
     as_json: AsJSON = False,
 ) -> None:
@@ -132,10 +108,10 @@ def embed_graph(
     from nodejepa.config import parse_assignments
     from nodejepa.memory import TooLarge
     from nodejepa.tables import StoredGraph
-    from nodejepa.training.distributed import SINGLE, launch
+    from nodejepa.training.distributed import SINGLE
     from nodejepa.training.logger import Logging
     from nodejepa.workflow.embed import help_to_embed
-    from nodejepa.workflow.outputs import OutputPaths, refuse_both
+    from nodejepa.workflow.outputs import OutputPaths
     from nodejepa.workflow.plan import make_plan
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
@@ -177,19 +153,17 @@ def embed_graph(
             "Say where the embeddings go, or --check the graph only.", param_hint="--out"
         )
     if workers > 1:
-        paths, estimator = OutputPaths.beside(out, run), workflow.make_trainable(**trained)
-        refuse_both(resume=resume, force=force)
+        estimator = workflow.make_trainable(**trained)
         estimator.check_processes(workers)
-        paths.require_free(resume=resume, force=force)
+        OutputPaths.beside(out, run).require_free(resume=resume, force=force)
         graph = StoredGraph(edges)
         make_plan(estimator, graph, memory_limit, processes=workers, started=workers).require_fit()
-        if launch(given_again(context, "workers"), workers) != 0:
-            raise workers_failed(workers, out, "What was fitted is kept: go on with --resume.")
+        start_workers(context, out, workers)
         return
     if as_worker and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
         begun = OutputPaths.beside(out, run).begun  # by processes that were killed
         resume, force = resume or begun, force and not begun
-    with joined(wait=wait) if as_worker else nullcontext(SINGLE) as group:
+    with joined() if as_worker else nullcontext(SINGLE) as group:
         if not group.leads:
             help_to_embed(edges, group, out=out, run=run, memory_limit=memory_limit, **trained)
             return
@@ -241,22 +215,13 @@ def show_result(made: EmbeddedGraph, as_json: bool) -> None:
         if warning.startswith("No scores"):
             say(("Warning: ", "yellow"), in_options(warning), to=stderr)
     if made.scores is not None:
-        from nodejepa.workflow.page import baseline_words, beats_baselines, largest_words
+        from nodejepa.workflow.page import baseline_words, beats_baselines, largest_words, score_sections
 
-        table = Table(title="What the embeddings are worth, % on test nodes")
-        table.add_column("embeddings")
-        for title in made.scores.measures.values():
-            table.add_column(title, justify="right")
-        for method, found in made.scores.table().items():
-            table.add_row(
-                Text(method), *("-" if value is None else f"{value.mean:.1f}" for value in found.values())
-            )
-        tuned, name = made.scores.finetuned, made.estimator.name
-        if tuned is not None:
-            table.add_row(f"{name}, fine-tuned (one split)", f"{tuned.test_accuracy:.1f}")
-            table.add_row("the same network from random weights", f"{tuned.scratch_test_accuracy:.1f}")
-        stdout.print(table)
-        say(f"Fair linear probe; {made.scores.split}.")
+        name = made.estimator.name
+        for section in score_sections(made.scores, name):
+            show_table(section.table, without=("what it is",))
+            for note in section.table.notes:
+                say((note, "dim"), to=stderr)
         style = "" if beats_baselines(made.scores, name) else "yellow"
         for words in baseline_words(made.scores, name):
             say((in_options(words), style))

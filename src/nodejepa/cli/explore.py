@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.options import AsJSON, DataRoot
+from nodejepa.cli.options import AsJSON, DataRoot, Force
 from nodejepa.cli.screen import say, stderr, stdout
 
 if TYPE_CHECKING:
@@ -67,24 +67,14 @@ def methods() -> None:
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the embeddings and the report.")] = Path("demo"),
 ) -> None:
-    """Embed the built-in graph `digits`, score it with few labels, write embeddings and a report."""
-    stderr.print("Embedding 1,797 handwritten digits with six methods, probing them: about a minute")
-    from nodejepa.demo import SHOTS, accuracy, run_demo
+    """Compare methods on the built-in graph `digits`; write it as files, embeddings and a report."""
+    say("Embedding 1,797 handwritten digits with six methods and scoring them: a minute or two", to=stderr)
+    from nodejepa.cli.compare import say_row, show_comparison
+    from nodejepa.demo import run_demo
 
-    found = run_demo(out)
-    table = Table(title="digits: test accuracy (%), mean ± std over draws of the labels")
-    table.add_column("method")
-    for shots in SHOTS:
-        table.add_column(f"{shots} labels per class", justify="right")
-    for row in found.rows:
-        table.add_row(row.title, *(accuracy(row.few_shot[shots]) for shots in SHOTS))
-    stdout.print(table)
-    stdout.print(Text(found.comparison))
-    for path in found.files:
-        say(f"graph       {path}")
-    for row in found.rows:
-        say(f"embeddings  {row.path}")
-    say(f"report      {found.report}")
+    found = run_demo(out, announce=say_row)
+    show_comparison(found, out)
+    say(f"graph      {out / 'edges.csv'}, {out / 'nodes.csv'}")
 
 
 def neighbours(
@@ -152,23 +142,18 @@ def export(
     embeddings: EmbeddingsFile,
     to: Annotated[Format, typer.Option(help="The format.")],
     out: Annotated[Path, typer.Option(help="The file.")],
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace --out, also where it holds something else.")
-    ] = False,
+    force: Force = False,
 ) -> None:
     """Write embeddings for a vector store, FAISS or a spreadsheet."""
     from nodejepa.tables import export_embeddings, read_columns, read_embeddings
-    from nodejepa.tables.export import EXPORT_FORMATS, check_target
-    from nodejepa.tables.inputs import refuse_other_kind, refuse_replacing
-    from nodejepa.workflow.outputs import refuse_losing
+    from nodejepa.tables.export import check_target
+    from nodejepa.workflow.outputs import claimed
 
     check_target(out, to)  # before the work
-    refuse_replacing(out, embeddings)
-    kind = EXPORT_FORMATS[to]
-    refuse_other_kind(out, kind.begins, kind.columns, force=force)
-    refuse_losing(out, force=force, manifest_only=True)
-    stored = read_embeddings(embeddings)
-    exported = export_embeddings(out, stored.ids, stored.matrix, to=to, columns=read_columns(embeddings))
+    with claimed(out, [embeddings], force=force) as replace:
+        stored = read_embeddings(embeddings)
+        replace()
+        exported = export_embeddings(out, stored.ids, stored.matrix, to=to, columns=read_columns(embeddings))
     nodes, width = stored.matrix.shape
     stdout.print(Text(f"{nodes:,} nodes x {width}"))
     for path in exported.files:

@@ -3,39 +3,48 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nodejepa.errors import TrainingError
+
 if TYPE_CHECKING:
     from nodejepa.tables import ReadingOptions
+    from nodejepa.training.distributed import ProcessGroup
 
 # Panels of a command's help: what few need stands below what most need
-FILES, TRAINING, OUTPUT, MACHINE = "Reading the files", "Training", "Output", "Machine"
+FILES = "Reading the files"
+training_option = partial(typer.Option, rich_help_panel="Training")
+output_option = partial(typer.Option, rich_help_panel="Output")
+machine_option = partial(typer.Option, rich_help_panel="Machine")
 
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=MACHINE)]
-Seed = Annotated[int, typer.Option(help="Of everything random.", min=0, rich_help_panel=TRAINING)]
-Preset = Annotated[str, typer.Option(help="Settings to start from.", rich_help_panel=TRAINING)]
+Device = Annotated[str, machine_option(help="auto, cpu or cuda.")]
+Seed = Annotated[int, training_option(help="Of everything random.", min=0)]
+Preset = Annotated[str, training_option(help="Settings to start from.")]
+CheckpointEpochs = Annotated[int, training_option(help="Epochs between checkpoints.", min=1)]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
-AsJSON = Annotated[
-    bool,
-    typer.Option("--json", help="Print JSON and nothing else on stdout.", rich_help_panel=OUTPUT),
-]
+AsJSON = Annotated[bool, output_option("--json", help="Print JSON and nothing else on stdout.")]
 MemoryLimit = Annotated[
-    float | None,
-    typer.Option(help="Memory this may take (default: what is free).", metavar="GB", rich_help_panel=MACHINE),
+    float | None, machine_option(help="Memory this may take (default: what is free).", metavar="GB")
 ]
 DataRoot = Annotated[
     Path | None,
-    typer.Option(
-        "--data-root",
-        help="Folder of the data files (default: NODEJEPA_DATA, else the user's cache directory).",
-        rich_help_panel=MACHINE,
+    machine_option(help="Folder of the data files (default: NODEJEPA_DATA, else the user's cache)."),
+]
+Workers = Annotated[
+    int,
+    machine_option(
+        help="Processes of one thread each; they share columns (linear-jepa) or training.micro_batches.",
+        min=1,
     ),
 ]
+AsWorker = Annotated[bool, typer.Option("--as-worker", hidden=True)]
 
 
 def folder_path(text: str | Path) -> Path:
@@ -249,3 +258,31 @@ def given_again(context: typer.Context, *without: str) -> list[str]:
             text = str(Path(one).resolve() if is_path else one)
             again += [text] if argument else [parameter.opts[0], text]
     return again
+
+
+def start_workers(context: typer.Context, out: Path, workers: int, *without: str, ray: bool = False) -> None:
+    """Run the command in several processes; what is wrong with it was said before, and once."""
+    from nodejepa.training.distributed import launch, launch_with_ray
+
+    again = given_again(context, "workers", *without)
+    code = launch_with_ray(again, workers, out.resolve()) if ray else launch(again, workers)
+    if code != 0:
+        resumed = "" if context.info_name == "embed" else " with --resume"
+        raise TrainingError(
+            f"one of {workers} workers failed, and starting it again did not help",
+            where=str(out),
+            fix=f"See what it said above. The same command{resumed} goes on with what is missing.",
+        )
+
+
+@contextmanager
+def joined() -> Iterator[ProcessGroup]:
+    """The group that this process is one of, while the block lasts."""
+    import torch.distributed as dist
+
+    from nodejepa.training.distributed import join
+
+    by_others = dist.is_initialized()
+    yield join()
+    if not by_others:  # nor after an error: others may be waiting, and must see this one end
+        dist.destroy_process_group()

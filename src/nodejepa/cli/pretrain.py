@@ -6,8 +6,7 @@ With ``--workers`` the command runs in several processes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,9 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from nodejepa.cli.options import (
-    MACHINE,
-    OUTPUT,
-    TRAINING,
+    AsWorker,
+    CheckpointEpochs,
     DataRoot,
     DatasetName,
     Device,
@@ -28,38 +26,20 @@ from nodejepa.cli.options import (
     Preset,
     Seed,
     Settings,
+    Workers,
     folder_path,
-    given_again,
+    joined,
+    machine_option,
+    output_option,
     reads_files,
+    start_workers,
+    training_option,
 )
 from nodejepa.cli.screen import in_options, say, stderr, stdout
 from nodejepa.config import DEFAULT_METHOD
-from nodejepa.errors import TrainingError
 
 if TYPE_CHECKING:
-    from nodejepa.graph import Graph
-    from nodejepa.methods import Estimator
     from nodejepa.tables import StoredGraph
-    from nodejepa.training.distributed import ProcessGroup
-
-Workers = Annotated[
-    int,
-    typer.Option(
-        help="Processes of one thread each; they share columns (linear-jepa) or training.micro_batches.",
-        min=1,
-        rich_help_panel=MACHINE,
-    ),
-]
-Wait = Annotated[
-    float,
-    typer.Option(
-        help="Seconds that workers wait for each other at the start.", min=1, rich_help_panel=MACHINE
-    ),
-]
-Ray = Annotated[
-    bool, typer.Option("--ray", help="Let Ray Train start the workers (extra: ray).", rich_help_panel=MACHINE)
-]
-AsWorker = Annotated[bool, typer.Option("--as-worker", hidden=True)]
 
 PREPARE_EXAMPLES = (
     "Examples:\n\n"
@@ -137,23 +117,19 @@ def pretrain(
     settings: Settings = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder.")] = False,
     device: Device = "auto",
-    checkpoint_epochs: Annotated[
-        int, typer.Option(help="Epochs between checkpoints.", min=1, rich_help_panel=TRAINING)
-    ] = 50,
+    checkpoint_epochs: CheckpointEpochs = 50,
     checkpoint_steps: Annotated[
-        int | None,
-        typer.Option(
-            help="Steps between checkpoints, also inside of an epoch.", min=1, rich_help_panel=TRAINING
-        ),
+        int | None, training_option(help="Steps between checkpoints, also inside of an epoch.", min=1)
     ] = None,
     memory_limit: MemoryLimit = None,
     tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Also write TensorBoard logs.", rich_help_panel=OUTPUT)
+        bool, output_option("--tensorboard", help="Also write TensorBoard logs (extra: tensorboard).")
     ] = False,
     data_root: DataRoot = None,
     workers: Workers = 1,
-    wait: Wait = 300.0,
-    ray: Ray = False,
+    ray: Annotated[
+        bool, machine_option("--ray", help="Let Ray Train start the workers (extra: ray).")
+    ] = False,
     as_worker: AsWorker = False,
 ) -> None:
     """Learn an encoder from a named graph, or from a graph store, without labels; --resume goes on."""
@@ -165,6 +141,7 @@ def pretrain(
     from nodejepa.tables import StoredGraph
     from nodejepa.training.distributed import SINGLE
     from nodejepa.training.logger import Logging
+    from nodejepa.training.run import Run
     from nodejepa.workflow.plan import make_plan
     from nodejepa.workflow.read import UserGraph
 
@@ -180,7 +157,13 @@ def pretrain(
     )
     graph = StoredGraph(dataset) if stored else load_dataset(dataset, data_root).graph
     if workers > 1 or ray:
-        start_workers(context, estimator, graph, out, workers, resume=resume, limit=memory_limit, ray=ray)
+        estimator.check_processes(workers)
+        Run(out).refuse_begun(resume=resume)
+        if stored:
+            here = 0 if ray else workers
+            make_plan(estimator, graph, memory_limit, processes=workers, started=here).require_fit()
+        estimator.prepare(graph)  # once: the workers find it on disk
+        start_workers(context, out, workers, "ray", "resume", ray=ray)
         return
     processes = int(os.environ.get("WORLD_SIZE", "1")) if as_worker else 1
     make_plan(estimator, graph, memory_limit, processes=processes).require_fit()
@@ -192,7 +175,7 @@ def pretrain(
         description=f"{method} on {dataset}",
     )
     if as_worker:
-        with joined(wait=wait) as group:
+        with joined() as group:
             estimator.process_group = group
             estimator.fit(graph, out=out, resume=True, logging=logging)
         if not group.leads:
@@ -221,54 +204,3 @@ def pretrain(
     say(f"model    {out / 'model.safetensors'}")
     if history:
         say(f"history  {out / 'history.csv'}")
-
-
-@contextmanager
-def joined(*, wait: float) -> Iterator[ProcessGroup]:
-    """The group that this process is one of, while the block lasts."""
-    import torch.distributed as dist
-
-    from nodejepa.training.distributed import join
-
-    by_others = dist.is_initialized()
-    yield join(wait_seconds=wait)
-    if not by_others:  # nor after an error: others may be waiting, and must see this one end
-        dist.destroy_process_group()
-
-
-def start_workers(
-    context: typer.Context,
-    estimator: Estimator,
-    graph: Graph | StoredGraph,
-    out: Path,
-    workers: int,
-    *,
-    resume: bool,
-    limit: float | None,
-    ray: bool = False,
-) -> None:
-    """Run the command in ``workers`` processes; what is wrong with it is said before, and once."""
-    from nodejepa.tables import StoredGraph
-    from nodejepa.training.distributed import launch, launch_with_ray
-    from nodejepa.training.run import Run
-    from nodejepa.workflow.plan import make_plan
-
-    estimator.check_processes(workers)
-    Run(out).refuse_begun(resume=resume)
-    if isinstance(graph, StoredGraph):
-        here = 0 if ray else workers
-        make_plan(estimator, graph, limit, processes=workers, started=here).require_fit()
-    estimator.prepare(graph)  # once: the workers find it on disk
-    again = given_again(context, "workers", "ray", "resume")
-    code = launch_with_ray(again, workers, out.resolve()) if ray else launch(again, workers)
-    if code != 0:
-        raise workers_failed(workers, out, "What was trained is kept: go on with --resume.")
-
-
-def workers_failed(workers: int, out: Path, what_next: str) -> TrainingError:
-    """Of a group that did not end well."""
-    return TrainingError(
-        f"one of {workers} workers failed, and starting it again did not help",
-        where=str(out),
-        fix=f"See what it said above. {what_next}",
-    )

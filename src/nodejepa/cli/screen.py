@@ -1,15 +1,24 @@
 """Where commands write (results on stdout, all else on stderr), how failures look, and their exit codes."""
 
+from __future__ import annotations
+
 import os
 import re
 import traceback
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.panel import Panel
+from rich.table import Table
 from rich.text import Text
 
 from nodejepa.errors import NodeJEPAError
+from nodejepa.memory import ran_out
+
+if TYPE_CHECKING:
+    from nodejepa.report.table import ReportTable
 
 stdout = Console()
 stderr = Console(stderr=True)
@@ -20,7 +29,7 @@ _NAMES = frozenset(
         *("source", "target", "weight", "id_column", "labels", "drop", "directed", "text", "text_columns"),
         *("missing", "infinite", "scale", "unknown_ids", "bipartite", "structural", "header", "delimiter"),
         *("out", "run", "runs", "method", "preset", "dim", "clusters", "score", "resume", "force"),
-        *("root", "data_root", "dataset", "memory_limit", "wait"),
+        *("root", "data_root", "dataset", "memory_limit"),
     )
 )
 _SETTING = re.compile(r"""(?<![\w.'-])([a-z_]+(?:\.[a-z_]+)*)=(\.\.\.|"[^"]*"|\w+(?:[.,-]\w+)*)""")
@@ -30,6 +39,18 @@ BUG, USER, INTERRUPTED = 1, 2, 130
 def say(*parts: str | Text | tuple[str, str], to: Console = stdout) -> None:
     """One line, however long; a part may come with its style."""
     to.print(Text.assemble(*parts), soft_wrap=True)
+
+
+def show_table(table: ReportTable, *, without: Sequence[str] = ()) -> None:
+    """A table of a report, but for some columns; rows with a mark are bold."""
+    shown = [i for i, column in enumerate(table.columns) if column.title not in without]
+    drawn = Table(title=Text(table.title), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in (table.columns[i] for i in shown):
+        whole = column.left or len(column.parts) > 1  # of the others the heading may be broken
+        drawn.add_column(Text(column.title), justify="left" if column.left else "right", no_wrap=whole)
+    for row in table.rows:
+        drawn.add_row(*(Text(row[i].text) for i in shown), style="bold" if row[0].mark else None)
+    stdout.print(drawn)
 
 
 def counted(number: int, noun: str) -> str:
@@ -60,22 +81,30 @@ def _option(found: re.Match[str]) -> str:
     return f"--no-{option}" if value == "False" else f"--{option} {value}"
 
 
-def report_error(error: NodeJEPAError) -> int:
-    """What is wrong, where and what to do; exit code 2."""
-    lines = [("", error.what), ("where: ", error.where), ("fix: ", error.fix)]
-    _show("Error", [(label, in_options(text)) for label, text in lines if text], error)
-    return USER
-
-
-def report_os_error(error: OSError) -> int:
-    """A file or folder that cannot be used (missing, not writable, disk full): the user's to mend."""
-    return report_error(
-        NodeJEPAError(
-            error.strerror or str(error),
-            where=str(error.filename or ""),
-            fix="Check the path, its permissions and the free space.",
+def report_failure(error: Exception) -> int:
+    """What is wrong, where and what to do, and the exit code: 2 for what the user can mend, 1 for a bug."""
+    if ran_out(error):
+        why = " ".join(str(error).split())[:200]
+        error = NodeJEPAError(
+            f"there was not enough memory ({why})",
+            fix="Give it more: end other programs, raise the limit (ulimit -v, the container's). Or use a "
+            "smaller graph or smaller settings, such as encoder.hidden=64.",
         )
-    )
+    elif isinstance(error, OSError):  # missing, not writable, disk full
+        where = str(error.filename or "")
+        fix = "Check the path, its permissions and the free space."
+        error = NodeJEPAError(error.strerror or str(error), where=where, fix=fix)
+    if isinstance(error, NodeJEPAError):
+        lines = [("", error.what), ("where: ", error.where), ("fix: ", error.fix)]
+        _show("Error", [(label, in_options(text)) for label, text in lines if text], error)
+        return USER
+    lines = [
+        ("", f"{type(error).__name__}: {error}"),
+        ("", "This is a bug in nodejepa, not your mistake. Please report it with the full output:"),
+        ("", "run the same command again with NODEJEPA_DEBUG=1 (or nodejepa --debug COMMAND ...)."),
+    ]
+    _show("Bug", lines, error)
+    return BUG
 
 
 def report_interrupt(arguments: Sequence[str], said: str = "") -> int:
@@ -92,28 +121,6 @@ def report_interrupt(arguments: Sequence[str], said: str = "") -> int:
         again = f" The same command with {with_resume} goes on {where}."
     say(f"{said or 'Stopped.'}{again}", to=stderr)
     return INTERRUPTED
-
-
-def report_memory(error: Exception) -> int:
-    """The machine, a container or a limit had no memory left: the user's to mend, too."""
-    return report_error(
-        NodeJEPAError(
-            "there was not enough memory (" + " ".join(str(error).split())[:200] + ")",
-            fix="Give it more: end other programs, raise the limit (ulimit -v, the container's). Or use a "
-            "smaller graph or smaller settings, such as --set encoder.hidden=64.",
-        )
-    )
-
-
-def report_bug(error: Exception) -> int:
-    """Anything else is ours; exit code 1."""
-    lines = [
-        ("", f"{type(error).__name__}: {error}"),
-        ("", "This is a bug in nodejepa, not your mistake. Please report it with the full output:"),
-        ("", "run the same command again with NODEJEPA_DEBUG=1 (or nodejepa --debug COMMAND ...)."),
-    ]
-    _show("Bug", lines, error)
-    return BUG
 
 
 def show_warning(message: Warning | str, *_: object, **__: object) -> None:

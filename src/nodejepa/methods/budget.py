@@ -66,11 +66,26 @@ class Budget:
         return max(self.training_bytes, self.embedding_bytes)
 
 
+@dataclass(frozen=True)
+class OnDisk:
+    """A graph that stays on disk: how much its arrays may take, and which processes share a step."""
+
+    memory: int = 4_000_000_000  # of arrays with one row per node, as nn/workspace.py keeps them
+    processes: int = 1  # that share a step
+    started: int = 0  # of them on this machine, beside this process; 0: it is the one that is counted
+    split: bool = True  # whether parts must still be found
+
+
 class Cost(Protocol):
     """How much a method takes: a cost model is an attribute of its class."""
 
-    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
-        """Memory and time of learning with ``config`` on a graph of these sizes and of embedding it."""
+    def budget(
+        self, config: Any, work: Workload, *, operations_per_second: float, where: OnDisk | None = None
+    ) -> Budget:
+        """Memory and time of learning with ``config`` on a graph of these sizes and of embedding it.
+
+        ``where`` is given for a graph that stays on disk; the time then includes preparing it.
+        """
 
 
 @dataclass(frozen=True)
@@ -84,8 +99,12 @@ class GradientCost:
     arrays: float = 6.0  # beside them
     passes: float = 10.0  # forward passes that an epoch's work is worth
 
-    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
+    def budget(
+        self, config: Any, work: Workload, *, operations_per_second: float, where: OnDisk | None = None
+    ) -> Budget:
         """As :meth:`Cost.budget`."""
+        if where is not None:
+            return self._in_parts(config, work, where, operations_per_second)
         settings = flatten(config)
         hidden, layers = (
             int(settings.get(f"encoder.{name}", settings.get(name, usual)))
@@ -107,12 +126,43 @@ class GradientCost:
         seconds = epochs * steps * flops / operations_per_second
         return Budget(_FIXED_BYTES + training, _FIXED_BYTES + embedding, seconds)
 
+    def _in_parts(self, config: Any, work: Workload, where: OnDisk, operations_per_second: float) -> Budget:
+        """Training in parts, with preparing the graph and embedding it.
+
+        A step costs what training costs on a graph as large as what one process has of it. Checked against
+        ``benchmarks/scale_train.jsonl``.
+        """
+        asked = config.training
+        if not asked.epochs or asked.parts == 1:  # which fit itself refuses
+            return Budget(0, 0, 0.0)
+        mine = -(-asked.micro_batches // where.processes)
+        held = mine * asked.parts_per_step // asked.micro_batches  # parts that a process has in memory
+        nodes, entries, filled = (
+            size * held // asked.parts for size in (work.nodes, work.entries, work.feature_entries)
+        )
+        seen = Workload(nodes, entries, work.columns, filled, work.dense)
+        alone = {"training.parts": 1, "training.parts_per_step": 1, "training.micro_batches": 1}
+        step = self.budget(override(config, alone), seen, operations_per_second=operations_per_second)
+        of_nodes = 100 * work.nodes
+        stepping = max(where.started, 1) * (step.training_bytes + of_nodes) + where.started * _LIBRARY_BYTES
+        splitting = 0
+        if where.split and asked.partition == "metis":
+            seen_by_metis = work.entries if work.entries <= METIS_ENTRIES else QUOTIENT_ENTRIES
+            splitting = _FIXED_BYTES + 100 * seen_by_metis + of_nodes
+        width = int(flatten(config).get("encoder.hidden", 256))
+        arrays = min(where.memory, _FLOAT * 5 * width * work.nodes)
+        moved = 2 * _FLOAT * work.nodes * work.columns + 16 * work.entries
+        seconds = asked.parts / held * step.seconds / where.processes + moved / _BYTES_PER_SECOND
+        return Budget(max(stepping, splitting), 2 * _FIXED_BYTES + arrays + 60 * work.nodes, seconds)
+
 
 @dataclass(frozen=True)
 class ClosedFormCost:
     """Of LinearJEPA: products of the features with a basis, a few times, and one small eigenproblem."""
 
-    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
+    def budget(
+        self, config: Any, work: Workload, *, operations_per_second: float, where: OnDisk | None = None
+    ) -> Budget:
         """As :meth:`Cost.budget`."""
         basis = min(config.basis, work.columns)
         graph = _graph_bytes(work, config.dim)
@@ -125,14 +175,21 @@ class ClosedFormCost:
             + config.hops * min(config.dim, work.columns) * hop
             + 200.0 * basis**3
         )
-        return Budget(_FIXED_BYTES + fit, _FIXED_BYTES + embedding, flops / operations_per_second)
+        seconds = flops / operations_per_second
+        if where is not None:  # by blocks of rows; checked against ``benchmarks/scale.jsonl``
+            moved = _FLOAT * work.nodes * (work.columns + config.dim) + 8 * work.entries
+            held = _arrays_on_disk(min(config.dim, work.columns), config.dim, work, where)
+            return Budget(held, held, 2 * seconds + moved / _BYTES_PER_SECOND)
+        return Budget(_FIXED_BYTES + fit, _FIXED_BYTES + embedding, seconds)
 
 
 @dataclass(frozen=True)
 class BaselineCost:
     """Of an untrained baseline: a few products with the features, which may come out dense."""
 
-    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
+    def budget(
+        self, config: Any, work: Workload, *, operations_per_second: float, where: OnDisk | None = None
+    ) -> Budget:
         """As :meth:`Cost.budget`."""
         settings = flatten(config)
         width = int(settings.get("hidden", work.columns))
@@ -140,65 +197,11 @@ class BaselineCost:
         needed = _FIXED_BYTES + _graph_bytes(work, width) + 3 * _FLOAT * work.nodes * width
         flops = 2.0 * hops * (work.entries + work.nodes) * width * _SPARSE_COST
         flops += 2.0 * work.feature_entries * width * _SPARSE_COST if "hidden" in settings else 0.0
-        return Budget(needed, needed, flops / operations_per_second)
-
-
-@dataclass(frozen=True)
-class OnDisk:
-    """A graph that stays on disk: how much its arrays may take, and which processes share a step."""
-
-    memory: int = 4_000_000_000  # of arrays with one row per node, as nn/stored_inputs.py keeps them
-    processes: int = 1  # that share a step
-    started: int = 0  # of them on this machine, beside this process; 0: it is the one that is counted
-    split: bool = True  # whether parts must still be found
-
-
-def solved_on_disk(config: Any, work: Workload, where: OnDisk, *, operations_per_second: float) -> Budget:
-    """LinearJEPA by blocks of rows, with preparing the graph; checked against ``benchmarks/scale.jsonl``."""
-    solved = ClosedFormCost().budget(config, work, operations_per_second=operations_per_second)
-    held = _arrays_on_disk(min(config.dim, work.columns), config.dim, work, where)
-    moved = _FLOAT * work.nodes * (work.columns + config.dim) + 8 * work.entries
-    return Budget(held, held, 2 * solved.seconds + moved / _BYTES_PER_SECOND)
-
-
-def baseline_on_disk(
-    cost: Cost, config: Any, work: Workload, where: OnDisk, *, operations_per_second: float
-) -> Budget:
-    """An untrained baseline by blocks of rows."""
-    made = cost.budget(config, work, operations_per_second=operations_per_second)
-    width = int(flatten(config).get("hidden", work.columns))
-    held = _arrays_on_disk(width, width, work, where)
-    return Budget(held, held, 2 * made.seconds + _FLOAT * work.nodes * width / _BYTES_PER_SECOND)
-
-
-def trained_on_disk(
-    cost: Cost, config: Any, work: Workload, where: OnDisk, *, operations_per_second: float
-) -> Budget:
-    """Training in parts, with preparing the graph and embedding it.
-
-    ``cost`` is the method's own, of a graph as large as what one process has of a step. Checked against
-    ``benchmarks/scale_train.jsonl``.
-    """
-    asked = config.training
-    mine = -(-asked.micro_batches // where.processes)
-    held = mine * asked.parts_per_step // asked.micro_batches  # parts that a process has in memory at a time
-    nodes, entries, filled = (
-        size * held // asked.parts for size in (work.nodes, work.entries, work.feature_entries)
-    )
-    seen = Workload(nodes, entries, work.columns, filled, work.dense)
-    alone = {"training.parts": 1, "training.parts_per_step": 1, "training.micro_batches": 1}
-    step = cost.budget(override(config, alone), seen, operations_per_second=operations_per_second)
-    of_nodes = 100 * work.nodes
-    stepping = max(where.started, 1) * (step.training_bytes + of_nodes) + where.started * _LIBRARY_BYTES
-    splitting = 0
-    if where.split and asked.partition == "metis":
-        seen_by_metis = work.entries if work.entries <= METIS_ENTRIES else QUOTIENT_ENTRIES
-        splitting = _FIXED_BYTES + 100 * seen_by_metis + of_nodes
-    width = int(flatten(config).get("encoder.hidden", 256))
-    arrays = min(where.memory, _FLOAT * 5 * width * work.nodes)
-    moved = 2 * _FLOAT * work.nodes * work.columns + 16 * work.entries
-    seconds = asked.parts / held * step.seconds / where.processes + moved / _BYTES_PER_SECOND
-    return Budget(max(stepping, splitting), 2 * _FIXED_BYTES + arrays + 60 * work.nodes, seconds)
+        seconds = flops / operations_per_second
+        if where is not None:
+            needed = _arrays_on_disk(width, width, work, where)
+            seconds = 2 * seconds + _FLOAT * work.nodes * width / _BYTES_PER_SECOND
+        return Budget(needed, needed, seconds)
 
 
 def _arrays_on_disk(propagated: int, made: int, work: Workload, where: OnDisk) -> int:

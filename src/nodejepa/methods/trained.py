@@ -299,13 +299,12 @@ class StartedCost:
 
     training: GradientCost
 
-    def budget(self, config: Any, work: Workload, *, operations_per_second: float) -> Budget:
+    def budget(self, config: Any, work: Workload, **where: Any) -> Budget:
         """As :meth:`nodejepa.methods.budget.Cost.budget`."""
-        trained = self.training.budget(config, work, operations_per_second=operations_per_second)
+        trained = self.training.budget(config, work, **where)
         if config.start == "random":
             return trained
-        linear = LinearJEPAConfig(dim=config.encoder.hidden)
-        solved = ClosedFormCost().budget(linear, work, operations_per_second=operations_per_second)
+        solved = ClosedFormCost().budget(LinearJEPAConfig(dim=config.encoder.hidden), work, **where)
         if not config.training.epochs:
             return solved
         return Budget(

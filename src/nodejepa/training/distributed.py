@@ -22,7 +22,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from nodejepa.errors import RESUME, Advice, Setting, TrainingError
+from nodejepa.errors import RESUME, Advice, TrainingError
 
 T = TypeVar("T")
 
@@ -236,11 +236,8 @@ def join(*, wait_seconds: float = 300.0, step_seconds: float = 1800.0) -> Proces
             raise TrainingError(
                 f"the processes do not find each other: {_first_line(error)}",
                 where="torchrun",
-                fix=Advice.saying(
-                    "Start as many as were announced, with the same rendezvous endpoint and id, and look at "
-                    "what the missing ones said. To wait longer, set {}.",
-                    Setting("wait"),
-                ),
+                fix="Start as many as were announced, with the same rendezvous endpoint and id, and look at "
+                "what the missing ones said.",
             ) from None
     return ProcessGroup(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 

@@ -1,21 +1,19 @@
 """The practitioner's path: files or a graph store in, embeddings out, nothing lost.
 
-read         a user's graph in memory or on disk, and how it was read
-inspect      the data report: what was read, what the graph is like
+read         a user's graph in memory or on disk, how it was read, and the data report
 plan         estimated time and memory against what there is, and settings that fit
-embed        read, train, embed, write, then score; ``outputs`` says where to, ``result`` what was made
+embed        read, train, embed, write, then score; ``outputs`` says where to
 apply        a trained encoder on a graph it has not seen
 scores       what the embeddings are worth, where there are labels
-page         the HTML report; the manifest (``result``) is the same for programs
-compare      several methods on one graph (``bench`` measures), and which to take (``recommend``)
+page         the HTML report; the manifest (``embed``) is the same for programs
+compare      several methods on one graph, and which to take (``recommend``)
 """
 
 from nodejepa.workflow.apply import apply_run
 from nodejepa.workflow.compare import COMPARED, EMBEDDINGS, PAGE, RESULT, Comparison, compare, compare_files
-from nodejepa.workflow.embed import ScoringInterrupted, embed_graph
-from nodejepa.workflow.inspect import Inspection, inspect_graph, make_trainable
+from nodejepa.workflow.embed import EmbeddedGraph, ScoringInterrupted, embed_graph
+from nodejepa.workflow.read import Inspection, inspect_graph, make_trainable
 from nodejepa.workflow.recommend import MethodRow
-from nodejepa.workflow.result import EmbeddedGraph
 
 __all__ = [
     "COMPARED",

@@ -14,7 +14,6 @@ from nodejepa.methods import Estimator, load_method
 from nodejepa.progress import progress_bar
 from nodejepa.tables import ReadingOptions, StoredGraph, read_graph
 from nodejepa.tables.embeddings import check_ending
-from nodejepa.tables.inputs import refuse_replacing
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.workflow.outputs import claimed, input_files
 from nodejepa.workflow.read import RunSchema, UserGraph
@@ -66,8 +65,8 @@ def apply_run(
     folder, target = Path(run), None if out is None else Path(out)
     if target is not None:
         check_ending(target)  # before the work
-        refuse_replacing(target, *input_files(edges, nodes))
-    with nullcontext() if target is None else claimed(target, force=force) as replace:
+    inputs = input_files(edges, nodes)
+    with nullcontext() if target is None else claimed(target, inputs, force=force) as replace:
         schema, estimator = _loaded(folder, device, memory_limit, group)
         if StoredGraph.is_at(edges):
             data = _opened(StoredGraph(edges), schema)

@@ -1,11 +1,12 @@
 """``compare``: several methods on one graph, a score each that needs no labels, and which one to take."""
 
+import hashlib
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,24 +14,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.errors import ConfigError, DataError, EvaluationError
-from nodejepa.files import write_json
+from nodejepa.config import to_dict
+from nodejepa.data.splits import Split, default_splits
+from nodejepa.diagnostics import diagnose
+from nodejepa.errors import CheckpointError, ConfigError, DataError, EvaluationError, NodeJEPAError
+from nodejepa.evaluation import SplitScore, linear_probe
+from nodejepa.evaluation.links import LinkSplit, score_links, split_links
+from nodejepa.files import parse_json, write_json
 from nodejepa.graph import Graph
+from nodejepa.memory import gigabytes
 from nodejepa.methods import METHODS, UNTRAINED, find_method, load_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
-from nodejepa.progress import progress_bar
+from nodejepa.progress import in_words, progress_bar
 from nodejepa.report import write_report
+from nodejepa.report.maps import neighbour_plane
 from nodejepa.tables import ReadingOptions, StoredGraph, as_graph, write_embeddings
 from nodejepa.tables.inputs import refuse_replacing
+from nodejepa.training.logger import Logging, peak_memory_mb, reset_peak_memory
 from nodejepa.training.run import Run
-from nodejepa.workflow.bench import VERSION, Bench
+from nodejepa.validation import of_type
 from nodejepa.workflow.compare_page import comparison_report
-from nodejepa.workflow.inspect import Inspection, inspect_graph, make_trainable
-from nodejepa.workflow.outputs import input_files, refuse_both
+from nodejepa.workflow.outputs import input_files, refuse_existing
+from nodejepa.workflow.plan import make_plan
+from nodejepa.workflow.read import Inspection, inspect_graph, make_trainable
 from nodejepa.workflow.recommend import COMPARED_PRESETS, DEFAULT, MethodRow, Recommendation, recommend
 from nodejepa.workflow.scores import describe_split
 
+VERSION = 3  # of what is measured: rows of another one are measured again
 COMPARED = (DEFAULT, *UNTRAINED, "nodejepa", "patchjepa")
 RESULT, PAGE, EMBEDDINGS = "compare.json", "report.html", "embeddings.parquet"
 _FORMAT = "nodejepa comparison"
@@ -94,18 +105,19 @@ def compare(
         announce: called with each method's result as soon as it is there.
     """
     graph = as_graph(graph)
-    asked = list(dict.fromkeys([DEFAULT, *methods]))
+    # the default first, what is trained by gradient descent last, else as asked
+    asked = sorted(dict.fromkeys([DEFAULT, *methods]), key=lambda name: find_method(name).by_gradient)
     estimators = [
         make_trainable(
             name,
             preset=COMPARED_PRESETS.get(name, "default"),
-            settings=_epochs(name, epochs),
+            settings={"training.epochs": epochs} if epochs is not None and METHODS[name].by_gradient else {},
             seed=seed,
             device=device,
         )
         for name in asked
     ]
-    known, names = _check_labels(labels, class_names, graph)
+    known = _check_labels(labels, graph)
     if minutes is not None and not 0 < minutes < 1e9:
         raise ConfigError(f"minutes is {minutes!r}", where="minutes", fix="Give a positive number.")
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
@@ -117,7 +129,7 @@ def compare(
         bench = Bench(graph, known, folder / "runs", seed, 0 if out is None else _MAP_NODES)
         notes = [*notes, *([bench.problem] if bench.problem else [])]
         rows = []
-        for estimator in sorted(estimators, key=_order):
+        for estimator in estimators:
             rows.append(bench.row(estimator, deadline, memory_limit))
             if announce is not None:
                 announce(rows[-1])
@@ -135,25 +147,14 @@ def compare(
             (folder / RESULT).unlink(missing_ok=True)
             with progress_bar("Writing embeddings and report"):
                 write_embeddings(folder / EMBEDDINGS, graph, embeddings, columns)
-                write_report(comparison_report(made, graph, bench.drawn, known, names), folder / PAGE)
+                write_report(comparison_report(made, graph, bench.drawn, known, class_names), folder / PAGE)
             write_json(folder / RESULT, {"format": _FORMAT, "version": VERSION, **made.to_dict()})
     return made
 
 
-def _order(estimator: Estimator) -> tuple[bool, bool]:
-    """The default first, whatever is trained by gradient descent last; else as asked."""
-    return estimator.name != DEFAULT, find_method(estimator.name).by_gradient
-
-
-def _epochs(method: str, epochs: int | None) -> dict[str, Any]:
-    return {} if epochs is None or not find_method(method).by_gradient else {"training.epochs": epochs}
-
-
-def _check_labels(
-    labels: npt.ArrayLike | None, names: Sequence[str] | None, graph: Graph
-) -> tuple[npt.NDArray[np.int64] | None, Sequence[str]]:
+def _check_labels(labels: npt.ArrayLike | None, graph: Graph) -> npt.NDArray[np.int64] | None:
     if labels is None:
-        return None, ()
+        return None
     array = np.asarray(labels)
     if array.shape != (graph.num_nodes,) or array.dtype.kind not in "iu":
         raise EvaluationError(
@@ -161,20 +162,12 @@ def _check_labels(
             where="labels",
             fix="Give one whole number per node, in the graph's order; -1 where none is known.",
         )
-    known: npt.NDArray[np.int64] = array.astype(np.int64)
-    count = int(known.max(initial=-1)) + 1
-    return known, tuple(names or ()) + tuple(str(i) for i in range(len(names or ()), count))
+    return array.astype(np.int64)
 
 
 def _check_folder(folder: Path, *, resume: bool, force: bool) -> None:
-    refuse_both(resume=resume, force=force)
     ours = [folder / "runs", *(folder / name for name in (RESULT, PAGE, EMBEDDINGS))]
-    there = [str(path) for path in ours if path.exists()]
-    if there and not (resume or force):
-        raise ConfigError(
-            f"{', '.join(there)} exist{'s' if len(there) == 1 else ''}",
-            fix="Go on with resume=True, choose another out=... or replace them with force=True.",
-        )
+    refuse_existing(ours, resume=resume, force=force)
     if force:
         for path in ours[:0:-1]:
             path.unlink(missing_ok=True)
@@ -190,6 +183,7 @@ def compare_files(
     out: str | os.PathLike[str],
     memory_limit: float | None = None,
     inspected: Callable[[Inspection], None] | None = None,
+    notes: Sequence[str] = (),
     **arguments: Any,
 ) -> Comparison:
     """Read a graph from files (as :func:`nodejepa.read_graph` does) and :func:`compare` methods on it.
@@ -210,7 +204,7 @@ def compare_files(
     if inspected is not None:
         inspected(found)
     found.require_usable()
-    data, notes = found.data, found.warnings()
+    data, notes = found.data, [*notes, *found.warnings()]
     assert isinstance(data.graph, Graph)
     if data.schema.features.structural:
         notes.append(
@@ -232,3 +226,108 @@ def compare_files(
         if row.problem is None:
             data.schema.save(folder / "runs" / row.method)
     return made
+
+
+class Bench:
+    """The graph, what is hidden of it and the labels: everything that rows have in common."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        labels: npt.NDArray[np.int64] | None,
+        runs: Path,
+        seed: int,
+        map_nodes: int = 0,
+    ) -> None:
+        self.graph, self.labels, self.runs, self.seed = graph, labels, runs, seed
+        self.held: LinkSplit | None = None
+        with suppress(EvaluationError):  # few links, or features that know them: none are hidden
+            self.held = split_links(graph, seed=seed)
+        drawn = np.random.default_rng(seed).permutation(graph.num_nodes)[:map_nodes]
+        self.drawn: npt.NDArray[np.int64] = np.sort(drawn)
+        self.splits: list[Split] = []
+        self.problem = ""
+        try:
+            self.splits = [] if labels is None else default_splits(labels)
+        except EvaluationError as error:
+            self.problem = f"No scores by labels: {error}"
+        digest = hashlib.sha256(b"" if labels is None else labels.tobytes()).hexdigest()
+        self.identity = {"graph": graph.content_hash, "labels": digest, "version": VERSION}
+
+    def row(self, estimator: Estimator, deadline: float | None, memory_limit: float | None) -> MethodRow:
+        """Read back if it is there, else measured; a method that fails or does not fit is a row, too."""
+        identity = self.identity | {"config": to_dict(estimator.config), "seed": estimator.seed}
+        path = self.runs / estimator.name / "scores.json"
+        if (there := _read(path)) and there.identity == identity:
+            return there.row
+        fits = 1 if self.held is None else 2
+        plan = make_plan(estimator, self.graph, memory_limit)
+        needed, left = fits * plan.seconds, None if deadline is None else deadline - time.monotonic()
+        if estimator.name != DEFAULT and left is not None and not needed < left:
+            runs = "one run" if fits == 1 else f"{fits} runs"
+            why = f"not begun: about {in_words(needed)} for {runs}, {in_words(max(left, 0.0))} were left"
+            return MethodRow(estimator.name, why)
+        if not plan.fits:
+            needs, there_is = gigabytes(plan.peak_bytes), gigabytes(plan.limit_bytes)
+            return MethodRow(estimator.name, f"not begun: it needs {needs} of memory, {there_is} are there")
+        try:
+            row = self._measure(estimator)
+        except CheckpointError:
+            raise  # what is in the folder belongs to something else
+        except NodeJEPAError as error:
+            return MethodRow(estimator.name, error.what)
+        write_json(path, {"identity": identity, "row": row.to_dict()})
+        return row
+
+    def _measure(self, estimator: Estimator) -> MethodRow:
+        name, folder = estimator.name, self.runs / estimator.name
+        restored = Run(folder).model.exists()
+        counted, started = reset_peak_memory(), time.perf_counter()
+        estimator.fit(self.graph, out=folder, resume=True, logging=Logging(description=f"{name}, the graph"))
+        z = estimator.transform(self.graph)
+        seconds = time.perf_counter() - started
+        memory = round(peak_memory_mb(), 1) if counted and not restored else None
+        links = None
+        if self.held is not None:
+            blind = type(estimator)(estimator.config, seed=self.seed, device=estimator.device)
+            blind.fit(self.held.graph, logging=Logging(description=f"{name}, with links hidden"))
+            links = score_links(blind.transform(self.held.graph), self.held)
+        shape = diagnose(z)
+        probed: tuple[SplitScore, ...] = ()
+        if self.labels is not None and self.splits:
+            probed = linear_probe(z, self.labels, self.splits).scores
+        plane: Any = ()
+        if len(self.drawn):
+            with progress_bar(f"{name}, its map"):
+                plane = neighbour_plane(z[self.drawn], seed=self.seed).tolist()
+        return MethodRow(
+            name,
+            columns=int(z.shape[1]),
+            epochs=sum("loss" in record for record in estimator.history_),
+            # of all of the training, also where a killed process did a part of it
+            seconds=round(max(seconds, sum(record["seconds"] for record in estimator.history_)), 3),
+            memory_mb=memory,
+            links_auc=None if links is None else links.auc,
+            links_mrr=None if links is None else links.mrr,
+            collapsed=shape.collapsed,
+            verdict=shape.verdict,
+            accuracy=tuple(score.test_accuracy for score in probed),
+            balanced_accuracy=tuple(score.balanced_accuracy for score in probed),
+            macro_f1=tuple(score.macro_f1 for score in probed),
+            roc_auc=tuple(score.roc_auc for score in probed if score.roc_auc is not None),
+            plane=tuple((float(f"{x:.5g}"), float(f"{y:.5g}")) for x, y in plane),
+        )
+
+
+@dataclass(frozen=True)
+class _Measured:
+    identity: dict[str, Any]
+    row: MethodRow
+
+
+def _read(path: Path) -> _Measured | None:
+    """A row that was measured before; whatever cannot be read is measured again."""
+    try:
+        return of_type(_Measured, parse_json(path.read_bytes()))
+    except (OSError, ValueError):
+        return None

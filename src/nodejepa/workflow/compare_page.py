@@ -72,7 +72,7 @@ def problems(rows: Sequence[MethodRow]) -> tuple[str, ...]:
 
 
 def comparison_report(
-    made: Comparison, graph: Graph, drawn: Labels, labels: Labels | None, class_names: Sequence[str]
+    made: Comparison, graph: Graph, drawn: Labels, labels: Labels | None, class_names: Sequence[str] | None
 ) -> Report:
     """The recommendation, the table, a small map of every method and a large one of the chosen."""
     chosen = made.recommendation

@@ -4,37 +4,103 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import torch
 
-from nodejepa.config import DEFAULT_METHOD
-from nodejepa.diagnostics import diagnose, sampled_rows
-from nodejepa.errors import NodeJEPAError
-from nodejepa.evaluation.clusters import COMPONENT_BYTES, check_count, find_clusters
+from nodejepa.config import DEFAULT_METHOD, to_dict
+from nodejepa.diagnostics import Diagnostics, RowArray, diagnose, sampled_rows
+from nodejepa.errors import ConfigError, NodeJEPAError
+from nodejepa.evaluation.clusters import COMPONENT_BYTES, Clusters, agreement, check_count, find_clusters
 from nodejepa.files import refusals, write_json
+from nodejepa.graph_checks import Features
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import announce_duration, progress_bar, timed
+from nodejepa.provenance import versions
 from nodejepa.report import write_report
 from nodejepa.report.maps import require_umap
 from nodejepa.tables import ReadingOptions, StoredGraph
+from nodejepa.tables.embeddings import MANIFEST_FORMAT
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.training.logger import Logging
-from nodejepa.workflow.inspect import Inspection, inspect_graph, make_trainable
-from nodejepa.workflow.outputs import OutputPaths, input_files, refuse_both
+from nodejepa.training.run import Run
+from nodejepa.workflow.outputs import OutputPaths, described, input_files
 from nodejepa.workflow.page import GraphMap, graph_report
-from nodejepa.workflow.read import UserGraph
-from nodejepa.workflow.result import EmbeddedGraph
-from nodejepa.workflow.scores import score_embeddings
+from nodejepa.workflow.read import Inspection, UserGraph, inspect_graph, make_trainable
+from nodejepa.workflow.scores import Scores, score_embeddings
 
+_VERSION = 1  # of the manifest
 _BYTES_PER_VALUE = 4
 _NOT_SCORED = (
     "Not scored: the embeddings were written first, and scoring had not ended when this was. "
     "Go on with resume=True, or leave scores out with score=False."
 )
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedGraph:
+    """What :func:`nodejepa.workflow.embed_graph` made and where it is.
+
+    ``embeddings`` is an array, or read by rows (``z[low:high]``) where the graph is on disk; ``manifest`` is
+    the content of the JSON file.
+    """
+
+    embeddings: Features | RowArray
+    inspection: Inspection
+    estimator: Estimator
+    preset: str
+    paths: OutputPaths
+    diagnostics: Diagnostics
+    clusters: Clusters | None = None
+    scores: Scores | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    manifest: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> npt.NDArray[np.integer[Any]] | None:
+        """The class of every node, -1 where unknown."""
+        return self.inspection.data.labels
+
+    def make_manifest(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; all files it names must be written."""
+        estimator, paths, groups = self.estimator, self.paths, self.clusters
+        agreed = {} if groups is None or self.labels is None else agreement(groups, self.labels)
+        names = ("embeddings", "run")
+        written: dict[str, Any] = {name: self.manifest[name] for name in names if name in self.manifest}
+        if not written:  # else they were hashed before, and have not changed
+            nodes, dimensions = self.embeddings.shape
+            written = {
+                "embeddings": described(paths.embeddings) | {"nodes": nodes, "dimensions": dimensions},
+                "run": {"folder": str(paths.run), "model": described(paths.run / "model.safetensors")},
+            }
+        return {
+            "format": MANIFEST_FORMAT,
+            "version": _VERSION,
+            **written,
+            "report": described(paths.page) if paths.page.exists() else None,
+            **self.inspection.to_dict(),
+            "features": self.inspection.data.schema.summary(),
+            "method": estimator.name,
+            "preset": self.preset,
+            "config": to_dict(estimator.config),
+            "dim": estimator.max_columns,
+            "seed": estimator.seed,
+            "epochs": sum("loss" in record for record in estimator.history_),
+            "found": estimator.describe() or None,
+            "threads": torch.get_num_threads(),
+            "versions": versions(),
+            "seconds": dict(self.seconds),
+            "diagnostics": self.diagnostics.to_dict(),
+            "scores": None if self.scores is None else self.scores.to_dict(),
+            "clusters": None if groups is None else groups.to_dict() | agreed,
+            "warnings": [*self.inspection.warnings(), *self.warnings],
+        }
 
 
 class ScoringInterrupted(KeyboardInterrupt):
@@ -100,19 +166,19 @@ def embed_graph(
         group: processes that fit and embed a graph store together; the others call :func:`help_to_embed`.
         options: single options of ``reading`` by their names: ``source``, ``labels``, ``directed``, ...
     """
-    refuse_both(resume=resume, force=force)
     if umap:
         require_umap()
     paths, reading = OutputPaths.beside(out, run), (reading or ReadingOptions()).changed(options)
     estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device, dim=dim)
     estimator.memory_limit, estimator.process_group = memory_limit, group
-    check_count(clusters)
-    paths.require_column(clusters)
-    paths.require_writable([] if StoredGraph.is_at(edges) else input_files(edges, nodes))
+    if clusters is not None:
+        check_count(clusters)
+        if paths.embeddings.suffix.lower() != ".parquet":
+            fix = "Name a file that ends in .parquet."
+            raise ConfigError("an array has no column for clusters", where=str(out), fix=fix)
     seconds: dict[str, float] = {}
-    with paths.owned(), _kept_warnings() as said:
-        paths.require_free(resume=resume, force=force)
-        before = paths.state()
+    inputs = [] if StoredGraph.is_at(edges) else input_files(edges, nodes)
+    with paths.held(inputs, resume=resume, force=force) as require_unchanged, _kept_warnings() as said:
         found = inspect_graph(
             edges,
             nodes,
@@ -144,10 +210,9 @@ def embed_graph(
             made = EmbeddedGraph(z, found, estimator, preset, paths, diagnostics, groups, seconds=seconds)
             made = replace(made, warnings=(*said, *([_NOT_SCORED] if scored else [])))
             with timed(seconds, "writing"):
-                paths.require_unchanged(before)
-                paths.manifest.unlink(
-                    missing_ok=True
-                )  # until the new one is there, nothing counts as finished
+                require_unchanged()
+                # until the new one is there, nothing counts as finished
+                paths.manifest.unlink(missing_ok=True)
                 paths.page.unlink(missing_ok=True)
                 found.data.write_embeddings(
                     paths.embeddings, z, {} if groups is None else {"cluster": groups.assigned}
@@ -197,7 +262,7 @@ def _train(
     """Train in the run folder, which says how the graph was read; the seconds are those of all processes."""
     with timed(seconds, "structure"):
         estimator.prepare(data.graph)
-    if paths.trained:
+    if Run(paths.run).refuse_begun(resume=True):
         data.schema.require_same(paths.run)  # beside graph and settings, it is what makes two runs the same
     else:
         data.schema.save(paths.run)  # before training: no model is ever without it

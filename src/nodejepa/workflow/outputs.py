@@ -1,10 +1,10 @@
-"""Where embeddings and what goes with them are written, and what may not be overwritten."""
+"""Where embeddings and what goes with them are written; nothing that is there is lost unasked."""
 
 import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,14 +60,9 @@ class OutputPaths:
         """Whether a run was begun in the folder."""
         return (self.run / "config.json").exists()
 
-    @property
-    def trained(self) -> bool:
-        """Whether there is anything to go on with: a checkpoint or a model."""
-        run = Run(self.run)
-        return run.checkpoint.exists() or run.model.exists()
-
-    def require_writable(self, inputs: Sequence[Path]) -> None:
-        """Refuse, before any work, to replace an input or to write where nothing can be written."""
+    @contextmanager
+    def held(self, inputs: Sequence[Path], *, resume: bool, force: bool) -> Iterator[Callable[[], None]]:
+        """Check the paths before any work and hold them; call what is yielded before they are written."""
         for path in self.written:
             refuse_replacing(path, *inputs)
             if path.is_dir():
@@ -76,40 +71,19 @@ class OutputPaths:
             raise ConfigError("the run folder is a file", where=str(self.run), fix="Choose another folder.")
         for folder in dict.fromkeys((self.embeddings.parent, self.run)):
             _check_writable(folder)
+        with Run(self.run).owned(".embed-graph.lock"), output_owned(self.embeddings):
+            self.require_free(resume=resume, force=force)
+            yield _unchanged_from_now(self.written)
 
     def require_free(self, *, resume: bool, force: bool) -> None:
-        """Refuse to lose what is there; nobody else writes there any more."""
-        there = [str(path) for path in self.written if path.exists()]
-        if force or (resume and (self.begun or not there)):
-            return
-        if resume:
+        """Refuse to lose what is there, or to go on with a run that is not."""
+        if resume and not self.begun and any(path.exists() for path in self.written):
             raise ConfigError(
-                f"there is no run to go on with, but {', '.join(there)} exist",
+                "there is no run to go on with, but there are files of its name",
                 where=str(self.run),
                 fix="Choose another out=..., or replace them with force=True.",
             )
-        there += [str(self.run)] if self.begun else []
-        if there:
-            raise ConfigError(
-                f"{', '.join(there)} exist{'s' if len(there) == 1 else ''}",
-                fix="Go on with resume=True, choose another out=... or replace them with force=True.",
-            )
-
-    @contextmanager
-    def owned(self) -> Iterator[None]:
-        """Hold the run folder and the files beside ``out``; a second process is refused."""
-        with Run(self.run).owned(".embed-graph.lock"), output_owned(self.embeddings):
-            yield
-
-    def state(self) -> list[tuple[int, ...] | None]:
-        """What is at the paths of the outputs, to be recognised later."""
-        return [_state(path) for path in self.written]
-
-    def require_unchanged(self, before: list[tuple[int, ...] | None]) -> None:
-        """Refuse to replace what came while we were at work."""
-        for path, then in zip(self.written, before, strict=True):
-            if _state(path) != then:
-                raise _written_by_another(path)
+        refuse_existing([*self.written, *([self.run] if self.begun else [])], resume=resume, force=force)
 
     def begin(self, *, force: bool) -> None:
         """Clear away what killed processes left half-written and, if asked, the run itself."""
@@ -134,15 +108,6 @@ class OutputPaths:
                     (self.run / name).unlink(missing_ok=True)
             raise
 
-    def require_column(self, clusters: Any) -> None:
-        """Refuse clusters that there is no place for."""
-        if clusters is not None and self.embeddings.suffix.lower() != ".parquet":
-            raise ConfigError(
-                "an array has no column for clusters",
-                where=str(self.embeddings),
-                fix="Name a file that ends in .parquet.",
-            )
-
     def refuse_full_disk(self, needed: int) -> None:
         """Refuse to train for embeddings that there is no room for."""
         free = shutil.disk_usage(self.embeddings.parent).free
@@ -154,18 +119,63 @@ class OutputPaths:
             )
 
 
-def refuse_both(*, resume: bool, force: bool) -> None:
-    """Refuse to go on and to begin anew at once."""
+def refuse_existing(paths: Iterable[Path], *, force: bool, resume: bool | None = None) -> None:
+    """Refuse to replace what is there unasked; ``resume`` is given where one can go on with it."""
     if resume and force:
         raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
+    there = [str(path) for path in paths if path.exists()]
+    if there and not (resume or force):
+        raise ConfigError(
+            f"{', '.join(there)} exist{'s' if len(there) == 1 else ''}",
+            fix=("" if resume is None else "Go on with resume=True, or: ")
+            + "Choose another out=..., or replace what is there with force=True.",
+        )
 
 
-def _state(path: Path) -> tuple[int, ...] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+@contextmanager
+def claimed(out: Path, inputs: Sequence[Path], *, force: bool) -> Iterator[Callable[[], None]]:
+    """Hold the place of a file while what goes into it is made; call what is yielded before it is written.
+
+    What is there is replaced by ``force`` only. A manifest and a report that told of it are removed then.
+    """
+    refuse_replacing(out, *inputs)
+    refuse_existing([out], force=force)
+    with output_owned(out):
+        require_unchanged = _unchanged_from_now([out])
+
+        def replace() -> None:
+            require_unchanged()
+            path = out.with_suffix(".json")
+            manifest = read_manifest(path)
+            if manifest is not None and manifest.embeddings.file == out.name:
+                path.unlink()
+                out.with_suffix(".html").unlink(missing_ok=True)
+
+        yield replace
+
+
+def _unchanged_from_now(paths: Sequence[Path]) -> Callable[[], None]:
+    """A check to be made before the paths are written: refuses to replace what came in the meantime."""
+
+    def state(path: Path) -> tuple[int, ...] | None:
+        try:
+            found = path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    before = [state(path) for path in paths]
+
+    def check() -> None:
+        for path, then in zip(paths, before, strict=True):
+            if state(path) != then:
+                raise ConfigError(
+                    "somebody else has written the output in the meantime",
+                    where=str(path),
+                    fix="The trained model is kept: move the file away and go on with resume=True.",
+                )
+
+    return check
 
 
 def input_files(*given: Any) -> list[Path]:
@@ -174,19 +184,14 @@ def input_files(*given: Any) -> list[Path]:
     return [Path(source) for source in each if isinstance(source, str | os.PathLike)]
 
 
-def sha256_of(path: Path) -> str:
-    """Digest of a file."""
-    sha = hashlib.sha256()
-    with path.open("rb") as file, progress_bar(f"Hashing {path.name}", total=path.stat().st_size) as advance:
+def described(path: Path) -> dict[str, Any]:
+    """Name, size and digest of a file."""
+    sha, size = hashlib.sha256(), path.stat().st_size
+    with path.open("rb") as file, progress_bar(f"Hashing {path.name}", total=size) as advance:
         while block := file.read(_HASHED_AT_ONCE):
             sha.update(block)
             advance(len(block))
-    return sha.hexdigest()
-
-
-def described(path: Path) -> dict[str, Any]:
-    """Name, size and digest of a file."""
-    return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+    return {"file": path.name, "bytes": size, "sha256": sha.hexdigest()}
 
 
 def _check_writable(folder: Path) -> None:
@@ -200,50 +205,3 @@ def _check_writable(folder: Path) -> None:
             where=str(folder),
             fix="Check the path, its permissions and the free space, or choose another one.",
         ) from None
-
-
-@contextmanager
-def claimed(out: Path, *, force: bool, manifest_only: bool = False) -> Iterator[Callable[[], None]]:
-    """Hold the place of embeddings while they are made; call what is yielded before they are written.
-
-    Embeddings that are there are not lost: their manifest and report would tell of what is gone. With
-    ``manifest_only`` those that no manifest tells of may be replaced without asking.
-    """
-    refuse_losing(out, force=force, manifest_only=manifest_only)
-    with output_owned(out):
-        before = _state(out)
-
-        def replace() -> None:
-            if _state(out) != before:
-                raise _written_by_another(out)
-            manifest = _manifest_of(out)
-            if manifest is not None:
-                manifest.unlink()
-                out.with_suffix(".html").unlink(missing_ok=True)
-
-        yield replace
-
-
-def refuse_losing(out: Path, *, force: bool, manifest_only: bool = False) -> None:
-    """Refuse to write over embeddings; see :func:`claimed`."""
-    manifest = _manifest_of(out)
-    if force or not out.exists() or (manifest_only and manifest is None):
-        return
-    raise ConfigError(
-        f"{out} exists" + (f", and {manifest} tells how its embeddings were made" if manifest else ""),
-        fix="Choose another out=..., or replace it with force=True.",
-    )
-
-
-def _written_by_another(path: Path) -> ConfigError:
-    return ConfigError(
-        "somebody else has written the output in the meantime",
-        where=str(path),
-        fix="The trained model is kept: move the file away and go on with resume=True.",
-    )
-
-
-def _manifest_of(out: Path) -> Path | None:
-    path = out.with_suffix(".json")
-    manifest = read_manifest(path)
-    return path if manifest is not None and manifest.embeddings.file == out.name else None

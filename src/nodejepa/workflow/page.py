@@ -1,7 +1,9 @@
 """The HTML report on a user's own graph, composed of the report's sections."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +18,10 @@ from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Tex
 from nodejepa.report.table import Column, ReportTable, TableCell
 from nodejepa.tables import FeatureSchema
 from nodejepa.tables.options import ReadReport, first_names
-from nodejepa.workflow.result import EmbeddedGraph
 from nodejepa.workflow.scores import Scores
+
+if TYPE_CHECKING:
+    from nodejepa.workflow.embed import EmbeddedGraph
 
 # t-SNE can only show a few thousand nodes: in a graph much larger than that hardly any of them are neighbours
 # of each other, and the picture would take longer than everything else that is written
@@ -97,7 +101,7 @@ def graph_report(made: EmbeddedGraph, shown: GraphMap) -> Report:
     return Report(chapter.title, (chapter,), footer=footer())
 
 
-def score_sections(scores: Scores, method: str) -> list[Section]:
+def score_sections(scores: Scores, method: str) -> list[SortableTable]:
     """The scores beside the untrained baselines and the largest class."""
     rows = []
     for name, found in scores.table().items():
@@ -112,7 +116,7 @@ def score_sections(scores: Scores, method: str) -> list[Section]:
         "The baselines need no training. Balanced accuracy and macro-F1 count every class alike.",
     )
     table = ReportTable("scores", "What the embeddings are worth", columns, (tuple(rows),), notes)
-    sections: list[Section] = [SortableTable(table)]
+    sections = [SortableTable(table)]
     tuned = scores.finetuned
     if tuned is not None:
         scratch = "the same network from random weights", tuned.scratch_test_accuracy

@@ -8,18 +8,10 @@ from nodejepa.config import flatten, override
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.memory import Room, gigabytes
-from nodejepa.methods import METHODS, UNTRAINED, find_method, make_estimator, make_method
-from nodejepa.methods.budget import (
-    Budget,
-    OnDisk,
-    Workload,
-    baseline_on_disk,
-    measured_speed,
-    solved_on_disk,
-    trained_on_disk,
-)
+from nodejepa.methods import UNTRAINED, make_estimator, make_method
+from nodejepa.methods.budget import Budget, OnDisk, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
-from nodejepa.methods.trained import NODES_OF_A_STEP, joined_parts
+from nodejepa.methods.trained import joined_parts
 from nodejepa.nn.workspace import array_bytes
 from nodejepa.progress import in_words
 from nodejepa.structure.descriptors import ADJACENCY_BYTES
@@ -31,7 +23,6 @@ LONG_SECONDS = 2 * 3600.0
 BY_ROWS = "linear-jepa"
 PREPARE = "keep the graph on disk: `nodejepa prepare`, then `nodejepa embed-graph` of the store"
 _STEPS = (8, 64)  # of an epoch in parts
-_FINER = (1, 8)  # times as many steps as are recommended for a graph on disk
 _MOST_PROPOSALS = 3
 # of the probe, per split: settings tried, steps of each, passes over the training rows in a step
 _PROBE_PASSES, _SPLITS = 12 * 100 * 4, 5
@@ -165,24 +156,7 @@ def make_plan(
 
 def cost_of(estimator: Estimator, work: Workload, where: OnDisk | None, speed: float) -> Budget:
     """Memory and time of learning and embedding; ``where`` is given for a graph that stays on disk."""
-    method, config = find_method(estimator.name), estimator.config
-    if where is None:
-        return method.cost.budget(config, work, operations_per_second=speed)
-    if not method.trained:
-        return baseline_on_disk(method.cost, config, work, where, operations_per_second=speed)
-    trained = solved = Budget(0, 0, 0.0)
-    # an epoch over a graph on disk in one part is refused by fit itself
-    if method.by_gradient and config.training.epochs and config.training.parts > 1:
-        trained = trained_on_disk(method.cost, config, work, where, operations_per_second=speed)
-    if not method.by_gradient or flatten(config).get("start", "random") != "random":
-        if method.by_gradient:
-            config = make_estimator(BY_ROWS, settings={"dim": config.encoder.hidden}).config
-        solved = solved_on_disk(config, work, where, operations_per_second=speed)
-    return Budget(
-        max(trained.training_bytes, solved.training_bytes),
-        max(trained.embedding_bytes, solved.embedding_bytes),
-        trained.seconds + solved.seconds,
-    )
+    return estimator.cost.budget(estimator.config, work, operations_per_second=speed, where=where)
 
 
 def _is_kept(config: Any, graph: StoredGraph) -> bool:
@@ -194,38 +168,32 @@ def _candidates(
     estimator: Estimator, work: Workload, stored: OnDisk | None, disk: OnDisk
 ) -> Iterator[tuple[str, Estimator, OnDisk | None]]:
     """What may be tried instead, in words, the mildest change first."""
-    method = METHODS[estimator.name]
-    epochs = estimator.config.training.epochs if method.by_gradient else 0
-    if epochs and stored is None and estimator.config.training.parts == 1:
-        for steps in _STEPS:
-            yield _changed(estimator, joined_parts(work.nodes, steps), "", None)
+
+    def changed(changes: dict[str, Any], where: OnDisk | None) -> tuple[str, Estimator, OnDisk | None]:
+        words = ", ".join(f"{name}={value}" for name, value in changes.items())
+        return words, type(estimator)(override(estimator.config, changes)), where
+
     solved = make_estimator(BY_ROWS)
-    for finer in _FINER if epochs and stored is not None else ():
-        parts = _parts_on_disk(estimator, work, finer)
-        for changes in (parts, parts | {"training.partition": "random"}):
-            yield _changed(estimator, changes, "", stored)
-        if finer == 1:  # before many small steps, which take much longer
-            yield f'method="{BY_ROWS}"', solved, stored
-    if estimator.name != BY_ROWS and not (epochs and stored is not None):
+    training: Any = getattr(estimator.config, "training", None)
+    trains = training is not None and training.epochs > 0
+    if trains and stored is not None:
+        parts = _parts_on_disk(estimator, work)
+        yield changed(parts, stored)
+        yield changed(parts | {"training.partition": "random"}, stored)
+    elif trains and training.parts == 1:
+        for steps in _STEPS:
+            yield changed(dict(joined_parts(work.nodes, steps)), None)
+    if estimator.name != BY_ROWS:
         yield f'method="{BY_ROWS}"', solved, stored
     if stored is None and work.columns:
         yield PREPARE, solved, disk
-        if epochs:
-            yield _changed(estimator, _parts_on_disk(estimator, work), f"{PREPARE} with ", disk)
+        if trains:
+            words, other, _ = changed(_parts_on_disk(estimator, work), disk)
+            yield f'{PREPARE} with method="{estimator.name}", {words}', other, disk
 
 
-def _changed(
-    estimator: Estimator, changes: dict[str, Any], before: str, where: OnDisk | None
-) -> tuple[str, Estimator, OnDisk | None]:
-    words = ", ".join(f"{name}={value}" for name, value in changes.items())
-    if before:
-        words = f'method="{estimator.name}", {words}'
-    return before + words, type(estimator)(override(estimator.config, changes)), where
-
-
-def _parts_on_disk(estimator: Estimator, work: Workload, finer: int = 1) -> dict[str, Any]:
-    steps = finer * max(work.nodes // NODES_OF_A_STEP, 2)
-    changes: dict[str, Any] = dict(joined_parts(work.nodes, steps, entries=work.entries))
+def _parts_on_disk(estimator: Estimator, work: Workload) -> dict[str, Any]:
+    changes: dict[str, Any] = dict(joined_parts(work.nodes, entries=work.entries))
     if changes["training.parts_per_step"] % estimator.config.training.micro_batches:
         changes["training.micro_batches"] = 1
     asked = flatten(estimator.config).get("predictor.descriptors", ())

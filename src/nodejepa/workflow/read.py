@@ -1,4 +1,4 @@
-"""A user's graph, read into memory or left on disk, and how it was read: the same questions to both."""
+"""A user's graph, in memory or on disk: how it was read, and the data report before training."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,18 +12,27 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nodejepa.diagnostics import RowArray
-from nodejepa.errors import CheckpointError, DataError
+from nodejepa.errors import CheckpointError, ConfigError, DataError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.memory import gigabytes
+from nodejepa.memory import TooLarge, gigabytes
+from nodejepa.methods import make_method, refuse_supervised
+from nodejepa.methods.arguments import pick_device
+from nodejepa.methods.budget import Workload
+from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
-from nodejepa.tables import FeatureSchema, LoadedGraph, ReadingOptions, StoredGraph
+from nodejepa.progress import in_words, progress_bar, timed
+from nodejepa.structure.summary import GraphSummary, summarise_graph
+from nodejepa.tables import FeatureSchema, LoadedGraph, ReadingOptions, StoredGraph, read_graph
 from nodejepa.tables.embeddings import check_ending, id_column, stream_embeddings
 from nodejepa.tables.inputs import near_path
 from nodejepa.tables.names import sides_of
-from nodejepa.tables.options import REMEMBERED, ReadReport
+from nodejepa.tables.options import REMEMBERED, ReadReport, structural_width
 from nodejepa.tables.store import stored_labels
+from nodejepa.tables.structural import structural_names
 from nodejepa.validation import Exact, of_type, read_document, write_document
+from nodejepa.workflow.outputs import described, input_files
+from nodejepa.workflow.plan import PREPARE, Plan, make_plan
 
 SCHEMA = "schema.json"
 _FORMAT = "nodejepa run schema"
@@ -204,20 +213,199 @@ class UserGraph:
         return counts
 
 
-def store_facts(graph: StoredGraph) -> dict[str, str]:
-    """What is in a store: names and values for people."""
-    facts = graph.manifest
-    entries = facts.feature_entries
-    form = "dense" if entries is None else f"sparse, {entries:,} entries"
-    kind = "directed" if facts.directed else "undirected"
+def _spans(nodes: int) -> Iterator[tuple[int, int]]:
+    return ((low, min(low + _ROWS, nodes)) for low in range(0, nodes, _ROWS))
+
+
+def make_trainable(
+    method: str,
+    *,
+    preset: str = "default",
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    dim: int | None = None,
+) -> Estimator:
+    """The method with its settings, untrained baselines included; one that needs labels is refused."""
+    refuse_supervised(method)
+    if dim is not None and (isinstance(dim, bool) or not isinstance(dim, int) or dim < 1):
+        raise ConfigError(f"dim is {dim!r}", where="dim", fix="Give a whole number of columns, 1 or more.")
+    pick_device(device)
+    estimator = make_method(method, preset=preset, settings=settings, seed=seed, device=device)
+    estimator.max_columns = dim
+    return estimator
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """A graph that was read and looked at, and what learning from it will take."""
+
+    data: UserGraph
+    plan: Plan
+    inputs: dict[str, dict[str, Any]]
+    summary: GraphSummary | None = None  # of a graph in memory
+    pending: tuple[str, ...] = ()  # structural features that are asked for and were not computed
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        graph = self.facts() if self.summary is None else self.summary.to_dict()
+        return {
+            "inputs": self.inputs,
+            "read": self.data.report.to_dict(),
+            "graph": graph,
+            "pending_features": list(self.pending),
+            "plan": self.plan.to_dict(),
+            "warnings": self.warnings(),
+        }
+
+    def facts(self) -> dict[str, str]:
+        """Names and values for people."""
+        graph, summary, plan = self.data.graph, self.summary, self.plan
+        edges = graph.num_edges if graph.directed else graph.num_edges // 2
+        kind = f"{'directed' if graph.directed else 'undirected'}{', weighted' if graph.is_weighted else ''}"
+        facts = {"nodes": f"{graph.num_nodes:,}", "edges": f"{edges:,}, {kind}"}
+        if summary is not None:
+            facts |= _memory_facts(summary, self.data.report)
+        facts["features"] = self._features()
+        if isinstance(graph, StoredGraph):
+            facts["labels"] = f"{len(self.data.class_names):,} classes" if self.data.class_names else "none"
+            facts["disk"] = gigabytes(sum(file["bytes"] for file in graph.manifest.files.values()))
+        facts["estimated time"] = f"{in_words(plan.seconds)} for training {plan.method}, roughly"
+        if plan.scoring_seconds:
+            facts["estimated time"] += f"; {in_words(plan.scoring_seconds)} for scoring, after it is written"
+        facts["estimated memory"] = (
+            f"{gigabytes(plan.peak_bytes)} at the peak of {gigabytes(plan.limit_bytes)} "
+            f"{'allowed' if plan.limit_given else 'available'}"
+        )
+        return facts
+
+    def _features(self) -> str:
+        graph, work = self.summary, Workload.of(self.data.graph)
+        form = "dense" if work.dense else "sparse"
+        filled = 100 * work.feature_entries / max(work.nodes * work.columns, 1)
+        known = f"{work.columns:,} columns, {filled:.3g} % filled ({form})"
+        if graph is not None:
+            known += f"; {graph.constant_columns:,} constant columns, {graph.zero_rows:,} rows of zeros"
+        if not self.pending:
+            return known
+        names = ", ".join(self.pending)
+        later = f"{structural_width(self.pending)} structural columns ({names}), computed before training"
+        return f"{known}; {later}" if work.columns else later
+
+    def warnings(self) -> list[str]:
+        """What a person should think about before going on."""
+        graph, plan = self.summary, self.plan
+        said = list(self.data.report.warnings)
+        if graph is not None:
+            if graph.nodes < 2:
+                said.append("The graph has one node: there is nothing to learn from it.")
+            elif graph.edges == 0:
+                said.append("The graph has no edges: embeddings can only repeat what the features say.")
+            elif graph.isolated_nodes > graph.nodes / 2:
+                said.append("Most nodes have no edge: their embeddings only repeat what their features say.")
+            if graph.feature_columns and graph.constant_columns == graph.feature_columns:
+                said.append("All features are the same for every node: only edges tell nodes apart.")
+        if plan.proposals and plan.fits:
+            said.append(f"Training takes about {in_words(plan.seconds)}. Faster: {plan.proposed}.")
+        return said
+
+    def require_usable(self) -> None:
+        """Refuse, before anything is written, what no method can learn from and what does not fit."""
+        graph, report = self.data.graph, self.data.report
+        if graph.num_nodes < 2:
+            raise GraphError(
+                "the graph has one node",
+                where=report.edge_file,
+                fix="At least two are needed: one to see, one to predict.",
+            )
+        if not graph.num_features and not self.pending:
+            raise GraphError(
+                "the nodes have no features",
+                where=report.node_file or report.edge_file,
+                fix="Give a node table with columns to use, or allow structural features.",
+            )
+        self.plan.require_fit()
+
+
+def _memory_facts(graph: GraphSummary, read: ReadReport) -> dict[str, str]:
+    """What is known of a graph in memory beside its size."""
+    largest = ", ".join(f"{size:,}" for size in graph.component_sizes[:3])
+    more = ", ..." if graph.components > 3 else ""
     return {
-        "nodes": f"{facts.nodes:,}",
-        "stored edges": f"{facts.entries:,}, {kind}{', weighted' if facts.weighted else ''}",
-        "features": f"{facts.columns:,} columns ({form})",
-        "labels": "none" if facts.classes is None else f"{len(facts.classes):,} classes",
-        "disk": gigabytes(sum(file["bytes"] for file in facts.files.values())),
+        "rows of edges": f"{read.edge_rows:,}: {read.duplicate_rows:,} repeated, "
+        f"{read.self_loop_rows:,} from a node to itself",
+        "components": f"{graph.components:,} (largest: {largest}{more} nodes)",
+        "isolated nodes": f"{graph.isolated_nodes:,}",
+        "neighbours": f"mean {graph.mean_degree:.1f}, median {graph.median_degree:.0f}, 99 % up to "
+        f"{graph.degree_99:.0f}, most {graph.max_degree:,}",
+        "hubs": f"1 % of the nodes hold {100 * graph.hub_edge_share:.0f} % of all edge ends",
     }
 
 
-def _spans(nodes: int) -> Iterator[tuple[int, int]]:
-    return ((low, min(low + _ROWS, nodes)) for low in range(0, nodes, _ROWS))
+def inspect_graph(
+    edges: Any,
+    nodes: Any = None,
+    reading: ReadingOptions | None = None,
+    *,
+    estimator: Estimator,
+    memory_limit: float | None = None,
+    seconds: dict[str, float] | None = None,
+    describe: bool = True,
+    score: bool = True,
+) -> Inspection:
+    """Read a graph and say what training ``estimator`` on it will take; nothing is trained.
+
+    Args:
+        edges: as in :func:`nodejepa.read_graph`, and so are ``nodes`` and ``reading``; or a graph store,
+            which is opened and stays on disk.
+        estimator: whose settings the estimate is for.
+        memory_limit: gigabytes the process may take; what is available if not given.
+        seconds: filled with those of each phase.
+        describe: compute structural features; without them the report is the same and, on a large graph,
+            minutes earlier, but the graph is not ready to be trained on.
+        score: whether the estimate counts scoring, where there are labels.
+    """
+    seconds, reading = {} if seconds is None else seconds, reading or ReadingOptions()
+    pending: tuple[str, ...] = ()
+    with timed(seconds, "reading"):
+        if StoredGraph.is_at(edges):
+            if nodes is not None or reading != ReadingOptions():
+                raise ConfigError(
+                    "a graph store has its nodes and was read with its own options",
+                    where=str(edges),
+                    fix="Name the store alone, or prepare it again with other options.",
+                )
+            data = UserGraph.of_store(StoredGraph(edges))
+        else:
+            data, pending = _read_files(edges, nodes, reading, memory_limit, describe)
+    graph, classes = data.graph, len(data.class_names) if score else 0
+    with timed(seconds, "checking"), progress_bar("Checking the graph"):
+        summary = summarise_graph(graph) if isinstance(graph, Graph) else None
+        plan = make_plan(estimator, graph, memory_limit, pending=pending, classes=classes)
+    with timed(seconds, "hashing"):
+        if isinstance(graph, StoredGraph):
+            inputs = {"store": {"path": str(graph.folder), "content_hash": graph.content_hash}}
+        else:
+            several = nodes if isinstance(nodes, list | tuple) else [nodes]
+            names = ("edges", "nodes", *(f"nodes {i}" for i in range(2, len(several) + 1)))
+            inputs = {
+                name: {"path": str(file[0]), **described(file[0])}
+                for name, given in zip(names, [edges, *several], strict=False)
+                if (file := input_files(given))
+            }
+    return Inspection(data, plan, inputs, summary, pending)
+
+
+def _read_files(
+    edges: Any, nodes: Any, reading: ReadingOptions, memory_limit: float | None, describe: bool
+) -> tuple[UserGraph, tuple[str, ...]]:
+    """The graph in memory, and the structural features that are left for later."""
+    asked = reading if describe else replace(reading, structural=())
+    try:
+        loaded = read_graph(edges, nodes, asked, memory_limit=memory_limit)
+    except TooLarge as error:
+        if not input_files(edges):
+            raise
+        raise TooLarge(error.what, where=error.where, fix=f"Try this: {PREPARE}. {error.fix}") from None
+    made_of = (reading.structural, loaded.schema, loaded.report, loaded.graph.num_nodes)
+    return UserGraph.of_files(loaded, reading), () if describe else structural_names(*made_of)
