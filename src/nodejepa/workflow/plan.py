@@ -11,7 +11,7 @@ from nodejepa.memory import Room, gigabytes
 from nodejepa.methods import UNTRAINED, make_estimator, make_method
 from nodejepa.methods.budget import Budget, OnDisk, Workload, measured_speed
 from nodejepa.methods.estimator import Estimator
-from nodejepa.methods.trained import joined_parts
+from nodejepa.methods.trained import NODES_OF_A_STEP, joined_parts
 from nodejepa.nn.workspace import array_bytes
 from nodejepa.progress import in_words
 from nodejepa.structure.descriptors import ADJACENCY_BYTES
@@ -185,6 +185,8 @@ def _candidates(
             yield changed(dict(joined_parts(work.nodes, steps)), None)
     if estimator.name != BY_ROWS:
         yield f'method="{BY_ROWS}"', solved, stored
+    if trains and stored is not None:  # many small steps take much longer
+        yield changed(_parts_on_disk(estimator, work, finer=8), stored)
     if stored is None and work.columns:
         yield PREPARE, solved, disk
         if trains:
@@ -192,8 +194,9 @@ def _candidates(
             yield f'{PREPARE} with method="{estimator.name}", {words}', other, disk
 
 
-def _parts_on_disk(estimator: Estimator, work: Workload) -> dict[str, Any]:
-    changes: dict[str, Any] = dict(joined_parts(work.nodes, entries=work.entries))
+def _parts_on_disk(estimator: Estimator, work: Workload, finer: int = 1) -> dict[str, Any]:
+    steps = finer * max(work.nodes // NODES_OF_A_STEP, 2)
+    changes: dict[str, Any] = dict(joined_parts(work.nodes, steps, entries=work.entries))
     if changes["training.parts_per_step"] % estimator.config.training.micro_batches:
         changes["training.micro_batches"] = 1
     asked = flatten(estimator.config).get("predictor.descriptors", ())
