@@ -132,7 +132,7 @@ def test_mistakes_are_explained(toy_graph, jepa):
     ):
         with pytest.raises(ConfigError, match="fitted method whose encoder is trained"):
             finetune(method, toy_graph, LABELS, SPLIT)
-    with pytest.raises(EvaluationError, match="shape"):
+    with pytest.raises(EvaluationError, match="4 labels for 60 nodes"):
         finetune(jepa, toy_graph, LABELS[:4], SPLIT)
     with pytest.raises(GraphError, match="3 feature columns"):
         finetune(jepa, Graph.from_edges([0], [1], features=np.ones((60, 3)), num_nodes=60), LABELS, SPLIT)

@@ -187,6 +187,18 @@ def test_labels_need_not_be_contiguous_and_may_be_unknown_outside_splits(task):
 
 
 @pytest.mark.slow
+def test_labels_may_be_text(task):
+    z, labels, splits = task
+    names = np.array(["ape", "bee", "cat", "dog"])[labels]
+    plain = linear_probe(z, labels, splits[:1])
+    named = linear_probe(z, names, splits[:1], return_predictions=True)
+    assert named.scores == plain.scores
+    assert np.mean(named.predictions[0] == names[splits[0].test]) == plain.test_accuracy_mean / 100
+    some = [None, "", float("nan"), *names[3:]]
+    assert per_class_split(some, seed=1).hash == per_class_split([-1, -1, -1, *labels[3:]], seed=1).hash
+
+
+@pytest.mark.slow
 def test_a_class_without_training_labels_is_simply_never_predicted(task):
     z, labels, splits = task
     train = splits[0].train[labels[splits[0].train] != 2]
@@ -228,6 +240,9 @@ BROKEN = {
     "not real numbers": lambda z, y, s: (z.astype(str), y, s),
     "labels are float64": lambda z, y, s: (z, y.astype(float), s),
     r"labels are int64 with shape \(900, 1\)": lambda z, y, s: (z, y[:, None], s),
+    r"one at a time: linear_probe\(z, y\[:, 0\]\)": lambda z, y, s: (z, np.eye(4, dtype=int)[y], s),
+    "regression of scikit-learn": lambda z, _, s: (z, z[:, 0], s),
+    "text alone": lambda z, _, s: (z, np.array(["a", 1] * 450, dtype=object), s),
     "there are 1 classes": lambda z, y, s: (z, np.zeros_like(y), s),
     "there are 0 classes": lambda z, y, s: (z, np.full_like(y, -1), s),
     "has no label": lambda z, y, s: (z, np.where(np.arange(900) == s[0].test[0], -1, y), s),

@@ -197,6 +197,15 @@ def test_few_shot_training_sees_k_labels_only(toy_graph):
     assert same(weights(fitted(toy_graph, split=few)), weights(fitted(toy_graph, secret, few)))
 
 
+def test_labels_may_be_text(toy_graph, tmp_path):
+    names = np.array(["ape", "bee"])[LABELS]
+    plain, named = fitted(toy_graph), fitted(toy_graph, names)
+    assert same(weights(plain), weights(named))
+    named.save(tmp_path)
+    again = SupervisedGCN.load(tmp_path).predict(toy_graph)
+    np.testing.assert_array_equal(again, np.array(["ape", "bee"])[plain.predict(toy_graph)])
+
+
 def test_no_labels_are_kept(toy_graph):
     assert set(vars(fitted(toy_graph))) == {
         "config", "seed", "device", "classes_", "encoder_", "in_dim_", "history_", "reduction_",
@@ -210,7 +219,7 @@ def test_no_labels_are_kept(toy_graph):
         (None, SPLIT, ConfigError, "missing"),
         (LABELS, None, ConfigError, "missing"),
         (LABELS, "20-30", ConfigError, "missing"),
-        (LABELS[:50], SPLIT, EvaluationError, "shape"),
+        (LABELS[:50], SPLIT, EvaluationError, "50 labels for 60 nodes"),
         (LABELS.astype(float), SPLIT, EvaluationError, "float64"),
         (LABELS, dataclasses.replace(SPLIT, val=[]), EvaluationError, "no validation nodes"),
         (LABELS, dataclasses.replace(SPLIT, train=[]), EvaluationError, "no training nodes"),

@@ -8,7 +8,7 @@ import operator
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +58,42 @@ class Split:
             sha.update(f"|{part.size}|".encode())
             sha.update(part.astype("<i8").tobytes())
         return sha.hexdigest()[:16]
+
+    def check(self, codes: Indices, *parts: str, may_lack: str = "") -> None:
+        """Refuse a part without nodes (but for the one it ``may_lack``), or with nodes that have no class.
+
+        Args:
+            codes: class of each node, -1 where it is unknown.
+            parts: of ``"training"``, ``"validation"`` and ``"test"``, which are looked at; all if not given.
+            may_lack: the part that may be empty.
+        """
+        where = f"split {self.name}, seed {self.seed}"
+        known = {"training": self.train, "validation": self.val, "test": self.test}
+        for name in parts or known:
+            nodes = known[name]
+            if nodes.size == 0:
+                if name == may_lack:
+                    continue
+                fix = "Use a split that leaves some: validation nodes choose settings and say when to stop."
+                raise EvaluationError(f"there are no {name} nodes", where=where, fix=fix)
+            if nodes.max() >= len(codes):
+                raise EvaluationError(
+                    f"{name} node {nodes.max()} does not exist ({len(codes)} labels)",
+                    where=where,
+                    fix="Make the split from the labels of the same graph.",
+                )
+            if np.any(codes[nodes] < 0):
+                raise EvaluationError(
+                    f"{name} node {nodes[codes[nodes] < 0][0]} has no label",
+                    where=where,
+                    fix="Leave unlabelled nodes out of the split.",
+                )
+        if len(np.unique(codes[self.train])) < 2:
+            raise EvaluationError(
+                "all training nodes are of one class",
+                where=where,
+                fix="Use more training labels: a classifier needs at least two classes.",
+            )
 
     def __repr__(self) -> str:
         sizes = f"train={self.train.size}, val={self.val.size}, test={self.test.size}"
@@ -201,29 +237,57 @@ def _generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(number)
 
 
-def label_array(labels: npt.ArrayLike) -> Indices:
-    """One whole number per node, or an error."""
+def label_classes(labels: npt.ArrayLike) -> tuple[npt.NDArray[Any], Indices]:
+    """The classes there are, sorted, and the position of each node's among them; -1 where it is unknown.
+
+    Labels are whole numbers (-1: unknown) or text (None, NaN or "": unknown), one for every node.
+
+    >>> label_classes(["b", None, "a", "b"])
+    (array(['a', 'b'], dtype='<U1'), array([ 1, -1,  0,  1]))
+    """
     array = np.asarray(labels)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise EvaluationError(
-            f"labels are {array.dtype} with shape {array.shape}",
-            where="labels",
-            fix="Give one whole number per node, -1 where the label is unknown.",
+    if array.ndim == 2 and array.shape[1] > 1:
+        _refuse_labels(array, "Score several labels of a node one at a time: linear_probe(z, y[:, 0]).")
+    if array.dtype.kind in "OU" and array.ndim == 1:
+        known = np.array([isinstance(label, str) and label != "" for label in array.tolist()], dtype=bool)
+        if not all(_is_missing(label) for label in array[~known].tolist()):
+            _refuse_labels(array, "Give text alone, or whole numbers alone.")
+        array = np.where(known, array, "").astype(np.str_)
+    elif array.dtype.kind in "iu" and array.ndim == 1:
+        known = array >= 0
+        array = array.astype(np.int64)
+        if array.min(initial=0) < -1:
+            raise EvaluationError(
+                f"label {array.min()} is negative", where="labels", fix="Only -1 (unknown) may be."
+            )
+    else:
+        _refuse_labels(
+            array,
+            "Give one whole number or text per node. Numbers to predict are no classes: group them "
+            "(np.digitize), or fit a regression of scikit-learn on the embeddings.",
         )
-    return array.astype(np.int64)
+    classes, positions = np.unique(array[known], return_inverse=True)
+    codes = np.full(array.shape, -1, dtype=np.int64)
+    codes[known] = positions
+    return classes, codes
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, pandas' NA or no text at all."""
+    return label is None or label == "" or type(label).__name__ == "NAType" or label != label
+
+
+def _refuse_labels(labels: npt.NDArray[Any], fix: str) -> NoReturn:
+    raise EvaluationError(f"labels are {labels.dtype} with shape {labels.shape}", where="labels", fix=fix)
 
 
 def _labelled(labels: npt.ArrayLike) -> tuple[Indices, Indices]:
-    """The labels as int64 and the positions of the labelled nodes."""
-    classes = label_array(labels)
-    if classes.min(initial=0) < -1:
-        raise EvaluationError(
-            f"label {classes.min()} is negative", where="labels", fix="Only -1 (unknown) may be."
-        )
-    labelled = np.flatnonzero(classes >= 0)
+    """The class of each node and the positions of the labelled nodes."""
+    codes = label_classes(labels)[1]
+    labelled = np.flatnonzero(codes >= 0)
     if labelled.size == 0:
         raise EvaluationError("no node has a label", where="labels", fix="A split needs labelled nodes.")
-    return classes, labelled
+    return codes, labelled
 
 
 def _positions(values: npt.ArrayLike, where: str) -> Indices:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from nodejepa.data.splits import Split
-from nodejepa.errors import ConfigError, EvaluationError
+from nodejepa.data.splits import Split, label_classes
+from nodejepa.errors import ConfigError
 from nodejepa.methods.arguments import check_seed
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.supervised import Classifier, ClassifierTask, Supervision, supervise
@@ -168,12 +168,7 @@ def tuning(
     graph = as_graph(graph)
     inputs = estimator.inputs_to_encode(graph)
     seed, supervision = check_seed(seed), supervise(labels, split, graph.num_nodes, "finetune")
-    if split.test.size == 0 or split.test.max() >= graph.num_nodes:
-        raise EvaluationError(
-            "there are no test nodes" if split.test.size == 0 else f"node {split.test.max()} does not exist",
-            where=f"test part of split {split.name}",
-            fix="Make the split from the labels of the same graph, and leave some nodes for testing.",
-        )
+    split.check(label_classes(labels)[1])
     return Tuning(inputs, supervision, np.asarray(labels), split, config or FinetuneConfig(), seed)
 
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from nodejepa.diagnostics import Embeddings
-from nodejepa.evaluation.scaling import Basis, Matrix, small_basis, worth_turning
+from nodejepa.evaluation.scaling import Basis, Matrix, small_basis, worth_rotating
 from nodejepa.evaluation.solver import DenseRows, SoftmaxLoss, SparseRows, minimise
 from nodejepa.progress import progress_bar
 from nodejepa.threads import side_by_side
@@ -168,8 +168,8 @@ class _Stack:
         classifiers = []
         for basis, ours, done, present in zip(self.bases, solution, converged, self.present, strict=True):
             settings, classes, _ = ours.shape
-            turned = ours[..., : len(basis.energy)].reshape(settings * classes, -1).numpy()
-            weights = basis.lift(turned)
+            rotated = ours[..., : len(basis.energy)].reshape(settings * classes, -1).numpy()
+            weights = basis.lift(rotated)
             intercepts = ours[..., -1].numpy() - (weights @ basis.mean).reshape(settings, classes)
             intercepts[:, ~present.numpy()] = -np.inf
             classifiers.append(
@@ -189,12 +189,12 @@ def _is_costly(training: TrainingSet, num_classes: int) -> bool:
 
 def _is_alone(training: TrainingSet, num_classes: int) -> bool:
     count, width = training.rows.shape
-    large = not worth_turning(training.rows) or bool(min(count, width) * count > _LARGE)
+    large = not worth_rotating(training.rows) or bool(min(count, width) * count > _LARGE)
     return large or _is_costly(training, num_classes)
 
 
 def _stacks(sets: Iterable[TrainingSet], num_classes: int) -> Iterator[list[TrainingSet]]:
-    """What is solved together, in order: small sets while they fit, a large, costly or unturned one alone."""
+    """What is solved together, in order: small sets while they fit; a large or costly one alone."""
     stack: list[TrainingSet] = []
     padded = 0
     for training in sets:

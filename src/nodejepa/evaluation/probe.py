@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 
-from nodejepa.data.splits import Split, default_splits, label_array, per_class_split
+from nodejepa.data.splits import Split, default_splits, label_classes, per_class_split
 from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation.logistic import ROUGH_TOLERANCE, TrainingSet, fit_logistic, is_costly
@@ -100,7 +100,7 @@ class ProbeResult:
 
     mode: str
     scores: tuple[SplitScore, ...]
-    predictions: tuple[npt.NDArray[np.int64], ...] | None = None
+    predictions: tuple[npt.NDArray[Any], ...] | None = None
 
     @property
     def test_accuracy_mean(self) -> float:
@@ -150,7 +150,7 @@ class ProbeInput:
 
     embeddings: list[Embeddings]
     splits: list[Split]
-    classes: npt.NDArray[np.int64]  # [k], the labels there are
+    classes: npt.NDArray[Any]  # [k], the labels there are
     codes: npt.NDArray[np.int64]  # [N], position of each node's label in ``classes``; -1 if unknown
 
 
@@ -168,22 +168,18 @@ def check_probe_input(
         raise EvaluationError("no split was given", where="probe", fix="Give at least one split.")
     matrices = _check_matrices(embeddings, len(splits), len(codes))
     for split in splits:
-        _check_split(split, codes, needs_validation)
+        split.check(codes, may_lack="" if needs_validation else "validation")
     return ProbeInput(matrices, splits, classes, codes)
 
 
-def class_codes(labels: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The classes there are, and the position of each node's among them; -1 if it is unknown."""
-    array = label_array(labels)
-    known = array >= 0
-    classes, codes = np.unique(array[known], return_inverse=True)
+def class_codes(labels: npt.ArrayLike) -> tuple[npt.NDArray[Any], Codes]:
+    """As :func:`label_classes`; a single class is refused."""
+    classes, codes = label_classes(labels)
     if len(classes) < 2:
         raise EvaluationError(
             f"there are {len(classes)} classes", where="labels", fix="A classifier needs at least two."
         )
-    everywhere = np.full(array.shape, -1, dtype=np.int64)
-    everywhere[known] = codes
-    return classes, everywhere
+    return classes, codes
 
 
 def _check_matrices(
@@ -211,36 +207,6 @@ def _check_matrices(
     return [checked[id(matrix)] for matrix in given]
 
 
-def _check_split(split: Split, codes: npt.NDArray[np.int64], needs_validation: bool) -> None:
-    where = f"split {split.name}, seed {split.seed}"
-    parts = {"training": split.train, "validation": split.val, "test": split.test}
-    for name, nodes in parts.items():
-        if nodes.size == 0 and (name != "validation" or needs_validation):
-            raise EvaluationError(
-                f"there are no {name} nodes",
-                where=where,
-                fix="Use a split that leaves some; the fair probe chooses its settings on validation nodes.",
-            )
-        if nodes.size and nodes.max() >= len(codes):
-            raise EvaluationError(
-                f"{name} node {nodes.max()} does not exist ({len(codes)} labels)",
-                where=where,
-                fix="Make the split from the labels of the same graph.",
-            )
-        if np.any(codes[nodes] < 0):
-            raise EvaluationError(
-                f"{name} node {nodes[codes[nodes] < 0][0]} has no label",
-                where=where,
-                fix="Leave unlabelled nodes out of the split.",
-            )
-    if len(np.unique(codes[split.train])) < 2:
-        raise EvaluationError(
-            "all training nodes are of one class",
-            where=where,
-            fix="Use more training labels: a classifier needs at least two classes.",
-        )
-
-
 def linear_probe(
     embeddings: Embeddings | Sequence[Embeddings],
     labels: npt.ArrayLike,
@@ -254,7 +220,7 @@ def linear_probe(
     Args:
         embeddings: ``[nodes, d]``, dense or SciPy sparse, or one such matrix a split (for methods whose
             embeddings depend on the seed).
-        labels: one whole number a node; -1 where unknown, outside of every split.
+        labels: the class of each node: whole numbers (-1: unknown) or text (None or "": unknown).
         splits: which nodes to learn from, tune on and test on; if not given, five draws of 20 training and
             30 validation labels per class (:func:`nodejepa.data.splits.default_splits`).
         mode: ``"fair"`` or ``"paper"``.
@@ -402,7 +368,7 @@ def _paper(task: ProbeInput) -> Iterator[_Chosen]:
         view = scale(matrix, "none")
         model = LogisticRegression(C=1.0, max_iter=1000)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # told by `converged` instead
+            warnings.simplefilter("ignore", ConvergenceWarning)  # `converged` says it
             model.fit(view.rows(split.train), task.codes[split.train])
         weights, intercepts = _all_classes(model, len(task.classes))
         pick = _Chosen(

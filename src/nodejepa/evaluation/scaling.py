@@ -34,7 +34,7 @@ class Basis:
     """Training rows in new coordinates, and the way back.
 
     ``(rows - mean) = coordinates @ basis^T``; ``coordinates`` is None where the rows are too many and too
-    wide to be worth turning: then the basis is that of the rows themselves.
+    wide to be worth rotating: then the basis is that of the rows themselves.
     """
 
     rows: Embeddings  # [n, d]
@@ -44,7 +44,7 @@ class Basis:
     lift: Callable[[Matrix], Matrix]  # weights [m, r] -> [m, d]
 
 
-def worth_turning(rows: Embeddings) -> bool:
+def worth_rotating(rows: Embeddings) -> bool:
     """Whether :func:`small_basis` finds new coordinates, or leaves the rows as they are."""
     limit = _MAX_ROTATED if isinstance(rows, np.ndarray) else _MAX_ROTATED_SPARSE
     return bool(min(rows.shape) <= limit)
@@ -55,7 +55,7 @@ def small_basis(rows: Embeddings, *, single_precision: bool = False) -> Basis:
     count, width = rows.shape
     mean, std = mean_and_std(rows)
     precision = np.float32 if single_precision else np.float64
-    if not worth_turning(rows):
+    if not worth_rotating(rows):
         return Basis(rows, mean, None, count * std**2, lambda weights: weights)
     if count <= width:
         energy, vectors = _leading(_centred_gram(rows, mean))
@@ -67,10 +67,10 @@ def small_basis(rows: Embeddings, *, single_precision: bool = False) -> Basis:
 
         return Basis(rows, mean, (vectors * root).astype(precision), energy, from_rows)
     energy, vectors = _leading(centred_second_moment(rows, mean))
-    turned = np.asarray(rows @ vectors.astype(np.result_type(rows.dtype, precision)))
-    turned -= (mean @ vectors).astype(turned.dtype)
+    rotated = np.asarray(rows @ vectors.astype(np.result_type(rows.dtype, precision)))
+    rotated -= (mean @ vectors).astype(rotated.dtype)
     return Basis(
-        rows, mean, turned.astype(precision, copy=False), energy, lambda weights: weights @ vectors.T
+        rows, mean, rotated.astype(precision, copy=False), energy, lambda weights: weights @ vectors.T
     )
 
 
@@ -167,15 +167,15 @@ def _row_lengths(embeddings: Embeddings) -> Matrix:
 
 def _product(embeddings: Embeddings, positions: Positions, weights: Matrix) -> Matrix:
     """``embeddings[positions] @ weights.T`` in float64."""
-    turned = np.ascontiguousarray(weights.T)
+    transposed = np.ascontiguousarray(weights.T)
     most = 2 * len(positions) > embeddings.shape[0]  # then gathering rows costs more than it saves
     source = embeddings if most else embeddings[positions]
     if sp.issparse(source):
-        product: Matrix = source @ turned
+        product: Matrix = source @ transposed
     else:
-        product = np.empty((len(source), turned.shape[1]))
+        product = np.empty((len(source), transposed.shape[1]))
         size = max(1, 2**17 // source.shape[1])  # rows whose float64 copy stays in the cache
         for start in range(0, len(source), size):
             part = slice(start, start + size)
-            product[part] = source[part].astype(np.float64) @ turned
+            product[part] = source[part].astype(np.float64) @ transposed
     return product[positions] if most else product

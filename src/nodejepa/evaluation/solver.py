@@ -226,7 +226,7 @@ class _State:
         accepted = ~self.done & (value <= self.value + _ARMIJO * self.step * self.slope)
         change = gradient - self.gradient
         taken = accepted.unsqueeze(-1)
-        fresh = self._remember_and_turn(trial - self.point, change, gradient, accepted)
+        fresh = self._new_direction(trial - self.point, change, gradient, accepted)
         self.point = torch.where(taken, trial, self.point)
         self.gradient = torch.where(taken, gradient, self.gradient)
         self.value = torch.where(accepted, value, self.value)
@@ -234,7 +234,7 @@ class _State:
         self.slope = torch.where(accepted, (gradient * fresh).sum(dim=-1), self.slope)
         self.step = torch.where(accepted, 1.0, 0.5 * self.step)
 
-    def _remember_and_turn(self, move: Tensor, change: Tensor, gradient: Tensor, accepted: Tensor) -> Tensor:
+    def _new_direction(self, move: Tensor, change: Tensor, gradient: Tensor, accepted: Tensor) -> Tensor:
         r"""Put the pair (s, y) into the history and return ``-H g``, H the inverse BFGS matrix.
 
         .. math:: H = \gamma I + \begin{pmatrix} S & \gamma Y \end{pmatrix}

@@ -32,7 +32,7 @@ Indices = npt.NDArray[np.int64]
 class Supervision:
     """Training and validation nodes with their labels, as positions in ``classes``."""
 
-    classes: Indices  # [k] ascending
+    classes: npt.NDArray[Any]  # [k] ascending
     train: Indices
     train_codes: Indices
     val: Indices
@@ -44,13 +44,15 @@ class Supervision:
         sha = hashlib.sha256()
         for part in (self.train, self.classes[self.train_codes], self.val, self.classes[self.val_codes]):
             sha.update(f"|{part.size}|".encode())
-            sha.update(part.astype("<i8").tobytes())
+            numbers = part.dtype.kind in "iu"
+            sha.update(part.astype("<i8").tobytes() if numbers else "\0".join(part.tolist()).encode())
         return sha.hexdigest()[:16]
 
 
 def supervise(labels: Any, split: Any, num_nodes: int, where: str) -> Supervision:
     """What ``split`` lets a method see of ``labels``: the test nodes' are cut off here."""
-    from nodejepa.data.splits import Split  # the data sets come with it: only who has labels needs them
+    # the data sets come with it: only who has labels needs them
+    from nodejepa.data.splits import Split, label_classes
 
     if labels is None or not isinstance(split, Split):
         raise ConfigError(
@@ -58,46 +60,15 @@ def supervise(labels: Any, split: Any, num_nodes: int, where: str) -> Supervisio
             where=where,
             fix="Call fit(graph, labels=dataset.labels, split=dataset.split(seed=42)).",
         )
-    array = np.asarray(labels)
-    if array.shape != (num_nodes,) or array.dtype.kind not in "iu":
+    values, every = label_classes(labels)
+    if len(every) != num_nodes:
         raise EvaluationError(
-            f"labels are {array.dtype} with shape {array.shape} for {num_nodes} nodes",
-            where=where,
-            fix="Give one whole number a node, -1 where the label is unknown.",
+            f"{len(every)} labels for {num_nodes} nodes", where=where, fix="Give one label for every node."
         )
-    shown = {
-        name: _labels_of(array, nodes, name, where)
-        for name, nodes in (("training", split.train), ("validation", split.val))
-    }
-    if len(np.unique(shown["training"])) < 2:
-        raise EvaluationError(
-            "all training nodes are of one class", where=where, fix="A classifier needs at least two."
-        )
-    classes, codes = np.unique(np.concatenate(list(shown.values())), return_inverse=True)
-    return Supervision(classes, split.train, codes[: split.train.size], split.val, codes[split.train.size :])
-
-
-def _labels_of(labels: npt.NDArray[Any], nodes: Indices, part: str, where: str) -> Indices:
-    if nodes.size == 0:
-        raise EvaluationError(
-            f"there are no {part} nodes",
-            where=where,
-            fix="Use a split with training nodes to learn from and validation nodes to stop by.",
-        )
-    if nodes.max() >= len(labels):
-        raise EvaluationError(
-            f"{part} node {nodes.max()} does not exist ({len(labels)} labels)",
-            where=where,
-            fix="Make the split from the labels of the same graph.",
-        )
-    shown = labels[nodes].astype(np.int64)
-    if shown.min() < 0:
-        raise EvaluationError(
-            f"{part} node {nodes[shown.argmin()]} has no label",
-            where=where,
-            fix="Leave unlabelled nodes out of the split.",
-        )
-    return shown
+    split.check(every, "training", "validation")
+    seen, codes = np.unique(np.concatenate([every[split.train], every[split.val]]), return_inverse=True)
+    first, then = np.split(codes, [split.train.size])
+    return Supervision(values[seen], split.train, first, split.val, then)
 
 
 class Classifier(nn.Module):
@@ -282,7 +253,7 @@ class SupervisedGCN(TrainedEstimator):
     supervised = True
     presets = PRESETS
     config_class = SupervisedGCNConfig
-    classes_: npt.NDArray[np.int64]
+    classes_: npt.NDArray[Any]
     encoder_: Classifier
     _supervision: Supervision
 
@@ -325,7 +296,7 @@ class SupervisedGCN(TrainedEstimator):
         inputs = self.inputs_to_encode(graph)
         with torch.no_grad():
             codes = self.encoder_.logits(inputs).argmax(dim=1).cpu().numpy()
-        predicted: npt.NDArray[np.int64] = self.classes_[codes]
+        predicted: npt.NDArray[Any] = self.classes_[codes]
         return predicted
 
     def make_encoder(self, in_dim: int) -> Classifier:
@@ -359,7 +330,8 @@ class SupervisedGCN(TrainedEstimator):
 
     def take_facts(self, facts: Mapping[str, Any]) -> None:
         """The classes back from a file."""
-        self.classes_ = np.asarray(of_type(list[int], facts.get("classes"), "classes"), dtype=np.int64)
+        known: Any = list[int] | list[str]
+        self.classes_ = np.asarray(of_type(known, facts.get("classes"), "classes"))
 
     def training_data(self, graph: RowGraph) -> dict[str, Any]:
         """The labels are part of what a run was trained on."""
