@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from nodejepa.errors import DataError
 from nodejepa.files import write_text
 from nodejepa.progress import progress_bar
-from nodejepa.report.table import ReportTable, to_csv, to_latex, to_markdown
+from nodejepa.report.table import ReportTable, to_csv, to_markdown
 from studies.render.figures import accuracy as figures
 from studies.render.figures import time
 from studies.render.figures.panels import FORMATS, house_style, save_figure
@@ -28,6 +28,7 @@ from studies.render.frame import (
     with_preset_names,
     with_variant_names,
 )
+from studies.render.latex import to_latex
 from studies.render.paper import FLOORS, JEPA
 from studies.render.tables.accuracy import (
     ablation_table,

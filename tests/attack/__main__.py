@@ -245,7 +245,7 @@ def mutated_own(folder: Path, number: int, chance: random.Random) -> Counts:
         ),
         (half, "z.run/checkpoint.safetensors", resume),
         (half, "z.run/config.json", resume),
-        (study, "records.jsonl", ("study", "render", "{}")),
+        (study, "records.jsonl", ("study", "table", "{}")),
     ]
     for _ in range(number):
         origin, name, command = chance.choice(targets)

@@ -1,8 +1,7 @@
-"""Runs of ``embed-graph`` in one report: each under its name, with its map, and compared."""
+"""Files of embeddings in one report: each under its name, with its map; those of ``embed-graph`` compared."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 
 import numpy as np
@@ -10,99 +9,90 @@ import pytest
 
 from nodejepa.errors import CheckpointError, NodeJEPAError
 from nodejepa.graph import Graph
-from nodejepa.report import Chapter, Report, render, write_report
-from nodejepa.report.charts import DotPlot
-from nodejepa.report.maps import embedding_map
-from nodejepa.report.runs import find_own_run
-from nodejepa.report.sections import SortableTable, Text
+from nodejepa.report import render
+from nodejepa.report.runs import EmbeddingsFile
 from nodejepa.study.page import build_report
+from nodejepa.tables import write_embeddings
 
 RING = Graph.from_edges(np.arange(12), (np.arange(12) + 1) % 12, features=np.eye(12))
 
 
-def own_run(path, method="linear-jepa", accuracies=(80.0, 82.0), graph="g1", page=True, floor=75.0):
-    """What embed-graph leaves behind, without the work."""
+def embedded(path, **columns):
+    """A file of embeddings, as ``embed`` writes it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    html = path.with_suffix(".html")
-    drawn = embedding_map(RING, np.eye(12), neighbours=False)
-    write_report(Report("t", (Chapter("c", (Text((f"said of {path.stem}",)), drawn)),)), html)
-    digest = hashlib.sha256(html.read_bytes()).hexdigest()
+    z = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
+    write_embeddings(path, RING, z, columns)
+    return path
+
+
+def own_run(path, method="linear-jepa", accuracies=(80.0, 82.0), graph="g1", baseline=75.0):
+    """What embed-graph leaves behind, without the work."""
 
     def rows(values):
         return {"scores": [{"test_accuracy": v, "balanced_accuracy": v - 1, "roc_auc": None} for v in values]}
 
+    probed = {method: rows(accuracies or ()), "sgc": rows([baseline, baseline]), "raw": rows([50.0])}
     manifest = {
         "format": "nodejepa embeddings",
         "version": 1,
         "method": method,
-        "embeddings": {"file": path.name, "dimensions": 256},
-        "report": {"file": html.name, "sha256": digest} if page else None,
+        "embeddings": {"file": path.name, "dimensions": 4},
+        "report": {"file": "z.html"},
         "run": {"folder": str(path.with_suffix(".run"))},
         "inputs": {"edges": {"path": f"data/{graph}.csv", "sha256": graph}},
+        "config": {"dim": 4},
         "seconds": {"training": 2.5},
-        "diagnostics": {"verdict": "healthy: all well."},
-        "scores": {"probe": {method: rows(accuracies), "sgc": rows([floor, floor]), "raw": rows([50.0])}}
-        if accuracies
-        else None,
+        "scores": {"probe": probed} if accuracies else None,
     }
+    embedded(path)
     path.with_suffix(".json").write_text(json.dumps(manifest))
     return path
 
 
-def test_one_run_is_its_page_under_its_name(tmp_path):
+def kinds(chapter):
+    return [section.to_json()["kind"] for section in chapter.sections]
+
+
+def test_a_run_is_shown_whichever_of_its_files_is_named(tmp_path):
     z = own_run(tmp_path / "z.parquet")
     (tmp_path / "z.run").mkdir()
+    (tmp_path / "z.html").touch()
     for source in (z, tmp_path / "z.json", tmp_path / "z.html", tmp_path / "z.run"):
         (chapter,) = build_report([source]).chapters
         assert chapter.title == "z: linear-jepa on g1.csv"
-        kinds = [section.to_json()["kind"] for section in chapter.sections]
-        assert kinds == ["text", "map"]
+        assert kinds(chapter) == ["text", "map", "text", "facts"]
         assert chapter.sections[1].to_json()["ids"] == [str(i) for i in range(12)]
+
+
+def test_embeddings_without_a_manifest_have_a_map(tmp_path):
+    labels, groups = ["b", None, "a"] * 4, [0, 1] * 6
+    (chapter,) = build_report([embedded(tmp_path / "z.parquet", label=labels, cluster=groups)]).chapters
+    drawn = chapter.sections[1].to_json()
+    assert (chapter.title, kinds(chapter)) == ("z", ["text", "map"])
+    assert (drawn["labels"], drawn["names"]) == ([1, -1, 0] * 4, ("a", "b"))
+    assert (drawn["clusters"], drawn["degrees"]) == (groups, None)
+    (bare,) = build_report([embedded(tmp_path / "bare.npy")]).chapters
+    assert bare.sections[1].to_json()["labels"] is None
 
 
 def test_several_are_compared_and_named(tmp_path):
     runs = [
-        own_run(tmp_path / "a/z.parquet", accuracies=(80.0, 82.0)),
+        own_run(tmp_path / "a/z.parquet"),
         own_run(tmp_path / "b/z.parquet", "nodejepa", (70.0, 71.0)),
         own_run(tmp_path / "other.npy", graph="g2", accuracies=(90.0, 99.0)),
-        own_run(tmp_path / "bare.parquet", accuracies=None, page=False),
+        own_run(tmp_path / "unscored.parquet", accuracies=None),
     ]
     built = build_report([*runs, tmp_path / "a/z.json"])  # the same run twice is one
     compared, *chapters = built.chapters
-    assert [chapter.title.partition(":")[0] for chapter in chapters] == [
-        "a/z",
-        "b/z",
-        f"{tmp_path.name}/other",
-        f"{tmp_path.name}/bare",
+    names = [chapter.title.partition(":")[0] for chapter in chapters]
+    assert names == ["a/z", "b/z", f"{tmp_path.name}/other", f"{tmp_path.name}/unscored"]
+    (table,) = (section.table for section in compared.sections)
+    assert [cell.text for cell in table.rows[0]] == [
+        *("a/z", "linear-jepa", "g1.csv", "81.0 ± 1.4", "80.0 ± 1.4", "75.0 ± 0.0", "4", "2.5"),
     ]
-    words, dots, table = compared.sections
-    assert isinstance(dots, DotPlot)
-    assert [dot.label for dot in dots.panels["g1.csv"]] == ["a/z", "b/z", "best floor (sgc)"]
-    assert (
-        "a/z has the highest accuracy, 81.0 %, 10.5 points above b/z: more than the spread"
-        in (words.paragraphs[0])
-    )
-    assert isinstance(table, SortableTable)
-    assert [cell.text for cell in table.table.rows[0]][:4] == [
-        "a/z",
-        "linear-jepa",
-        "g1.csv",
-        "81.0 ± 1.4",
-    ]
-    assert "ROC-AUC %" not in [column.title for column in table.table.columns]
-    assert len(table.table.rows) == 4
-    assert "without its page" in " ".join(chapters[-1].sections[1].paragraphs)
-    assert "said of other" in render(built)
-
-
-def test_a_page_that_was_changed_is_not_shown(tmp_path):
-    z = own_run(tmp_path / "z.parquet")
-    page = tmp_path / "z.html"
-    page.write_text(page.read_text().replace("said of z", "said of y"))
-    with pytest.raises(CheckpointError, match="not the one that the manifest tells of"):
-        build_report([z])
-    page.unlink()
-    assert "without its page" in " ".join(build_report([z]).chapters[0].sections[1].paragraphs)
+    assert [row[3].text for row in table.rows] == ["81.0 ± 1.4", "70.5 ± 0.7", "94.5 ± 6.4", "-"]
+    assert "ROC-AUC %" not in [column.title for column in table.columns]
+    assert "linear-jepa on g2.csv" in render(built)
 
 
 def test_what_is_no_run_is_refused_with_what_was_meant(tmp_path):
@@ -110,9 +100,10 @@ def test_what_is_no_run_is_refused_with_what_was_meant(tmp_path):
     with pytest.raises(NodeJEPAError, match=r"Did you mean .*vectors\.(parquet|html|json)"):
         build_report([tmp_path / "vector.parquet"])
     (tmp_path / "plain.json").write_text("{}")
-    with pytest.raises(NodeJEPAError, match="neither a run nor a study"):
+    with pytest.raises(NodeJEPAError, match="no run, study or embeddings"):
         build_report([tmp_path / "plain.json"])
-    (tmp_path / "else").mkdir()
-    assert find_own_run(tmp_path / "else") is None
     (tmp_path / "vectors").mkdir()  # a folder of that name that is not the run's
-    assert find_own_run(tmp_path / "vectors") is None
+    assert EmbeddingsFile.find(tmp_path / "vectors") is None
+    (tmp_path / "vectors.json").write_text('{"format": "nodejepa embeddings", "method": 3}')
+    with pytest.raises(CheckpointError, match="manifest of the embeddings is damaged"):
+        build_report([tmp_path / "vectors.parquet"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from studies.render.latex import escape_latex, to_latex
+from studies.render.tables.shared import p_cell
 
-from nodejepa.report.table import Column, ReportTable, Summary, TableCell, escape_latex, to_latex, to_markdown
+from nodejepa.report.table import Column, ReportTable, Summary, TableCell, to_markdown
 
 
 def test_latex_and_markdown_escape_what_records_say():
@@ -26,9 +28,9 @@ def test_numbers_in_cells():
     assert TableCell.number(-0.004, signed=True).text == "-0.00"
     assert TableCell.number(1234.5, decimals=1).text == "1,234.5"
     assert TableCell.number(None).text == "-"
-    assert TableCell.p(0.00001).text == "< 0.0001"
-    assert TableCell.p(0.04999).bold
-    assert not TableCell.p(0.05).bold
+    assert p_cell(0.00001).text == "< 0.0001"
+    assert p_cell(0.04999).bold
+    assert not p_cell(0.05).bold
     assert TableCell.score(Summary(80.0, None, 1)).values == ("80", "", "1")
     minus = ReportTable(
         "t",

@@ -194,7 +194,7 @@ def test_an_empty_study_says_so(tmp_path):
     ("make", "error", "says"),
     [
         (lambda _: [], NodeJEPAError, "nothing to report on"),
-        (lambda folder: [folder], NodeJEPAError, "neither a run nor a study"),
+        (lambda folder: [folder], NodeJEPAError, "no run, study or embeddings"),
         (lambda folder: [folder / "nowhere"], NodeJEPAError, "no such folder"),
         (lambda folder: [write_records(folder, [{"method": "sgc"}])], DataError, "dataset is missing"),
         (lambda folder: [broken(folder, "config.json", "[")], CheckpointError, "config.json is damaged"),

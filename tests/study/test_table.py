@@ -62,6 +62,3 @@ def test_the_command_prints_it_of_a_folder_or_a_specification(tmp_path, capsys):
     code, said = command("table", tmp_path / "none", capsys=capsys)
     assert code == 2
     assert "there are no records" in said.err
-    code, said = command("render", tmp_path / "own", capsys=capsys)
-    assert code == 2
-    assert "python -m studies.render" in " ".join(said.err.replace("│", " ").split())

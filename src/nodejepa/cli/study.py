@@ -28,7 +28,7 @@ _RUN_EXAMPLES = (
 REPORT_EXAMPLES = (
     "Examples:\n\n"
     "nodejepa report runs/digits --out report.html\n\n"
-    "nodejepa report first.parquet second.parquet --out both.html   (of embed-graph, compared)\n\n"
+    "nodejepa report first.parquet second.parquet --out both.html\n\n"
     "nodejepa report studies/main runs/photo --out report.html --data-root ~/datasets"
 )
 
@@ -126,25 +126,14 @@ def table(
     study: Annotated[
         Path, typer.Argument(metavar="STUDY", help="Its folder or specification, e.g. studies/main.")
     ],
-    form: Annotated[
-        Literal["markdown", "csv", "latex"], typer.Option("--format", help="What to print.")
-    ] = "markdown",
+    form: Annotated[Literal["markdown", "csv"], typer.Option("--format", help="What to print.")] = "markdown",
 ) -> None:
     """Print mean, standard deviation and number of seeds of every method and data set of a study."""
-    from nodejepa.report.table import to_csv, to_latex, to_markdown
+    from nodejepa.report.table import to_csv, to_markdown
     from nodejepa.study.table import read_study, study_table
 
     made = study_table(read_study(study))
-    typer.echo({"markdown": to_markdown, "csv": to_csv, "latex": to_latex}[form](made), nl=False)
-
-
-@study.command(hidden=True)
-def render(folder: Path) -> None:
-    """Say where it went: what knows the studies of the repository is no part of the package."""
-    raise ConfigError(
-        "tables of the repository's own studies are made by the repository",
-        fix=f"There: python -m studies.render {folder}. Of any study: nodejepa study table {folder}.",
-    )
+    typer.echo(to_csv(made) if form == "csv" else to_markdown(made), nl=False)
 
 
 def _show(work: Worklist, jobs: int, data_root: Path | None) -> None:
@@ -175,7 +164,7 @@ def report(
         list[Path],
         typer.Argument(
             metavar="RUNS...",
-            help="Run folders, study folders and embeddings of embed-graph, in any mixture.",
+            help="Run folders, study folders and files of embeddings, in any mixture.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),

@@ -123,7 +123,7 @@ class EmbeddingMap(Section):
 
     title: str
     ids: Sequence[str]
-    degrees: npt.NDArray[np.int64]
+    degrees: npt.NDArray[np.int64] | None
     projections: Mapping[str, npt.NDArray[np.float64]]  # name -> [n, 2]
     labels: npt.NDArray[np.int64] | None = None
     predicted: npt.NDArray[np.int64] | None = None

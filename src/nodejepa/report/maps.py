@@ -90,10 +90,10 @@ def _principal_components(embeddings: Embeddings, count: int) -> Plane:
 
 @dataclass(frozen=True, eq=False)
 class SampledNodes:
-    """Some nodes of a graph that is too large to be held: their ids and how many neighbours they have."""
+    """Some nodes of a graph that is not held: their ids and, where known, how many neighbours they have."""
 
     ids: list[str]
-    neighbours: npt.NDArray[np.int64]
+    neighbours: npt.NDArray[np.int64] | None
     total: int  # nodes of the graph
 
     @property
@@ -129,14 +129,14 @@ def embedding_map(
                 f"{array.shape[0]} {name} for {graph.num_nodes} nodes", where=name, fix="Give one row a node."
             )
     rng = np.random.default_rng(seed)
-    drawn = _sample(graph.num_nodes, MAX_POINTS, rng)
+    drawn = sample(graph.num_nodes, MAX_POINTS, rng)
     planes = {_PCA: principal_plane(matrix)[drawn]}
     notes = []
     total = graph.total if isinstance(graph, SampledNodes) else graph.num_nodes
     if len(drawn) < total:
         notes.append(f"A random sample of {len(drawn):,} of {total:,} nodes is drawn.")
     if neighbours:
-        near = _sample(len(drawn), MAX_NEIGHBOUR_POINTS, rng)
+        near = sample(len(drawn), MAX_NEIGHBOUR_POINTS, rng)
         planes[_TSNE] = np.full((len(drawn), 2), np.nan)
         planes[_TSNE][near] = neighbour_plane(matrix[drawn[near]], seed=seed)
         if len(near) < len(drawn):
@@ -151,11 +151,11 @@ def embedding_map(
         ids, degrees = [graph.ids[i] for i in drawn.tolist()], graph.neighbours
     else:
         ids = drawn.tolist() if graph.node_ids is None else graph.node_ids[drawn].tolist()
-        degrees = np.diff(graph.adjacency.indptr)
+        degrees = np.diff(graph.adjacency.indptr).astype(np.int64)
     return EmbeddingMap(
         title,
         [str(node) for node in ids],
-        degrees[drawn].astype(np.int64),
+        None if degrees is None else degrees[drawn].astype(np.int64),
         planes,
         labels=None if labels is None else labels[drawn],
         predicted=None if predicted is None else predicted[drawn],
@@ -216,7 +216,8 @@ def _percent(part: np.int64, whole: np.int64) -> float | None:
     return 100 * float(part) / float(whole) if whole else None
 
 
-def _sample(total: int, most: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def sample(total: int, most: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """All of ``total`` places, or ``most`` of them, ascending."""
     if total <= most:
         return np.arange(total)
     return np.sort(rng.choice(total, size=most, replace=False))

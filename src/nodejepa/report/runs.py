@@ -1,15 +1,13 @@
 """Chapters about runs.
 
-A run folder: how training went, what came out, where the nodes lie. A run of ``embed-graph``: its manifest
-says what was made and how it scored. The page beside it has map and tables, which are taken over as they are.
-Its digest is in the manifest: a page that was changed is not shown.
+A run folder: how training went, what came out, where the nodes lie. A file of embeddings: where the nodes
+lie, and what the manifest of ``embed-graph``, if there is one, says of how it was made and scored.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,22 +15,28 @@ from nodejepa.config import dotted
 from nodejepa.data import Dataset, load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.diagnostics import diagnose
-from nodejepa.errors import RESUME, Advice, CheckpointError, EvaluationError
+from nodejepa.errors import CheckpointError, EvaluationError
 from nodejepa.evaluation.probe import MEASURES
 from nodejepa.files import parse_json
 from nodejepa.methods import METHODS, load_method
 from nodejepa.progress import in_words
-from nodejepa.report.charts import Dot, DotPlot, training_curves, verdict, what_was_found
-from nodejepa.report.maps import embedding_map, error_sections, predict_test_nodes
+from nodejepa.report.charts import training_curves, verdict, what_was_found
+from nodejepa.report.maps import (
+    MAX_POINTS,
+    SampledNodes,
+    embedding_map,
+    error_sections,
+    predict_test_nodes,
+    sample,
+)
 from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
 from nodejepa.report.table import Column, ReportTable, Summary, TableCell, summarise
+from nodejepa.tables import read_columns, read_embeddings
 from nodejepa.tables.embeddings import MANIFEST_FORMAT
 from nodejepa.training.run import History, Run, check_epoch, check_history, load_tensors
 from nodejepa.validation import of_type
 
 PROBE_SEED = 42  # of the split that colours errors
-_MEASURES = {name: f"{title} %" for name, title in MEASURES.items()}
-_BEGIN, _END = b'<script type="application/json" id="data">', b"</script>"
 
 
 def is_run_folder(folder: Path) -> bool:
@@ -139,7 +143,7 @@ def _embedding_sections(folder: Path, data: Dataset, facts: Mapping[str, Any]) -
             words = (
                 f"Fair linear probe, split {split.name}, seed {PROBE_SEED}: "
                 f"{right:.1f} % of {len(split.test):,} test nodes are right. One split "
-                "says little about the spread; nodejepa probe scores several, beside the floors."
+                "says little about the spread; nodejepa probe scores several, beside untrained baselines."
             )
     sections.append(Text((words,)))
     sections.append(
@@ -189,23 +193,10 @@ def _graph_facts(facts: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class StoredSection(Section):
-    """A section of a page that was written before."""
-
-    stored: Mapping[str, Any]
-    kind: ClassVar[str] = "stored"
-
-    def content(self) -> dict[str, Any]:
-        """As it was; its own kind is among the values."""
-        return dict(self.stored)
-
-
-@dataclass(frozen=True)
 class WrittenFile:
     """A file that a manifest names."""
 
     file: str
-    sha256: str = ""
     dimensions: int | None = None  # of embeddings
 
 
@@ -218,7 +209,7 @@ class Probed:
 
 @dataclass(frozen=True)
 class Scores:
-    """Of the method and of the floors, by name."""
+    """Of the method and of the untrained baselines, by name."""
 
     probe: dict[str, Probed]
 
@@ -230,64 +221,32 @@ class EmbeddingsManifest:
     method: str
     embeddings: WrittenFile
     run: dict[str, Any]
-    diagnostics: dict[str, Any]
     seconds: dict[str, float]
     inputs: dict[str, dict[str, Any]]
+    config: dict[str, Any] = field(default_factory=dict)
     read: dict[str, Any] = field(default_factory=dict)
     report: WrittenFile | None = None
     scores: Scores | None = None
 
     @property
-    def verdict(self) -> str:
-        """What was said of the embeddings."""
-        return str(self.diagnostics.get("verdict", "not judged"))
-
-
-@dataclass(frozen=True)
-class OwnRun:
-    """One run of ``embed-graph``: where its manifest is, and what it says."""
-
-    path: Path
-    manifest: EmbeddingsManifest
-
-    @property
-    def method(self) -> str:
-        """The name of the method."""
-        return self.manifest.method
-
-    @property
     def graph(self) -> tuple[str, str]:
         """The file of its edges and the digest of all files: what must be the same to be compared."""
-        inputs = self.manifest.inputs
-        edges = inputs.get("edges", {}).get("path") or self.manifest.read.get("edge_file") or ""
-        return Path(str(edges)).name, "-".join(str(inputs[name].get("sha256")) for name in sorted(inputs))
+        edges = self.inputs.get("edges", {}).get("path") or self.read.get("edge_file") or "a graph"
+        digests = (str(self.inputs[name].get("sha256")) for name in sorted(self.inputs))
+        return Path(str(edges)).name, "-".join(digests)
 
-    def scores(self, method: str, measure: str) -> list[float]:
-        """One measure of a row of the scores, a value a split; nothing where there are none."""
-        row = self._rows.get(method)
+    def mean(self, method: str, measure: str) -> Summary | None:
+        """One measure of a row of the scores over its splits; None where there is none."""
+        row = None if self.scores is None else self.scores.probe.get(method)
         values = [] if row is None else [score.get(measure) for score in row.scores]
-        return [float(value) for value in values if value is not None]
+        return summarise([float(value) for value in values if value is not None])
 
     @property
-    def _rows(self) -> dict[str, Probed]:
-        return {} if self.manifest.scores is None else self.manifest.scores.probe
-
-    def best_floor(self) -> tuple[str, Summary] | None:
-        """The floor with the highest accuracy."""
-        names = [name for name in self._rows if name != self.method]
-        floors = ((name, summarise(self.scores(name, "test_accuracy"))) for name in names)
-        known = [(name, found) for name, found in floors if found is not None]
-        return max(known, key=lambda pair: pair[1].mean) if known else None
-
-
-def find_own_run(source: Path) -> OwnRun | None:
-    """The run that a manifest, embeddings, page or run folder belongs to, if ``embed-graph`` made it."""
-    path = source if source.suffix == ".json" else source.with_suffix(".json")
-    manifest = read_manifest(path)
-    if manifest is None:
-        return None
-    folder = Path(str(manifest.run.get("folder"))).name
-    return None if source.is_dir() and folder != source.name else OwnRun(path, manifest)
+    def best_baseline(self) -> Summary | None:
+        """The highest accuracy of an untrained baseline."""
+        names = [] if self.scores is None else [name for name in self.scores.probe if name != self.method]
+        found = [mean for name in names if (mean := self.mean(name, "test_accuracy")) is not None]
+        return max(found, key=lambda mean: mean.mean, default=None)
 
 
 def read_manifest(path: Path) -> EmbeddingsManifest | None:
@@ -308,98 +267,93 @@ def read_manifest(path: Path) -> EmbeddingsManifest | None:
         ) from None
 
 
-def own_chapters(runs: Sequence[OwnRun]) -> list[Chapter]:
-    """A chapter that compares the runs, where there are several, and one for each, under its name."""
-    names = run_names(runs)
-    chapters = []
-    for run, name in zip(runs, names, strict=True):
-        title = f"{name}: {run.method} on {run.graph[0] or 'a graph'}"
-        chapters.append(Chapter(title, _stored_sections(run), subtitle=str(run.path)))
-    return [_comparison(runs, names), *chapters] if len(runs) > 1 else chapters
+@dataclass(frozen=True)
+class EmbeddingsFile:
+    """A file of embeddings, and what its manifest says, if there is one."""
+
+    path: Path
+    manifest: EmbeddingsManifest | None = None
+
+    @classmethod
+    def find(cls, source: Path) -> Self | None:
+        """The embeddings that a file, or the manifest, page or run folder of ``embed-graph`` belongs to."""
+        manifest = read_manifest(source.with_suffix(".json"))
+        if manifest is not None and Path(str(manifest.run.get("folder"))).name == source.name:
+            return cls(source.with_name(manifest.embeddings.file), manifest)
+        if source.suffix.lower() in (".parquet", ".npy") and source.is_file():
+            told = manifest is not None and manifest.embeddings.file == source.name
+            return cls(source, manifest if told else None)
+        if manifest is not None and not source.is_dir():
+            return cls(source.with_name(manifest.embeddings.file), manifest)
+        return None
 
 
-def run_names(runs: Sequence[OwnRun]) -> list[str]:
-    """The name of each run's embeddings, with as many of its folders as it takes to tell them apart."""
-    places = [run.path.absolute().with_suffix("").parts for run in runs]
+def embeddings_chapters(files: Sequence[EmbeddingsFile]) -> list[Chapter]:
+    """A chapter that compares the files, where several have a manifest, and one for each, under its name."""
+    names = _short_names([file.path for file in files])
+    chapters, told = [], {}
+    for file, name in zip(files, names, strict=True):
+        title = name
+        if file.manifest is not None:
+            title, told[name] = f"{name}: {file.manifest.method} on {file.manifest.graph[0]}", file.manifest
+        chapters.append(Chapter(title, _file_sections(file), subtitle=str(file.path)))
+    return [Chapter("Runs compared", (_comparison(told),)), *chapters] if len(told) > 1 else chapters
+
+
+def _short_names(paths: Sequence[Path]) -> list[str]:
+    """The name of each file, with as many of its folders as it takes to tell them apart."""
+    places = [path.absolute().with_suffix("").parts for path in paths]
     depth = 1
     while len({place[-depth:] for place in places}) < len(set(places)):
         depth += 1
     return ["/".join(place[-depth:]) for place in places]
 
 
-def _comparison(runs: Sequence[OwnRun], names: Sequence[str]) -> Chapter:
-    graphs: dict[tuple[str, str], list[int]] = {}
-    for i, run in enumerate(runs):
-        graphs.setdefault(run.graph, []).append(i)
-    measures = {m: title for m, title in _MEASURES.items() if any(run.scores(run.method, m) for run in runs)}
-    rows, panels, words = [], {}, []
-    for number, ((file, _), members) in enumerate(graphs.items(), start=1):
-        graph = file if sum(f == file for f, _ in graphs) == 1 else f"{file} ({number})"
-        dots = []
-        for i in members:
-            run, values = runs[i], runs[i].scores(runs[i].method, "test_accuracy")
-            found = summarise(values)
-            cells = [TableCell.mean(summarise(run.scores(run.method, m)), decimals=1) for m in measures]
-            rows.append((*map(TableCell.name, (names[i], run.method, graph)), *cells, *_rest(run)))
-            if found is not None:
-                dots.append(Dot(names[i], found.mean, found.std, tuple(values)))
-        floors = [best for i in members if (best := runs[i].best_floor()) is not None]
-        if floors:
-            name, floor = max(floors, key=lambda pair: pair[1].mean)
-            dots.append(Dot(f"best floor ({name})", floor.mean, floor.std, emphasised=False))
-        if dots:
-            panels[graph] = dots
-            words.append(_standing(graph, [dot for dot in dots if dot.emphasised]))
-    columns = (*map(Column.name, ("run", "method", "graph")), *map(Column.mean, measures.values()))
-    last = (*map(Column, ("best floor %", "columns", "seconds")), Column.name("embeddings"))
-    notes = ("Mean ± standard deviation over splits; seconds of training. Only rows of one graph compare.",)
-    table = ReportTable("own", "The runs", (*columns, *last), (tuple(rows),), notes)
-    sections: list[Section] = [SortableTable(table, choices=("graph", "method"))]
-    if panels:
-        caption = "Hollow: the best floor, which needs no training. The axes do not start at zero."
-        sections = [Text(tuple(words)), DotPlot("Accuracy", "test accuracy, %", panels, caption), *sections]
-    return Chapter("Runs compared", tuple(sections))
+def _file_sections(file: EmbeddingsFile) -> tuple[Section, ...]:
+    """Whether the embeddings are sound, where the nodes lie, and what the manifest says."""
+    stored, columns = read_embeddings(file.path), read_columns(file.path)
+    total = len(stored.ids)
+    drawn = sample(total, MAX_POINTS, np.random.default_rng(0))
+    labels, names = None, []
+    if "label" in columns:
+        given = columns["label"]
+        names = sorted({str(label) for label in given if label is not None})
+        code = {name: i for i, name in enumerate(names)}
+        labels = np.array([-1 if given[i] is None else code[str(given[i])] for i in drawn])
+    nodes = SampledNodes([str(stored.ids[i]) for i in drawn], None, total)
+    clusters = np.asarray(columns["cluster"])[drawn] if "cluster" in columns else None
+    found = embedding_map(nodes, stored.matrix[drawn], labels=labels, class_names=names, clusters=clusters)
+    sections: list[Section] = [verdict(diagnose(stored.matrix)), found]
+    if file.manifest is not None:
+        made = file.manifest
+        if made.report is not None:
+            words = f"{made.report.file} beside the embeddings has their scores, errors and training."
+            sections.append(Text((words,)))
+        settings = {name: str(value) for name, value in dotted(made.config).items()}
+        sections.append(Facts("Settings", settings, folded=True))
+    return tuple(sections)
 
 
-def _rest(run: OwnRun) -> tuple[Any, ...]:
-    floor, made = run.best_floor(), run.manifest
-    return (
-        TableCell.number(None if floor is None else floor[1].mean, decimals=1),
-        TableCell.number(made.embeddings.dimensions, decimals=0),
-        TableCell.number(made.seconds.get("training"), decimals=1),
-        TableCell.name(made.verdict.partition(":")[0]),
-    )
-
-
-def _standing(graph: str, dots: Sequence[Dot]) -> str:
-    """Which run is ahead on a graph, and whether that is more than the draw of the labels does."""
-    best, *others = sorted(dots, key=lambda dot: -dot.value)
-    words = f"{graph}: {best.label} has the highest accuracy, {best.value:.1f} %"
-    if not others:
-        return f"{graph}: {best.label} has {best.value:.1f} %."
-    gap, spread = best.value - others[0].value, max(best.spread or 0.0, others[0].spread or 0.0)
-    size = "no more than" if gap <= spread else "more than"
-    return f"{words}, {gap:.1f} points above {others[0].label}: {size} the spread over draws of the labels."
-
-
-def _stored_sections(run: OwnRun) -> tuple[Section, ...]:
-    described = run.manifest.report
-    missing = (
-        Text((f"Embeddings: {run.manifest.verdict}",)),
-        Text(("No map: the run was made without its page. Resume it with its page to have one.",)),
-    )
-    if described is None:
-        return missing
-    page = run.path.with_name(Path(described.file).name)
-    try:
-        content = page.read_bytes()
-    except FileNotFoundError:
-        return missing
-    if hashlib.sha256(content).hexdigest() != described.sha256:
-        raise CheckpointError(
-            "the page is not the one that the manifest tells of",
-            where=str(page),
-            fix=Advice.saying("Make it again: the same run with {}.", RESUME),
+def _comparison(runs: Mapping[str, EmbeddingsManifest]) -> Section:
+    graphs = list(dict.fromkeys(run.graph for run in runs.values()))
+    measures = {m: f"{t} %" for m, t in MEASURES.items() if any(r.mean(r.method, m) for r in runs.values())}
+    rows = []
+    for name, run in runs.items():
+        same = [graph for graph in graphs if graph[0] == run.graph[0]]
+        graph = run.graph[0] + (f" ({same.index(run.graph) + 1})" if len(same) > 1 else "")
+        scores = (run.mean(run.method, measure) for measure in measures)
+        rows.append(
+            (
+                *map(TableCell.name, (name, run.method, graph)),
+                *(TableCell.mean(score, decimals=1) for score in (*scores, run.best_baseline)),
+                TableCell.number(run.embeddings.dimensions, decimals=0),
+                TableCell.number(run.seconds.get("training"), decimals=1),
+            )
         )
-    chapters = parse_json(content.partition(_BEGIN)[2].partition(_END)[0])["chapters"]
-    return tuple(StoredSection(section) for chapter in chapters for section in chapter["sections"])
+    scored = (*measures.values(), "best untrained baseline %")
+    columns = (*map(Column.name, ("run", "method", "graph")), *map(Column.mean, scored))
+    notes = ("Mean ± standard deviation over splits; seconds of training. Only rows of one graph compare.",)
+    table = ReportTable(
+        "own", "The runs", (*columns, Column("columns"), Column("seconds")), (tuple(rows),), notes
+    )
+    return SortableTable(table, choices=("graph", "method"))

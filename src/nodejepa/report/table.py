@@ -1,4 +1,4 @@
-"""A table as data, with the means and spreads that stand in it, and as Markdown, LaTeX (booktabs) and CSV.
+"""A table as data, with the means and spreads that stand in it, and as Markdown and CSV.
 
 Sums are exact (``math.fsum``), so that a table does not depend on the order of what stands behind it. Text
 from records is escaped for each format.
@@ -14,25 +14,6 @@ from typing import Self
 
 MISSING = "-"
 DAGGER = "†"
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "[": "{[}",  # at the start of a row it would be an argument of the line break before it
-    "]": "{]}",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "±": r"$\pm$",
-    "†": r"$^{\dagger}$",
-    "…": r"\ldots{}",
-}
 
 
 @dataclass(frozen=True)
@@ -112,27 +93,6 @@ class TableCell:
             return cls(MISSING, ("",))
         return cls(f"{value + 0.0:{'+' if signed else ''},.{decimals}f}", (_bare(value),), bold, mark)
 
-    @classmethod
-    def interval(cls, low: float | None, high: float | None) -> Self:
-        """``-0.13 to +0.70``: of a difference."""
-        if low is None or high is None:
-            return cls(MISSING, ("", ""))
-        ends = cls.number(low, signed=True), cls.number(high, signed=True)
-        return cls(f"{ends[0].text} to {ends[1].text}", (*ends[0].values, *ends[1].values))
-
-    @classmethod
-    def p(cls, p: float | None) -> Self:
-        """A p value: four digits, or a bound."""
-        if p is None:
-            return cls(MISSING, ("",))
-        return cls("< 0.0001" if p < 0.00005 else f"{p:.4f}", (f"{p:.6g}",), bold=p < 0.05)
-
-    @classmethod
-    def difference(cls, ours: Summary | None, theirs: Summary | None, *, decimals: int = 2) -> Self:
-        """Ours minus theirs."""
-        both = None if ours is None or theirs is None else ours.mean - theirs.mean
-        return cls.number(both, decimals=decimals, signed=True)
-
 
 @dataclass(frozen=True)
 class Column:
@@ -211,23 +171,6 @@ def to_markdown(table: ReportTable) -> str:
     return f"# {_markdown(table.title)}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"
 
 
-def to_latex(table: ReportTable) -> str:
-    """A floating table; the document needs ``\\usepackage{booktabs}``."""
-    layout = "".join("l" if column.left else "r" for column in table.columns)
-    header = " & ".join(escape_latex(column.title) for column in table.columns)
-    body = "\n\\midrule\n".join(
-        "\n".join(" & ".join(_latex_cell(cell) for cell in row) + r" \\" for row in group)
-        for group in table.groups
-        if group
-    )
-    caption = escape_latex(" ".join((f"{table.title}.", *table.notes)))
-    return (
-        "\\begin{table*}[t]\n\\centering\n\\small\n"
-        f"\\begin{{tabular}}{{{layout}}}\n\\toprule\n{header} \\\\\n\\midrule\n{body}\n\\bottomrule\n"
-        f"\\end{{tabular}}\n\\caption{{{caption}}}\n\\label{{tab:{table.name}}}\n\\end{{table*}}\n"
-    )
-
-
 def to_csv(table: ReportTable) -> str:
     """Bare numbers, one column each; no notes."""
     text = io.StringIO()
@@ -237,28 +180,10 @@ def to_csv(table: ReportTable) -> str:
     return text.getvalue()
 
 
-def escape_latex(text: str) -> str:
-    """Text that LaTeX prints as it is.
-
-    >>> print(escape_latex("S^2 X & 50 %"))
-    S\\textasciicircum{}2 X \\& 50 \\%
-    """
-    return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
-
-
-def _latex_cell(cell: TableCell) -> str:
-    text = re.sub(r"(?<!\w)-(?=\d)", "$-$", escape_latex(cell.text))  # a minus, not a hyphen
-    return (rf"\textbf{{{text}}}" if cell.bold else text) + escape_latex(cell.mark)
-
-
 def _markdown(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", _one_line(text))
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
 
 
 def _markdown_cell(cell: TableCell) -> str:
     text = _markdown(cell.text)
     return (f"**{text}**" if cell.bold else text) + _markdown(cell.mark)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

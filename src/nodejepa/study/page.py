@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nodejepa.errors import Advice, ConfigError, NodeJEPAError, Setting
+from nodejepa.errors import ConfigError, NodeJEPAError
 from nodejepa.methods import METHODS
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import progress_bar
 from nodejepa.report import Chapter, Report, footer
 from nodejepa.report.charts import Dot, DotPlot
-from nodejepa.report.runs import find_own_run, is_run_folder, own_chapters, run_chapter
+from nodejepa.report.runs import EmbeddingsFile, embeddings_chapters, is_run_folder, run_chapter
 from nodejepa.report.sections import Figures, Section, SortableTable, Text
 from nodejepa.report.table import summarise
 from nodejepa.study.records import Record, read_records, require_names
@@ -30,31 +30,31 @@ _DRAWN = {  # what to draw: the first field that the study has
 def build_report(
     sources: Sequence[Path], *, dataset: str | None = None, data_root: Path | None = None
 ) -> Report:
-    """The report on runs and studies, one chapter each; runs of ``embed-graph`` are compared as well.
+    """The report on runs, studies and embeddings, one chapter each; those of ``embed-graph`` are compared.
 
-    ``sources`` are folders that ``nodejepa pretrain`` or ``nodejepa study`` wrote, or of ``embed-graph`` the
-    embeddings, their manifest or the run folder beside them. Maps show the nodes of ``dataset``, which is
-    found by its hash if not given.
+    ``sources`` are folders that ``nodejepa pretrain`` or ``nodejepa study`` wrote, files of embeddings, or
+    the manifest or run folder beside them. Maps of runs show the nodes of ``dataset``, which is found by its
+    hash if not given.
     """
     folders = list(dict.fromkeys(Path(source) for source in sources))
     if not folders:
         raise NodeJEPAError("there is nothing to report on", fix="Name a run folder or a study folder.")
-    own = {folder: run for folder in folders if (run := find_own_run(folder)) is not None}
+    own = {folder: file for folder in folders if (file := EmbeddingsFile.find(folder)) is not None}
     for folder in folders:  # all of them, before the work
         if folder not in own and not is_run_folder(folder) and not _is_study_folder(folder):
             raise NodeJEPAError(
-                "this is neither a run nor a study" if folder.exists() else "there is no such folder",
+                "this is no run, study or embeddings" if folder.exists() else "there is no such folder",
                 where=str(folder),
                 fix=f"{'' if folder.exists() else near_path(folder)}Name a folder with model.safetensors or "
-                "config.json (nodejepa pretrain) or with records.jsonl (nodejepa study run), or embeddings "
-                "with their manifest beside them (nodejepa embed-graph).",
+                "config.json (nodejepa pretrain) or with records.jsonl (nodejepa study run), or a file "
+                "of embeddings (.parquet or .npy).",
             )
     if dataset is not None and not any(is_run_folder(folder) for folder in folders):
         raise NodeJEPAError(
             f"a graph is named ({dataset}), but there is no run whose embeddings a map could show",
-            fix=Advice("Leave ", Setting("dataset"), " out, or name a run folder as well."),
+            fix="Leave dataset=... out, or name a run folder as well.",
         )
-    chapters: list[Chapter] = own_chapters(list({run.path: run for run in own.values()}.values()))
+    chapters = embeddings_chapters(list({file.path: file for file in own.values()}.values()))
     with progress_bar("Report", total=len(folders)) as advance:
         for folder in folders:
             if _is_study_folder(folder):

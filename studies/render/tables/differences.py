@@ -44,7 +44,7 @@ from studies.render.statistics import (
     outcome,
     rank_methods,
 )
-from studies.render.tables.shared import Note, best_of, tested_cells
+from studies.render.tables.shared import Note, best_of, interval_cell, p_cell, tested_cells
 
 _WALK = (
     "walk"  # the one floor that takes a part of a method, LinearJEPA's walk, and leaves out what it learned
@@ -152,9 +152,9 @@ def _row(contrast: Contrast, like: Contrast, printed: PrintedTest | None) -> Row
     return (
         *names,
         TableCell.number(found.difference, signed=True),
-        TableCell.interval(found.low, found.high),
-        TableCell.p(found.p),
-        TableCell.p(contrast.holm_p),
+        interval_cell(found.low, found.high),
+        p_cell(found.p),
+        p_cell(contrast.holm_p),
         TableCell.name(found.test if found.p is not None else MISSING),
         TableCell.name(seeds),
         *theirs,
@@ -163,7 +163,7 @@ def _row(contrast: Contrast, like: Contrast, printed: PrintedTest | None) -> Row
 
 def _printed_p(p: float | None) -> TableCell:
     """With the digits that the paper gives."""
-    cell = TableCell.p(p)
+    cell = p_cell(p)
     return cell if p is None else replace(cell, text=f"{p:.{3 if p >= 0.001 else 4}f}")
 
 
@@ -345,9 +345,9 @@ def _gain_row(gain: Gain, holm_p: float | None) -> Row:
         *map(TableCell.name, (gain.split, dataset_name(gain.dataset), method_name(gain.floor))),
         *(TableCell.score(summarise(side.tolist())) for side in (gain.theirs, gain.ours)),
         TableCell.number(gain.found.difference, signed=True),
-        TableCell.interval(gain.found.low, gain.found.high),
-        TableCell.p(gain.found.p),
-        TableCell.p(holm_p),
+        interval_cell(gain.found.low, gain.found.high),
+        p_cell(gain.found.p),
+        p_cell(holm_p),
         TableCell.number(gain.balanced, signed=True),
     )
 

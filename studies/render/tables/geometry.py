@@ -17,7 +17,7 @@ from studies.render.paper import (
     paper_geometry,
     paper_source,
 )
-from studies.render.tables.shared import Cells, Note, best_on, by_graph, score_cell
+from studies.render.tables.shared import Cells, Note, best_on, by_graph, difference_cell, score_cell
 
 _NO_PROBE = "No probe: measured on the frozen embeddings of all nodes, without any label."
 _BOTH_WAYS = (
@@ -50,7 +50,7 @@ def effective_rank_table(frame: pd.DataFrame) -> ReportTable:
         return (
             TableCell.mean(printed, decimals=1),
             TableCell.score(ours, decimals=1, best=best_on(dataset, scores)),
-            TableCell.difference(ours, printed, decimals=1),
+            difference_cell(ours, printed, decimals=1),
             TableCell.score(centred.get((method, dataset)), decimals=1),
         )
 

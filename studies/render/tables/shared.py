@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from nodejepa.report.table import DAGGER, Column, ReportTable, Row, Summary, TableCell
+from nodejepa.report.table import DAGGER, MISSING, Column, ReportTable, Row, Summary, TableCell
 from studies.render.frame import Place, Values, datasets_of, means_on_shared_seeds, methods_of, summaries
 from studies.render.paper import FLOORS, dataset_name, method_name
 from studies.render.statistics import Comparison, holm_of
@@ -96,7 +96,7 @@ class Scored:
 
     def minus(self, printed: Printed) -> Cell:
         """The difference to what the paper prints."""
-        return lambda method, dataset: TableCell.difference(
+        return lambda method, dataset: difference_cell(
             self.scores.get((method, dataset)), printed(method, dataset)
         )
 
@@ -120,7 +120,7 @@ def best_on(dataset: str, *sides: Mapping[Place, Summary]) -> Summary | None:
 def tested_cells(found: Comparison | None, holm_p: float | None) -> Row:
     """A difference, its p and Holm's."""
     difference, p = (None, None) if found is None else (found.difference, found.p)
-    return TableCell.number(difference, signed=True), TableCell.p(p), TableCell.p(holm_p)
+    return TableCell.number(difference, signed=True), p_cell(p), p_cell(holm_p)
 
 
 def tested(found: Mapping[Place, Comparison | None], titles: tuple[str, str, str]) -> Cells:
@@ -156,3 +156,24 @@ def floors_to_beat(values: Values, method: str, dataset: str) -> list[pd.Series]
     if method in FLOORS:
         return []
     return [values[floor, dataset] for floor in FLOORS if (floor, dataset) in values]
+
+
+def interval_cell(low: float | None, high: float | None) -> TableCell:
+    """``-0.13 to +0.70``: of a difference."""
+    if low is None or high is None:
+        return TableCell(MISSING, ("", ""))
+    ends = TableCell.number(low, signed=True), TableCell.number(high, signed=True)
+    return TableCell(f"{ends[0].text} to {ends[1].text}", (*ends[0].values, *ends[1].values))
+
+
+def p_cell(p: float | None) -> TableCell:
+    """A p value: four digits, or a bound."""
+    if p is None:
+        return TableCell(MISSING, ("",))
+    return TableCell("< 0.0001" if p < 0.00005 else f"{p:.4f}", (f"{p:.6g}",), bold=p < 0.05)
+
+
+def difference_cell(ours: Summary | None, theirs: Summary | None, *, decimals: int = 2) -> TableCell:
+    """Ours minus theirs."""
+    both = None if ours is None or theirs is None else ours.mean - theirs.mean
+    return TableCell.number(both, decimals=decimals, signed=True)

@@ -227,7 +227,7 @@ class EmbeddingMap {
     const words = [`node ${shortened(data.ids[i], 80)}`];
     if (data.labels) words.push(data.labels[i] < 0 ? "no label" : `class ${name(data.labels[i])}`);
     if (data.clusters) words.push(`cluster ${data.clusters[i]}`);
-    words.push(`degree ${data.degrees[i]}`);
+    if (data.degrees) words.push(`degree ${data.degrees[i]}`);
     if (data.predicted && data.predicted[i] >= 0) {
       words.push(data.predicted[i] === data.labels?.[i] ? "predicted right" : `predicted ${name(data.predicted[i])} (wrong)`);
     }
