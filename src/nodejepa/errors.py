@@ -1,51 +1,12 @@
 """The package's own errors: what is wrong, where, and what to do about it.
 
 Everything a user can get wrong ends in a :class:`NodeJEPAError`; the command line prints it without a
-traceback. Any other exception is a bug of ours.
+traceback. Any other exception is a bug of ours. Messages speak of settings as ``name=value`` (``name=...``
+where any value is meant); the command line rewrites them as its options.
 """
 
 import difflib
 from collections.abc import Iterable
-from typing import NamedTuple, Self
-
-
-class Setting(NamedTuple):
-    """A choice of the caller's that a message speaks of, as ``name=value``: in a shell ``--name value``.
-
-    Without a value only the name is meant; an empty one stands for the name of some column.
-    """
-
-    name: str
-    value: object = None
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return f"{self.name}=..."
-        if self.value == "":
-            return f"{self.name}=COLUMN"
-        return f'{self.name}="{self.value}"' if isinstance(self.value, str) else f"{self.name}={self.value}"
-
-
-RESUME, FORCE, OUT = Setting("resume", True), Setting("force", True), Setting("out")
-
-
-class Advice(str):
-    """A message that speaks of settings as ``name=value``; the command line rewrites them as its options.
-
-    >>> print(Advice("Say ", Setting("header", True), " or leave it out with ", Setting("ignore", ""), "."))
-    Say header=True or leave it out with ignore=COLUMN.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, *parts: str | Setting) -> Self:
-        """Text and settings in the order in which they are said."""
-        return super().__new__(cls, "".join(map(str, parts)))
-
-    @classmethod
-    def saying(cls, text: str, *settings: Setting) -> Self:
-        """A sentence with a setting for every ``{}``."""
-        return cls(text.format(*settings))
 
 
 def did_you_mean(given: object, known: Iterable[str], cutoff: float = 0.6) -> str:

@@ -15,7 +15,7 @@ from typing import IO, Any, Literal, overload
 
 import platformdirs
 
-from nodejepa.errors import Advice, ConfigError, NodeJEPAError, Setting
+from nodejepa.errors import ConfigError, NodeJEPAError
 
 _HELD = (errno.EAGAIN, errno.EACCES)
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
@@ -182,7 +182,7 @@ def output_owned(out: Path) -> Iterator[None]:
         raise ConfigError(
             "another process is writing the same output",
             where=str(out),
-            fix=Advice("Wait for it to end or choose another ", Setting("out"), "."),
+            fix="Wait for it to end or choose another out=....",
         )
     with lock:
         try:

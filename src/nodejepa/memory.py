@@ -7,7 +7,7 @@ from typing import Self
 
 import psutil
 
-from nodejepa.errors import Advice, ConfigError, Setting
+from nodejepa.errors import ConfigError
 
 _UNLIMITED = 1 << 60  # version 1 writes a huge number where there is no limit
 
@@ -55,17 +55,16 @@ class Room:
         """What may be added to what is held."""
         return max(0, self.limit - self.held)
 
-    def require(self, needed: int, what: str, where: str, fix: str | Advice | None = None) -> None:
+    def require(self, needed: int, what: str, where: str, fix: str | None = None) -> None:
         """Refuse what needs more; only a person can raise the limit, or do what ``fix`` says."""
         if needed > self.free:
             raise TooLarge(
                 f"{what} needs about {gigabytes(self.held + needed)} of memory and {self}",
                 where=where,
                 fix=fix
-                or Advice(
-                    "Use a machine with more memory or a smaller graph. If you know better, raise ",
-                    Setting("memory_limit"),
-                    ".",
+                or (
+                    "Use a machine with more memory or a smaller graph. If you know better, raise "
+                    "memory_limit=...."
                 ),
             )
 

@@ -15,7 +15,7 @@ from workflow_files import write
 import nodejepa
 from nodejepa import apply_run, embed_graph, read_graph
 from nodejepa.cli.screen import in_options
-from nodejepa.errors import Advice, ConfigError, GraphError, Setting
+from nodejepa.errors import ConfigError, GraphError
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.tables import FeatureSchema, ReadingOptions
 from nodejepa.tables.options import COMPARABLE, STRUCTURAL
@@ -88,21 +88,21 @@ def test_notes_name_options_on_the_screen(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("setting", "python", "shell"),
+    ("python", "shell"),
     [
-        (Setting("header", False), "header=False", "--no-header"),
-        (Setting("force", True), "force=True", "--force"),
-        (Setting("unknown_ids", "drop"), 'unknown_ids="drop"', "--unknown-ids drop"),
-        (Setting("drop", ""), "drop=COLUMN", "--drop COLUMN"),
-        (Setting("id_column"), "id_column=...", "--id"),
-        (Setting("training.parts", 8), "training.parts=8", "--set training.parts=8"),
-        (Setting("unheard_of", 8), "unheard_of=8", "unheard_of=8"),
+        ("header=False", "--no-header"),
+        ("force=True", "--force"),
+        ('unknown_ids="drop"', "--unknown-ids drop"),
+        ("drop=COLUMN", "--drop COLUMN"),
+        ("id_column=...", "--id"),
+        ("training.parts=8", "--set training.parts=8"),
+        ("unheard_of=8", "unheard_of=8"),
     ],
 )
-def test_each_side_names_settings_in_its_own_words(setting, python, shell):
-    said = Advice("Say ", Advice(setting, "; column 'text=\"hash\"' stays."))
-    assert said == f"Say {python}; column 'text=\"hash\"' stays."
-    assert in_options(said) == f"Say {shell}; column 'text=\"hash\"' stays."
+def test_settings_are_options_on_the_screen(python, shell):
+    assert in_options(f"Say {python}; column 'text=\"hash\"' stays.") == (
+        f"Say {shell}; column 'text=\"hash\"' stays."
+    )
 
 
 def test_an_error_reads_in_python_and_is_shown_in_options(run, tmp_path):
@@ -117,7 +117,7 @@ def test_an_error_reads_in_python_and_is_shown_in_options(run, tmp_path):
 
 @pytest.mark.slow
 def test_a_library_message_names_no_option():
-    """Messages name settings (``Setting``); only the command line knows what its options are called."""
+    """Messages name settings as ``name=value``; only the command line knows what its options are called."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))

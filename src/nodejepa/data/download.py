@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nodejepa.errors import Advice, DataError, NodeJEPAError, Setting
+from nodejepa.errors import DataError, NodeJEPAError
 from nodejepa.files import atomic_path
 from nodejepa.progress import progress_bar
 
@@ -138,9 +138,5 @@ def _missing(root: Path, wanted: str, error: Exception) -> DataError:
     return DataError(
         f"a needed file is missing and could not be downloaded ({reason})",
         where=f"data root {root}",
-        fix=Advice(
-            f"Put into that folder: {wanted}. Or choose another folder with ",
-            Setting("root"),
-            " or NODEJEPA_DATA.",
-        ),
+        fix=f"Put into that folder: {wanted}. Or choose another folder with root=... or NODEJEPA_DATA.",
     )

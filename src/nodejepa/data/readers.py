@@ -39,7 +39,7 @@ from pyarrow import csv
 from nodejepa.data.dataset import Dataset
 from nodejepa.data.download import RemoteArchive, RemoteFile, ensure_archive, ensure_files
 from nodejepa.data.splits import Split
-from nodejepa.errors import Advice, DataError, Setting
+from nodejepa.errors import DataError
 from nodejepa.graph import Graph
 from nodejepa.memory import Room
 from nodejepa.tables.inputs import array_bytes
@@ -146,9 +146,7 @@ def load_development(name: str, root: Path) -> Dataset:
         raise DataError(
             "the file is missing, and cannot be downloaded",
             where=str(path),
-            fix=Advice(
-                "Put it there, or name the folder above it with ", Setting("root"), " or NODEJEPA_DATA."
-            ),
+            fix="Put it there, or name the folder above it with root=... or NODEJEPA_DATA.",
         ) from None
     except _UNREADABLE as error:
         raise _damaged(path, str(error)) from error

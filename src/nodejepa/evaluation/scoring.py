@@ -12,7 +12,7 @@ import torch
 from nodejepa.config import to_dict
 from nodejepa.data import Dataset, Split
 from nodejepa.diagnostics import Diagnostics, diagnose
-from nodejepa.errors import Advice, EvaluationError, Setting
+from nodejepa.errors import EvaluationError
 from nodejepa.evaluation import ProbeResult, linear_probe
 from nodejepa.evaluation.probe import ProbeMode
 from nodejepa.graph_checks import Features
@@ -167,11 +167,10 @@ def score_run(
     started = time.perf_counter()
     estimator = load_method(folder)
     if find_method(estimator.name).supervised:
-        by_name = Setting("method", estimator.name)
         raise EvaluationError(
             f"the model was trained with labels that are test labels of other splits: a {estimator.name}",
             where=str(folder),
-            fix=Advice(f"Let every split train its own: nodejepa probe {dataset.name} ", by_name, "."),
+            fix=f'Let every split train its own: nodejepa probe {dataset.name} method="{estimator.name}".',
         )
     embeddings = _embedded(estimator, dataset)
     seconds = time.perf_counter() - started

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.compiled import compiled
-from nodejepa.errors import Advice, ConfigError, Setting, did_you_mean
+from nodejepa.errors import ConfigError, did_you_mean
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import FloatArray, SparseMatrix
 from nodejepa.memory import Room
@@ -107,11 +107,8 @@ def node_adjacency(graph: Graph, dim: int, room: Room, *, cache: bool = True) ->
             ADJACENCY_BYTES * graph.num_nodes,
             f"computing coordinates of the adjacency of {graph.num_nodes:,} nodes",
             "adjacency",
-            Advice(
-                "Leave them out: ",
-                Setting("structural", "all"),
-                " where files are read, graph.with_features(nodejepa.descriptors(graph)) in Python.",
-            ),
+            'Leave them out: structural="all" where files are read, '
+            "graph.with_features(nodejepa.descriptors(graph)) in Python.",
         )
         return adjacency_coordinates(graph, dim)
 

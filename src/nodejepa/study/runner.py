@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from nodejepa.data.catalogue import CATALOGUE, load_dataset
-from nodejepa.errors import OUT, Advice, ConfigError, DataError, NodeJEPAError, Setting
+from nodejepa.errors import ConfigError, DataError, NodeJEPAError
 from nodejepa.files import lock_file, write_text
 from nodejepa.memory import ran_out
 from nodejepa.progress import announce_duration, in_words, progress_bar
@@ -171,9 +171,7 @@ def check_run(work: Worklist, folders: Folders, jobs: int) -> None:
         raise DataError(
             "there is no such folder of data",
             where=str(folders.data_root),
-            fix=Advice.saying(
-                "Correct {}; create the folder if graphs are to be downloaded into it.", Setting("data_root")
-            ),
+            fix="Correct data_root=...; create the folder if graphs are to be downloaded into it.",
         )
     if not 1 <= jobs <= 4 * _cores():
         raise ConfigError(f"jobs is {jobs}", fix=f"Use 1 to {4 * _cores()}.")
@@ -205,7 +203,7 @@ def _make_folders(folders: Folders) -> None:
         except OSError as error:
             why = error.strerror
         if why:
-            fix = Advice.saying("Name another with {} or {}.", OUT, Setting("runs"))
+            fix = "Name another with out=... or runs=...."
             raise ConfigError(f"cannot write there: {why}", where=str(folder), fix=fix)
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.errors import GraphError
 
 Kind: TypeAlias = Literal["numeric", "boolean", "time", "vector", "words", "empty"]
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -22,7 +22,6 @@ _COMMA_NUMBER = r"^[+-]?\d+(,\d+)?([eE][+-]?\d+)?$"
 _THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})*$"
 _GROUPED = r"^[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?$"
 _VECTOR = r"^\[\s*([+-]?[.\d][-+.\deE]*|nan)([,\s]+([+-]?[.\d][-+.\deE]*|nan))*\s*\]$"
-_DROP = Setting("drop", "")
 _MOSTLY = 0.9  # from this share of numbers on, a cell that is none is taken for a mistake
 
 
@@ -68,9 +67,7 @@ def interpret(values: pa.ChunkedArray, typed: bool, where: str) -> ColumnContent
     raise GraphError(
         f"{kind} values cannot become features",
         where=where,
-        fix=Advice(
-            "Leave the column out with ", _DROP, ", or store numbers, words, dates or lists of numbers."
-        ),
+        fix="Leave the column out with drop=COLUMN, or store numbers, words, dates or lists of numbers.",
     )
 
 
@@ -125,10 +122,9 @@ def _interpret_text(words: pa.ChunkedArray, where: str) -> ColumnContent:
         raise GraphError(
             f"row {row + 1} is {words[row].as_py()[:60]!r} in a column of numbers ({bad} such)",
             where=where,
-            fix=Advice(
-                "Correct or empty the cell, or leave the column out with ",
-                _DROP,
-                "; rows are counted from 1.",
+            fix=(
+                "Correct or empty the cell, or leave the column out with drop=COLUMN; rows are "
+                "counted from 1."
             ),
         )
     if pc.all(pc.match_substring_regex(words, _COMMA_NUMBER)).as_py():
@@ -208,7 +204,7 @@ def _moments(values: pa.ChunkedArray, where: str) -> Numbers:
     raise GraphError(
         f"{kind} values cannot become numbers",
         where=where,
-        fix=Advice("Store seconds, or leave it out with ", _DROP, "."),
+        fix="Store seconds, or leave it out with drop=COLUMN.",
     )
 
 
@@ -216,7 +212,7 @@ def _vectors(values: pa.ChunkedArray, where: str) -> Numbers:
     """Lists of one length as rows; a missing list is a row of NaN."""
     inner: Any = values.type.value_type
     if not (pa.types.is_integer(inner) or pa.types.is_floating(inner) or pa.types.is_boolean(inner)):
-        fix = Advice("Leave the column out with ", _DROP, ".")
+        fix = "Leave the column out with drop=COLUMN."
         raise GraphError(f"lists of {inner} cannot become features", where=where, fix=fix)
     lengths = pc.list_value_length(values)
     width = pc.max(lengths).as_py() or 0

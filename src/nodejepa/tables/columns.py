@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.errors import GraphError
 from nodejepa.graph_checks import LARGEST_FEATURE, Features
 from nodejepa.tables.cells import ColumnContent, Kind, Numbers
 from nodejepa.tables.names import words_of
@@ -157,10 +157,9 @@ def refuse_infinite(content: ColumnContent, where: str, *, as_missing: bool) -> 
     raise GraphError(
         f"row {row + 1} is {content.numbers[row, dimension]} ({np.count_nonzero(bad)} such)",
         where=where,
-        fix=Advice(
-            "Correct it, or take infinite values for missing ones with ",
-            Setting("infinite", "missing"),
-            "; rows are counted from 1.",
+        fix=(
+            'Correct it, or take infinite values for missing ones with infinite="missing"; rows '
+            "are counted from 1."
         ),
     )
 
@@ -194,14 +193,9 @@ def warn_of_targets(names: list[str], report: ReadReport) -> None:
         return
     said = "column {} looks like a target" if len(names) == 1 else "columns {} look like targets"
     report.warnings.append(
-        Advice(
-            said.replace("{}", first_names(names)) + " (named so, few different values) and the features are "
-            "made of it: scores on it would mean nothing. Say ",
-            Setting("labels", names[0]),
-            " to score by it, or ",
-            Setting("drop", names[0]),
-            " to leave it out.",
-        )
+        said.replace("{}", first_names(names)) + " (named so, few different values) and the features are "
+        f'made of it: scores on it would mean nothing. Say labels="{names[0]}" to score by it, or '
+        f'drop="{names[0]}" to leave it out.'
     )
 
 
@@ -231,17 +225,16 @@ def refuse_text(columns: Mapping[str, FreeText], where: str) -> None:
         return
     name, first = next(iter(columns.items()))
     what = f"the column is text with {first.distinct} different values, such as {first.example!r}"
-    place, dropped = f"{where}, column {name!r}", [Setting("drop", "")]
+    place, dropped = f"{where}, column {name!r}", "drop=COLUMN"
     if len(columns) > 1:
         listed = ", ".join(f"{name!r} ({text.distinct} different values)" for name, text in columns.items())
         what, place = f"{len(columns)} columns are text: {listed}", where
-        dropped = [Setting("drop", name) for name in columns]
-    settings = [part for setting in dropped for part in (setting, " ")][:-1]
-    rest = ", or replace it by a column of lists: embeddings from a language model."
+        dropped = " ".join(f'drop="{name}"' for name in columns)
     raise GraphError(
         what,
         where=place,
-        fix=Advice("Leave it out with ", *settings, ", hash its words with ", Setting("text", "hash"), rest),
+        fix=f'Leave it out with {dropped}, hash its words with text="hash", or replace it by a column of '
+        "lists: embeddings from a language model.",
     )
 
 
@@ -276,9 +269,7 @@ class ColumnFit:
             raise GraphError(
                 f"the column reads as {self._kind} at first and as {content.kind} below",
                 where=self.where,
-                fix=Advice(
-                    "Store it with a type, as parquet does, or leave it out with ", Setting("drop", ""), "."
-                ),
+                fix="Store it with a type, as parquet does, or leave it out with drop=COLUMN.",
             )
         if self._kind == "empty" and content.words is None and named_like_target(self.name):
             self._few = _few_values(content)
@@ -427,12 +418,9 @@ def _refuse_overflow(column: FeatureColumn, numbers: Numbers, block: Numbers, be
         f"and no feature may be beyond {LARGEST_FEATURE:.0e} in size ({np.count_nonzero(bad)} such): sums of "
         "products must fit into single precision",
         where=f"column {column.name!r}",
-        fix=Advice(
-            "Correct it, scale the column (",
-            Setting("scale", "standardise"),
-            " when features are fitted), or leave it out with ",
-            Setting("drop", column.name),
-            "; rows are counted from 1.",
+        fix=(
+            'Correct it, scale the column (scale="standardise" when features are fitted), or '
+            f'leave it out with drop="{column.name}"; rows are counted from 1.'
         ),
     )
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.errors import GraphError
 from nodejepa.graph_checks import SparseMatrix, merge_directions, merge_entries
 from nodejepa.progress import progress_bar
 from nodejepa.tables.cells import interpret
@@ -33,7 +33,6 @@ _BUCKET = 1 << 23  # records that are sorted together: 64 MB, and as much again 
 _MOST_BUCKETS = 512  # files that are open at once
 _BACK = np.uint32(1 << 31)  # marks the reverse of a listed edge
 _LARGEST = float(np.finfo(np.float32).max)
-_DROP = Setting("unknown_ids", "drop")
 
 
 class Spool:
@@ -201,9 +200,7 @@ def read_weights(
 ) -> npt.NDArray[np.float64]:
     """Edge weights as numbers, finite and not negative; ``before`` rows of the file were read already."""
     where = f"{table.where}, column {name!r}"
-    advice = Advice(
-        "Correct it, or leave weights out with ", Setting("weight", False), "; rows are counted from 1."
-    )
+    advice = "Correct it, or leave weights out with weight=False; rows are counted from 1."
     if not len(values):
         return np.zeros(0)
     content = interpret(values, table.typed, where)
@@ -267,14 +264,14 @@ def _with_unknown(
         )
     said = f"{more} ids of the edges are not in the node table, such as {name}"
     if reading.unknown_ids == "refuse" or (reading.unknown_ids == "add" and tables.x is not None):
-        fix = Advice("Add them, or say ", _DROP, ".")
+        fix = 'Add them, or say unknown_ids="drop".'
         raise GraphError(f"{said} (row {first[0]})", where=rows.where, fix=fix)
     if reading.unknown_ids == "drop":
         report.note(f"{said}: {outside} edges are left out.")
         edges.known = known
         return Numbered(edges, known, ids[:known])
     report.added_nodes = more
-    report.note(Advice(f"{said}: they are added without features (", _DROP, " leaves their edges out)."))
+    report.note(f'{said}: they are added without features (unknown_ids="drop" leaves their edges out).')
     return Numbered(edges, len(ids), ids)
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.errors import GraphError
 from nodejepa.tables.cells import undecorated
 from nodejepa.tables.ids import WHOLE_FLOAT, ZEROS, IdColumn, as_text, plain_ids
 from nodejepa.tables.names import IDS, frame_indexes, plain
@@ -87,7 +87,7 @@ def _by_values(
                 f"columns {chosen!r} and {rival!r} both hold ids of the edges ({best:,} and {found[rival]:,} "
                 f"of {total:,}), and only one of them names the nodes",
                 where=table.where,
-                fix=Advice("Say ", Setting("id_column", chosen), " or ", Setting("id_column", rival), "."),
+                fix=f'Say id_column="{chosen}" or id_column="{rival}".',
             )
     return chosen
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nodejepa.errors import Advice, DataError, NodeJEPAError, Setting, nearest
+from nodejepa.errors import DataError, NodeJEPAError, nearest
 from nodejepa.memory import Room, gigabytes
 from nodejepa.progress import progress_bar
 
@@ -67,7 +67,7 @@ def refuse_replacing(out: Path, *sources: Path) -> None:
     """Refuse to write over a file that is read."""
     for source in sources:
         if out.exists() and source.exists() and out.samefile(source):
-            fix = Advice("Choose another ", Setting("out"), ".")
+            fix = "Choose another out=...."
             raise DataError("the output would replace an input", where=str(out), fix=fix)
 
 
@@ -89,9 +89,7 @@ def refuse_other_kind(out: Path, begins: bytes, columns: Sequence[str] = (), *, 
         raise DataError(
             "the file is there and holds something else",
             where=str(out),
-            fix=Advice(
-                "Choose another ", Setting("out"), ", or replace it with ", Setting("force", True), "."
-            ),
+            fix="Choose another out=..., or replace it with force=True.",
         )
 
 
@@ -158,7 +156,7 @@ class LimitedStream(io.BufferedIOBase):
                 f"the file unpacks to more than {gigabytes(self._most)}: too much to be read in the memory "
                 "there is",
                 where=self._where,
-                fix=Advice("If you know better, raise ", Setting("memory_limit"), "."),
+                fix="If you know better, raise memory_limit=....",
             )
         return content
 

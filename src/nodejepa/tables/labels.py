@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.errors import GraphError
 from nodejepa.tables.cells import interpret, undecorated, untyped_words
 
 _MOST_CLASSES = 1000
@@ -109,13 +109,10 @@ def _several(what: str, where: str) -> GraphError:
     return GraphError(
         f"{what}, and a score needs one class a node",
         where=where,
-        fix=Advice(
-            "Keep the main label of each node in a column of its own, or score one label at a time with a "
-            "column of true and false; ",
-            Setting("drop", ""),
-            " instead of ",
-            Setting("labels", ""),
-            " embeds without a score.",
+        fix=(
+            "Keep the main label of each node in a column of its own, or score one label at a "
+            "time with a column of true and false; drop=COLUMN instead of labels=COLUMN embeds "
+            "without a score."
         ),
     )
 

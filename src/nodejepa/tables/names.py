@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.errors import GraphError
 from nodejepa.tables.options import ReadingOptions, ReadReport
 
 if TYPE_CHECKING:
@@ -101,10 +101,7 @@ def edge_columns(
         left = (name for name in free if name not in (source, target))
         weight = next((name for name in left if plain(name) in WEIGHTS), False)
         if weight:
-            left_out = Setting("weight", False)
-            report.note(
-                Advice(f"edge weights are column {weight!r} (guessed; ", left_out, " leaves them out).")
-            )
+            report.note(f"edge weights are column {weight!r} (guessed; weight=False leaves them out).")
     elif weight and weight in (source, target):
         raise GraphError(f"{weight!r} is an end of the edges and their weight", where=table.where)
     unused = [name for name in table.names if name not in (source, target, weight)]
@@ -126,12 +123,8 @@ def refuse_swapped(edges: "InputTable", nodes: "InputTable", reading: ReadingOpt
                 f"edges and nodes are swapped: the nodes have columns {ends[0]!r} and {ends[1]!r}, the edges "
                 f"have {named!r}",
                 where=f"{edges.where}, {nodes.where}",
-                fix=Advice(
-                    "Name them the other way round, or say ",
-                    Setting("source", ""),
-                    " and ",
-                    Setting("target", ""),
-                    " if they are right.",
+                fix=(
+                    "Name them the other way round, or say source=COLUMN and target=COLUMN if they are right."
                 ),
             )
 
@@ -204,12 +197,9 @@ def refuse_mixed_spaces(
         f"columns {first!r} and {second!r} are named after two kinds of nodes, but {shared.size:,} numbers "
         f"occur in both: {first} {example} and {second} {example} would be one node",
         where=report.edge_file,
-        fix=Advice(
-            "Keep the two kinds apart with ",
-            Setting("bipartite", True),
-            ", or say ",
-            Setting("bipartite", False),
-            " if both columns number the same nodes.",
+        fix=(
+            "Keep the two kinds apart with bipartite=True, or say bipartite=False if both "
+            "columns number the same nodes."
         ),
     )
 

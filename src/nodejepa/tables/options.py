@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from nodejepa.config import right_name
-from nodejepa.errors import Advice, ConfigError, Setting, did_you_mean
+from nodejepa.errors import ConfigError, did_you_mean
 
 TextPolicy: TypeAlias = Literal["refuse", "hash", "ignore"]
 MissingPolicy: TypeAlias = Literal["fill", "refuse"]
@@ -141,7 +141,7 @@ def _descriptors(asked: bool | Iterable[str] | None) -> tuple[str, ...] | None:
         if name not in STRUCTURAL:
             raise ConfigError(
                 f"there is no structural feature {name!r}",
-                where=Advice(Setting("structural")),
+                where="structural=...",
                 fix=f"Choose from {', '.join(STRUCTURAL)}.",
             )
     return names

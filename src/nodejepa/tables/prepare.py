@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import scipy.sparse as sp
 
-from nodejepa.errors import Advice, ConfigError, GraphError, NodeJEPAError, Setting
+from nodejepa.errors import ConfigError, GraphError, NodeJEPAError
 from nodejepa.files import output_owned, refusals
 from nodejepa.graph import digest
 from nodejepa.graph_checks import Features, compact_csr, read_features
@@ -78,8 +78,7 @@ def prepare_store(
     with output_owned(final), refusals(final):
         if final.exists() and not (force and StoredGraph.is_at(final)):
             said = "" if StoredGraph.is_at(final) else " and is no graph store"
-            replace = Setting("force", True)
-            fix = Advice("Choose another ", Setting("out"), ", or replace a store with ", replace, ".")
+            fix = "Choose another out=..., or replace a store with force=True."
             raise ConfigError(f"{final} exists{said}", fix=fix)
         with whole_folder(final) as folder:
             if any(file_format(path)[0] not in ("parquet", "text") for path in files):
@@ -122,7 +121,7 @@ def _require_room(folder: Path, files: list[Path]) -> None:
         raise NodeJEPAError(
             f"the store needs {needed / 1e9:,.1f} GB or more and {free / 1e9:,.1f} GB are free",
             where=str(folder.parent),
-            fix=Advice("Make room, or choose another ", Setting("out"), "."),
+            fix="Make room, or choose another out=....",
         )
 
 
@@ -131,7 +130,7 @@ def _storable(reading: ReadingOptions) -> ReadingOptions:
     if "adjacency" in (reading.structural or ()):
         raise ConfigError(
             "the structural feature 'adjacency' is made of graphs in memory only",
-            where=Advice(Setting("structural")),
+            where="structural=...",
             fix=f"Leave it out; a graph store may have {', '.join(COMPARABLE)}.",
         )
     return reading
@@ -195,9 +194,7 @@ def _write_features(
         raise GraphError(
             "there is no column that can be a feature",
             where=report.node_file or report.edge_file,
-            fix=Advice(
-                "Give columns of numbers, categories or lists, or allow ", Setting("structural"), " ones."
-            ),
+            fix="Give columns of numbers, categories or lists, or allow structural=... ones.",
         )
     places = np.zeros((bare.nodes, 0), dtype=np.float32)
     if schema.structural:

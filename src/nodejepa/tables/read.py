@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import check_range, check_weights, compact_csr, id_array
 from nodejepa.memory import Room
@@ -191,12 +191,8 @@ def number_files(
         del report.notes[noted:]
         where = report.edge_file if numbered.header == "edges" else report.node_file
         report.note(
-            Advice(
-                f"{where}: the first row holds ids that occur elsewhere too, so it is data and no header; "
-                "say ",
-                Setting("header", True),
-                " if it is one.",
-            )
+            f"{where}: the first row holds ids that occur elsewhere too, so it is data and no "
+            "header; say header=True if it is one."
         )
         files.headers[numbered.header], noted = False, len(report.notes)
 
@@ -220,8 +216,7 @@ class _Files:
             own = edge_source
         elif isinstance(edge_source, GraphFile):
             if edge_source.directed and not reading.directed:
-                kept = Setting("directed", True)
-                report.note(Advice("the file calls its edges directed; ", kept, " keeps their direction."))
+                report.note("the file calls its edges directed; directed=True keeps their direction.")
             own, edge_source = edge_source.nodes, edge_source.edges
         report.edge_file = edge_source.where
         node_source = own

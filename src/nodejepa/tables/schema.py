@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from nodejepa.errors import Advice, DataError, GraphError, Setting
+from nodejepa.errors import DataError, GraphError
 from nodejepa.files import write_json
 from nodejepa.graph_checks import Features
 from nodejepa.tables.cells import ColumnContent, expect, interpret
@@ -314,7 +314,7 @@ def say_missing(
     if not count:
         return
     if policy == "refuse":
-        fix = Advice("Fill them in, or say ", Setting("missing", "fill"), ".")
+        fix = 'Fill them in, or say missing="fill".'
         raise GraphError(f"{count} values are missing", where=where, fix=fix)
     report.missing_values[column.name] = count
     mark = "a column marks them" if column.indicator else "nothing marks them: there were none when fitted"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nodejepa.errors import Advice, GraphError, Setting
+from nodejepa.errors import GraphError
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features, FloatArray
 from nodejepa.memory import Room
@@ -61,8 +61,7 @@ def with_structure(schema: FeatureSchema, names: tuple[str, ...], report: ReadRe
         else f"features are structural: {said}."
     )
     if "adjacency" in names:
-        without = Setting("structural", "all")
-        report.note(Advice("a model of the adjacency serves this graph alone; ", without, " leaves it out."))
+        report.note('a model of the adjacency serves this graph alone; structural="all" leaves it out.')
     return replace(schema, structural=structural_width(names), described_by=names)
 
 
@@ -101,11 +100,10 @@ def refuse_another(graph: RowGraph, only_for: str | None) -> None:
             "the model was trained on the adjacency of another graph, or of this one with its nodes in "
             "another order: its columns mean nothing here",
             where="edges",
-            fix=Advice(
-                "Train on this graph. A model for several graphs is trained on descriptors, which mean the "
-                "same on all of them: ",
-                Setting("structural", "all"),
-                " where files are read, graph.with_features(nodejepa.descriptors(graph)) in Python.",
+            fix=(
+                "Train on this graph. A model for several graphs is trained on descriptors, "
+                'which mean the same on all of them: structural="all" where files are read, '
+                "graph.with_features(nodejepa.descriptors(graph)) in Python."
             ),
         )
 
@@ -139,12 +137,9 @@ def structural_names(
     names = COMPARABLE if nodes is None else structure_alone(nodes)
     if nodes is not None and "adjacency" not in names:
         report.note(
-            Advice(
-                f"the graph has more than {ADJACENCY_UP_TO:,} nodes: the adjacency itself, which describes "
-                "smaller graphs without features as well, is left out; name it with ",
-                Setting("structural"),
-                " to have it.",
-            )
+            f"the graph has more than {ADJACENCY_UP_TO:,} nodes: the adjacency itself, which "
+            "describes smaller graphs without features as well, is left out; name it with "
+            "structural=... to have it."
         )
     return names
 

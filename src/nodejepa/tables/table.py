@@ -17,7 +17,7 @@ from xml.parsers import expat
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nodejepa.errors import Advice, DataError, GraphError, Setting, did_you_mean
+from nodejepa.errors import DataError, GraphError, did_you_mean
 from nodejepa.graph_checks import Features
 from nodejepa.progress import progress_bar
 from nodejepa.tables.convert import optional_module
@@ -100,7 +100,7 @@ class InputTable:
             known = ", ".join(map(repr, self.names[:20])) + (", ..." if len(self.names) > 20 else "")
             raise GraphError(
                 f"there is no column {column!r}",
-                where=Advice(self.where, ", ", Setting(argument)),
+                where=f"{self.where}, {argument}=...",
                 fix=f"{did_you_mean(repr(column), map(repr, self.names))}There are: {known}.",
             )
         return column

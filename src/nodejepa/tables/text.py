@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from nodejepa.errors import Advice, DataError, GraphError, Setting
+from nodejepa.errors import DataError, GraphError
 from nodejepa.tables.cells import MISSING
 from nodejepa.tables.inputs import byte_stream, reading
 from nodejepa.tables.names import speaks_of_a_graph, unnamed
@@ -307,13 +307,13 @@ def _guess_header(rows: list[list[str]], path: Path, report: ReadReport) -> bool
         said = (
             f"{path.name}: the first row ({shown}) looks like data, so the file is taken to have no header; "
         )
-        report.note(Advice(said, "say ", Setting("header", True), " if it has."))
+        report.note(f"{said}say header=True if it has.")
         return False
     if not rest:
         report.note(f"{path.name}: its only row ({shown}) is taken for the header.")
     elif not known and not over_data:
         said = f"{path.name}: the first row ({shown}) is taken for the header; say "
-        report.note(Advice(said, Setting("header", False), " if it is data."))
+        report.note(f"{said}header=False if it is data.")
     return True
 
 

@@ -22,7 +22,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from nodejepa.errors import RESUME, Advice, TrainingError
+from nodejepa.errors import TrainingError
 
 T = TypeVar("T")
 
@@ -266,9 +266,7 @@ def _together(exchange: Callable[[], object]) -> None:
         raise TrainingError(
             f"another process is gone or does not answer: {_first_line(error)}",
             where="process group",
-            fix=Advice.saying(
-                "torchrun starts all again where restarts are left; else go on with {}.", RESUME
-            ),
+            fix="torchrun starts all again where restarts are left; else go on with resume=True.",
         ) from None
 
 

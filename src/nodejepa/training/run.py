@@ -24,7 +24,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from nodejepa.errors import RESUME, Advice, CheckpointError, ConfigError, NodeJEPAError, TrainingError
+from nodejepa.errors import CheckpointError, ConfigError, NodeJEPAError, TrainingError
 from nodejepa.files import atomic_path, lock_file, parse_json, remove_leftovers, write_json, write_text
 from nodejepa.validation import NonNegativeInt, of_type, read_json
 
@@ -127,7 +127,7 @@ class Run:
             raise TrainingError(
                 "the folder already holds a run",
                 where=str(self.folder),
-                fix=Advice.saying("Resume it ({}), delete the folder or choose another one.", RESUME),
+                fix="Resume it (resume=True), delete the folder or choose another one.",
             )
         return begun
 
