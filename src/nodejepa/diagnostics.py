@@ -176,7 +176,7 @@ def centred_second_moment(matrix: Embeddings | RowArray, mean: Doubles) -> Doubl
     return total
 
 
-def stretches(matrix: Embeddings | RowArray) -> Iterator[Embeddings]:
+def row_chunks(matrix: Embeddings | RowArray) -> Iterator[Embeddings]:
     """All rows where they are in memory, else as many at a time as are read at once, in whole blocks."""
     if isinstance(matrix, np.ndarray | sp.csr_array):
         yield matrix
@@ -191,9 +191,9 @@ def stretches(matrix: Embeddings | RowArray) -> Iterator[Embeddings]:
 def _blocks(matrix: Embeddings | RowArray) -> Iterator[Doubles]:
     """The rows, a few at a time, as fresh dense float64 arrays."""
     rows = _block_rows(matrix.shape[1])
-    for stretch in stretches(matrix):
-        for start in range(0, stretch.shape[0], rows):
-            part = stretch[start : start + rows]
+    for chunk in row_chunks(matrix):
+        for start in range(0, chunk.shape[0], rows):
+            part = chunk[start : start + rows]
             dense = part if isinstance(part, np.ndarray) else part.toarray()
             yield dense.astype(np.float64)
 

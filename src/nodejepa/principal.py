@@ -17,7 +17,7 @@ from nodejepa.diagnostics import (
     RowArray,
     centred_second_moment,
     mean_and_std,
-    stretches,
+    row_chunks,
 )
 from nodejepa.errors import EvaluationError
 
@@ -95,7 +95,7 @@ def _lanczos_axes(embeddings: Embeddings | RowArray, mean: Matrix, count: int) -
         kept = [embeddings.astype(np.float64)]
 
     def parts() -> Iterable[Embeddings]:
-        return kept or (part.astype(np.float64) for part in stretches(embeddings))
+        return kept or (part.astype(np.float64) for part in row_chunks(embeddings))
 
     def back(u: Matrix) -> Matrix:
         total, low = np.zeros(len(mean)), 0

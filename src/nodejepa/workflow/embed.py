@@ -15,7 +15,7 @@ import torch
 from nodejepa.config import DEFAULT_METHOD, to_dict
 from nodejepa.diagnostics import Diagnostics, RowArray, diagnose, sampled_rows
 from nodejepa.errors import ConfigError, NodeJEPAError
-from nodejepa.evaluation.clusters import COMPONENT_BYTES, Clusters, agreement, check_count, find_clusters
+from nodejepa.evaluation.clusters import Clusters, agreement, check_count, find_clusters
 from nodejepa.files import refusals, write_json
 from nodejepa.graph_checks import Features
 from nodejepa.methods.estimator import Estimator
@@ -191,7 +191,7 @@ def embed_graph(
         if announce is not None:
             announce(found)
         found.require_usable()
-        paths.refuse_full_disk(found.data.graph.num_nodes * _bytes_per_node(estimator, found.data, clusters))
+        paths.refuse_full_disk(found.data.graph.num_nodes * _bytes_per_node(estimator, found.data))
         paths.begin(force=force)
         _train(estimator, found.data, paths, seconds, resume=resume, logging=logging)
         graph, scratch = found.data.graph, paths.embeddings.parent
@@ -205,7 +205,7 @@ def embed_graph(
             groups = None
             if clusters is not None:
                 with timed(seconds, "clustering"):
-                    groups = find_clusters(z, clusters, seed=seed, scratch=scratch)
+                    groups = find_clusters(z, clusters, seed=seed)
             scored = score and found.data.labels is not None
             made = EmbeddedGraph(z, found, estimator, preset, paths, diagnostics, groups, seconds=seconds)
             made = replace(made, warnings=(*said, *([_NOT_SCORED] if scored else [])))
@@ -297,14 +297,14 @@ def _written(made: EmbeddedGraph, shown: GraphMap | None) -> EmbeddedGraph:
     return made
 
 
-def _bytes_per_node(estimator: Estimator, data: UserGraph, clusters: Any) -> int:
-    """On disk: the embeddings; of a store all columns where few are kept, and what clusters are found in."""
+def _bytes_per_node(estimator: Estimator, data: UserGraph) -> int:
+    """On disk: the embeddings; of a store all columns where few are kept."""
     width = estimator.width(data.graph)
     kept = min(width, estimator.max_columns or width)
     if not isinstance(data.graph, StoredGraph):
         return _BYTES_PER_VALUE * kept
     beside = width if kept < width else 0
-    return _BYTES_PER_VALUE * (kept + beside) + (COMPONENT_BYTES if clusters is not None else 0)
+    return _BYTES_PER_VALUE * (kept + beside)
 
 
 @contextmanager
