@@ -45,7 +45,7 @@ def test_how_much_of_the_target_encoder_is_its_random_start():
 
 def test_patchjepa_expands_by_one_hop_and_makes_one_step_an_epoch():
     assert (PATCH.patches.hops, PATCH.patches.steps_per_epoch) == (1, 1)
-    assert (PATCH.patches.encode, PATCH.loss.sigreg_on) == ("graph", "patches")
+    assert (PATCH.patches.encode, PATCH.loss.sigreg_on) == ("graph", "nodes")
     assert (PATCH.predictor.hidden, PATCH.predictor.layers, PATCH.loss.hyperbola) == (256, 3, 1.0)
 
 

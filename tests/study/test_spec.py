@@ -125,9 +125,12 @@ def test_the_main_study_is_the_papers_table_and_the_floors() -> None:
         dataset: len({(cell.method, cell.seed) for cell in cells if cell.dataset == dataset})
         for dataset in ("photo", "computers", "cs", "physics", "arxiv")
     }
-    assert counts == {"photo": 75, "computers": 75, "cs": 75, "physics": 45, "arxiv": 75}
+    assert counts == {"photo": 75, "computers": 75, "cs": 75, "physics": 65, "arxiv": 75}
     assert {cell.seed for cell in cells} == {42, 43, 44, 45, 46}
-    assert {cell.seed for cell in cells if cell.dataset == "physics"} == {42, 43, 44}
+    fewer = {cell.method for cell in cells} - {
+        c.method for c in cells if (c.dataset, c.seed) == ("physics", 46)
+    }
+    assert fewer == {"supervised-gcn", "graphmae", "cca-ssg", "dgi", "bgrl"}
 
 
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)

@@ -26,6 +26,8 @@ _BOTH_WAYS = (
 )
 _HIGH_IS_NOT_GOOD = "A high effective rank means less collapse, not more accuracy."
 
+# when a reading meets a printed number: within so many printed standard deviations, or this share of it
+_SPREADS, _SHARE = 2, 0.1
 # our field, its heading, the paper's field, digits
 _FIELDS = (
     ("effective_rank_uncentred", "Effective rank, uncentred", "effective_rank", 1),
@@ -120,21 +122,23 @@ def fingerprint_table(frame: pd.DataFrame) -> ReportTable:
         pairs = zip(printed, columns, strict=True)
         cells = [TableCell.mean(mean, decimals=decimals) for mean, (*_, decimals) in pairs]
         rows = [[*map(TableCell.name, (method_name(method), "printed in the paper")), *cells]]
-        distances: list[list[float]] = [[]]
+        found: list[list[tuple[float, bool]]] = [[]]  # of every number: its distance, and whether it is met
         for reading in sorted(set(readings[frame.method.eq(method)])):
             names = method_name(method), reading
             rows.append([*map(TableCell.name, names)])
-            distances.append([])
+            found.append([])
             for theirs, (dataset, field, _, _, decimals) in zip(printed, columns, strict=True):
                 ours = values[field].get((method, reading, dataset))
                 distance = _distance(ours, theirs, decimals)
-                distances[-1] += [] if distance is None else [abs(distance)]
+                if ours is not None and theirs is not None and distance is not None:
+                    met = abs(distance) <= _SPREADS or abs(ours.mean / theirs.mean - 1) <= _SHARE
+                    found[-1].append((abs(distance), met))
                 rows[-1].append(_beside(ours, distance, decimals))
-        nearest = min(((-len(found), fmean(found)) for found in distances if found), default=None)
+        best = min(map(_order, filter(None, found)), default=None)
         groups.append(
             tuple(
-                (*row, _mean_distance(found, bold=bool(found) and (-len(found), fmean(found)) == nearest))
-                for row, found in zip(rows, distances, strict=True)
+                (*row, *_summary(f, bold=bool(f) and _order(f) == best))
+                for row, f in zip(rows, found, strict=True)
             )
         )
     return ReportTable(
@@ -146,15 +150,17 @@ def fingerprint_table(frame: pd.DataFrame) -> ReportTable:
                 Column(f"{dataset_name(dataset)}: {title[0].lower()}{title[1:]}", ("mean", "distance"))
                 for dataset, _, title, *_ in columns
             ),
-            Column("Mean distance", ("mean", "numbers")),
+            Column("Met", ("met", "numbers")),
+            Column("Mean distance"),
         ),
         tuple(groups),
         (
             f"Paper: {paper_source('collapse_full')}, mean ± standard deviation.",
             "Ours: the mean over seeds; in brackets how far it is from the printed mean, in printed standard "
             "deviations. A standard deviation that is printed as zero counts as half of its last digit.",
-            "Mean distance: of the absolute distances, their number in brackets; bold: the nearest of a "
-            "method among those with the most of them. No label and no accuracy takes part.",
+            f"Met: numbers within {_SPREADS} printed standard deviations or {100 * _SHARE:.0f} % of the "
+            "printed mean. Bold: the reading of a method that meets most, and of those the one with the "
+            "smallest mean of absolute distances. No label and no accuracy takes part.",
             *unfinished_notes(frame),
         ),
     )
@@ -173,11 +179,17 @@ def _beside(ours: Summary | None, distance: float | None, decimals: int) -> Tabl
     return TableCell(text, (*mean.values, *gap.values))
 
 
-def _mean_distance(distances: Sequence[float], *, bold: bool) -> TableCell:
-    if not distances:
-        return TableCell(MISSING, ("", ""))
-    mean = TableCell.number(fmean(distances))
-    return TableCell(f"{mean.text} ({len(distances)})", (*mean.values, str(len(distances))), bold)
+def _order(found: Sequence[tuple[float, bool]]) -> tuple[int, float]:
+    """The nearest reading comes first."""
+    return -sum(met for _, met in found), fmean(distance for distance, _ in found)
+
+
+def _summary(found: Sequence[tuple[float, bool]], *, bold: bool) -> tuple[TableCell, TableCell]:
+    if not found:
+        return TableCell(MISSING, ("", "")), TableCell(MISSING, ("",))
+    met = str(sum(met for _, met in found))
+    distance = TableCell.number(fmean(distance for distance, _ in found))
+    return TableCell(f"{met} of {len(found)}", (met, str(len(found))), bold), distance
 
 
 def _printed(field: str, decimals: int, method: str, dataset: str) -> TableCell:
