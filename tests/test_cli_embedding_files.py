@@ -63,6 +63,17 @@ def test_neighbours_as_json(run):
     assert json.loads(run("neighbours", "z.parquet", "--id", NAMES[2], "--json")[1])["id"] == NAMES[2]
 
 
+def test_neighbours_of_one_type(run, tmp_path):
+    graph, kinds = Graph.from_edges([0], [1], num_nodes=5), ["user", "user", "item", "item", None]
+    for name, column in (("sides.parquet", "side"), ("classes.parquet", "label")):
+        write_embeddings(tmp_path / name, graph, Z, {column: kinds})
+        code, out, err = run("neighbours", name, "--id", "0", "--among", "item", "--json")
+        assert code == 0, err
+        assert [one["id"] for one in json.loads(out)["neighbours"]] == [2, 3]
+    code, _, err = run("neighbours", "sides.parquet", "--id", "0", "--among", "items")
+    assert (code, "There are: item, user" in err) == (2, True)
+
+
 def test_neighbours_of_npy_rows(run):
     code, out, _ = run("neighbours", "z.npy", "--id", "0", "-k", "1", "--json")
     assert code == 0

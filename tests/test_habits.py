@@ -116,6 +116,7 @@ def test_the_doors_of_a_graph():
     graph = Graph.from_pandas(edges, nodes)
     assert graph.node_ids.tolist() == ["c", "b", "a"]
     assert graph.num_features == 1
+    assert nodejepa.embeddings_frame(graph, np.eye(3)).index.tolist() == ["c", "b", "a"]
     with pytest.raises(GraphError, match="DataFrame"):
         Graph.from_networkx(edges)
 

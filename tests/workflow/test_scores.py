@@ -96,6 +96,8 @@ def test_terminal_manifest_and_page_show_them(run, files):
     ours = manifest["means"].pop(next(iter(manifest["means"])))["test_accuracy"]
     beaten = ours > max(row["test_accuracy"] for row in manifest["means"].values())
     assert first["tone"] != "good" if not beaten else first["tone"] != "warning"
+    (command,) = [line for line in out.splitlines() if "nodejepa embed-graph" in line] or [""]
+    assert ("--labels team" in command and "--method" in command) == (not beaten), "the next step"
     assert "the best untrained baseline" in first["paragraphs"][1]
 
 

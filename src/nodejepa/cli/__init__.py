@@ -25,6 +25,7 @@ from nodejepa.cli.explore import (
     neighbours,
 )
 from nodejepa.cli.links import LINKS_EXAMPLES, links
+from nodejepa.cli.options import Command
 from nodejepa.cli.pretrain import PREPARE_EXAMPLES, PRETRAIN_EXAMPLES, prepare, pretrain
 from nodejepa.cli.screen import report_failure, report_interrupt, show_warning
 from nodejepa.cli.study import REPORT_EXAMPLES, report, study
@@ -40,21 +41,21 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with: nodejepa demo\n\nExit codes: 0 fine, 1 a bug, 2 bad usage or input, 130 Ctrl-C.",
 )
-app.command()(demo)
-app.command("embed-graph", epilog=EMBED_GRAPH_EXAMPLES)(embed_graph)
-app.command(epilog=COMPARE_EXAMPLES)(compare)
-app.command(epilog=PREPARE_EXAMPLES)(prepare)
-app.command(epilog=PRETRAIN_EXAMPLES)(pretrain)
-app.command(epilog=EMBED_EXAMPLES)(embed)
-app.command(epilog=PROBE_EXAMPLES)(probe)
-app.command(epilog=REPORT_EXAMPLES)(report)
+app.command(cls=Command)(demo)
+app.command("embed-graph", cls=Command, epilog=EMBED_GRAPH_EXAMPLES)(embed_graph)
+app.command(cls=Command, epilog=COMPARE_EXAMPLES)(compare)
+app.command(cls=Command, epilog=PREPARE_EXAMPLES)(prepare)
+app.command(cls=Command, epilog=PRETRAIN_EXAMPLES)(pretrain)
+app.command(cls=Command, epilog=EMBED_EXAMPLES)(embed)
+app.command(cls=Command, epilog=PROBE_EXAMPLES)(probe)
+app.command(cls=Command, epilog=REPORT_EXAMPLES)(report)
 app.add_typer(study, name="study")
-app.command(epilog=NEIGHBOURS_EXAMPLES)(neighbours)
-app.command("neighbors", hidden=True)(neighbours)
-app.command(epilog=LINKS_EXAMPLES)(links)
-app.command(epilog=EXPORT_EXAMPLES)(export)
-app.command()(datasets)
-app.command()(methods)
+app.command(cls=Command, epilog=NEIGHBOURS_EXAMPLES)(neighbours)
+app.command("neighbors", cls=Command, hidden=True)(neighbours)
+app.command(cls=Command, epilog=LINKS_EXAMPLES)(links)
+app.command(cls=Command, epilog=EXPORT_EXAMPLES)(export)
+app.command(cls=Command)(datasets)
+app.command(cls=Command)(methods)
 
 
 def _print_version(wanted: bool) -> None:

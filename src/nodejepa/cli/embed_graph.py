@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,6 +28,7 @@ from nodejepa.cli.options import (
     Settings,
     Workers,
     folder_path,
+    given_again,
     joined,
     options_given,
     output_option,
@@ -186,7 +188,7 @@ def embed_graph(
             group=group,
             **trained,
         )
-    show_result(made, as_json)
+    show_result(made, as_json, context)
 
 
 def show_inspection(console: Console, found: Inspection) -> None:
@@ -206,7 +208,7 @@ def show_inspection(console: Console, found: Inspection) -> None:
         say(("Does not fit. ", "red"), f"What does: {fitting}.", to=console)
 
 
-def show_result(made: EmbeddedGraph, as_json: bool) -> None:
+def show_result(made: EmbeddedGraph, as_json: bool, context: typer.Context) -> None:
     """Scores, where the files are, how sound the embeddings are."""
     if as_json:
         typer.echo(json.dumps(made.manifest, indent=2, allow_nan=False))
@@ -215,16 +217,27 @@ def show_result(made: EmbeddedGraph, as_json: bool) -> None:
         if warning.startswith("No scores"):
             say(("Warning: ", "yellow"), in_options(warning), to=stderr)
     if made.scores is not None:
-        from nodejepa.workflow.page import baseline_words, beats_baselines, largest_words, score_sections
+        from nodejepa.workflow.page import (
+            baseline_words,
+            beats_baselines,
+            best_baseline,
+            largest_words,
+            score_sections,
+        )
 
         name = made.estimator.name
         for section in score_sections(made.scores, name):
             show_table(section.table, without=("what it is",))
             for note in section.table.notes:
                 say((note, "dim"), to=stderr)
-        style = "" if beats_baselines(made.scores, name) else "yellow"
+        better = beats_baselines(made.scores, name)
         for words in baseline_words(made.scores, name):
-            say((in_options(words), style))
+            say((in_options(words), "" if better else "yellow"))
+        if not better:
+            best = best_baseline(made.scores, name)
+            out = made.paths.embeddings.with_stem(f"{made.paths.embeddings.stem}-{best}")
+            same = given_again(context, "method", "preset", "settings", "out", "run", "resume", "force")
+            say("  ", shlex.join(["nodejepa", *same, "--method", best, "--out", str(out)]))
         for words in largest_words(made.scores):
             say(words)
     if made.clusters is not None:

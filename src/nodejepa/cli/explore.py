@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from nodejepa.cli.options import AsJSON, DataRoot, Force
 from nodejepa.cli.screen import say, stderr, stdout
+from nodejepa.errors import DataError
 
 if TYPE_CHECKING:
     from nodejepa.neighbours import Neighbours
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 NEIGHBOURS_EXAMPLES = (
     "Examples:\n\n"
     "nodejepa neighbours z.parquet --id user-17\n\n"
+    "nodejepa neighbours z.parquet --id user:17 --among item\n\n"
     "nodejepa neighbours z.npy --id 0 -k 5 --metric euclidean --json"
 )
 EXPORT_EXAMPLES = (
@@ -82,17 +85,28 @@ def neighbours(
     node: Annotated[str, typer.Option("--id", help="The node, as its id is written in the file.")],
     k: Annotated[int, typer.Option("-k", "--k", help="How many neighbours.", min=1)] = 10,
     metric: Annotated[
-        Literal["cosine", "euclidean"], typer.Option(help="cosine similarity, or euclidean distance.")
+        Literal["cosine", "euclidean"],
+        typer.Option(help="cosine similarity, or euclidean distance.", metavar="HOW"),
     ] = "cosine",
+    among: Annotated[
+        str | None,
+        typer.Option(
+            help="Only nodes of this side of a bipartite graph, or else of this label.", metavar="TYPE"
+        ),
+    ] = None,
     as_json: AsJSON = False,
 ) -> None:
     """List the nodes nearest to a node in a file of embeddings; the search is exact."""
+    import numpy as np
+
     from nodejepa.neighbours import nearest_neighbours
     from nodejepa.tables import find_row, read_embeddings
 
     stored = read_embeddings(embeddings)
     row = find_row(stored.ids, node)
-    found = nearest_neighbours(stored.matrix, [row], k=k, metric=metric)
+    looked_at = np.arange(len(stored.ids)) if among is None else _rows_of(embeddings, among, row)
+    found = nearest_neighbours(stored.matrix[looked_at], np.flatnonzero(looked_at == row), k=k, metric=metric)
+    found = replace(found, rows=looked_at[found.rows])
     if metric == "cosine" and not stored.matrix[row].any():
         stderr.print(
             Text("This node's embedding is all zeros: its similarity to every node counts as 0."), style="dim"
@@ -101,6 +115,24 @@ def neighbours(
         typer.echo(json.dumps(_plain(stored, row, found), indent=2, allow_nan=False))
     else:
         _show(stored, row, found)
+
+
+def _rows_of(embeddings: Path, kind: str, node: int) -> Any:
+    """Rows of the nodes of a kind, and that of the node that is asked about."""
+    import numpy as np
+
+    from nodejepa.tables import read_columns
+
+    columns = read_columns(embeddings)
+    kinds = columns.get("side") or columns.get("label") or []
+    there = {str(value) for value in kinds if value is not None}
+    if kind not in there:
+        raise DataError(
+            f"no node is of type {kind!r}",
+            where=str(embeddings),
+            fix=f"There are: {', '.join(sorted(there)[:20]) or 'no columns side or label in the file'}.",
+        )
+    return np.array([i for i, value in enumerate(kinds) if i == node or str(value) == kind])
 
 
 def _score_name(found: Neighbours) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 from nodejepa.errors import TrainingError
 
@@ -45,6 +46,16 @@ Workers = Annotated[
     ),
 ]
 AsWorker = Annotated[bool, typer.Option("--as-worker", hidden=True)]
+
+
+class Command(TyperCommand):
+    """Its help is readable in 80 columns: a flag has no type, everything else a short name."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        for option in self.params:
+            if isinstance(option, TyperOption) and option.metavar is None:
+                option.metavar = "" if option.is_flag else "VALUE"
 
 
 def folder_path(text: str | Path) -> Path:
@@ -121,49 +132,47 @@ def _options(
     ] = None,
     directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
     text: Annotated[
-        Literal["refuse", "hash", "ignore"], typer.Option(help="Free text: refuse, hash or ignore.")
+        Literal["refuse", "hash", "ignore"],
+        typer.Option(help="Free text: refuse, hash or ignore.", metavar="HOW"),
     ] = "refuse",
     text_columns: Annotated[
         int | None,
-        typer.Option(
-            help="With --text hash: features from a column of free text (default: 512).", metavar="N", min=1
-        ),
+        typer.Option(help="With --text hash: features of a column (default: 512).", metavar="N", min=1),
     ] = None,
     missing: Annotated[
         Literal["fill", "refuse"],
-        typer.Option(help="Missing numbers: fill (the mean, and a column that marks them) or refuse."),
+        typer.Option(help="Missing numbers: fill (mean, and a column of marks) or refuse.", metavar="HOW"),
     ] = "fill",
     infinite: Annotated[
         Literal["refuse", "missing"],
-        typer.Option(help="Infinite numbers: refuse, or take them for missing."),
+        typer.Option(help="Infinite numbers: refuse, or take for missing.", metavar="HOW"),
     ] = "refuse",
     scale: Annotated[
         Literal["auto", "standardise", "none"],
         typer.Option(
             help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
-            "first but for columns of 0 and 1 and lists (auto)."
+            "first but for columns of 0 and 1 and lists (auto).",
+            metavar="HOW",
         ),
     ] = "auto",
     unknown_ids: Annotated[
         Literal["add", "drop", "refuse"],
-        typer.Option(help="Nodes that only edges name: add them, drop their edges, or refuse."),
+        typer.Option(help="Nodes that only edges name: add, drop (their edges) or refuse.", metavar="HOW"),
     ] = "add",
     bipartite: Annotated[
         bool | None,
         typer.Option(
             "--bipartite/--one-id-space",
-            help="Whether the two columns of the edges have ids of their own, as users and items do (a node "
-            "is then called COLUMN:ID), or name the same nodes.",
+            help="The two columns of the edges have ids of their own, as users and items do (a node is "
+            "then COLUMN:ID), or name the same nodes.",
         ),
     ] = None,
     structural: Annotated[
         str | None,
         typer.Option(
-            help="Structural features, separated by commas: pagerank, degree, clustering, spectral (all "
-            "four: all), adjacency; or none. Without it: all five if there are no other features, of up to "
-            "50,000 nodes; in a graph store, which cannot have the adjacency, all four. A model that knows "
-            "the adjacency fits no other graph. On large graphs spectral is slow; the predictor's own are "
-            "chosen with --set predictor.descriptors=...",
+            help="Structural features, separated by commas: pagerank, degree, clustering, spectral (these "
+            "four: all), adjacency (of this graph only); or none. Without it: all five where there are no "
+            "other features, all four on disk and beyond 50,000 nodes.",
             metavar="NAMES",
         ),
     ] = None,
@@ -171,7 +180,7 @@ def _options(
         bool | None,
         typer.Option(
             "--header/--no-header",
-            help="Whether the first row of text files names the columns (else guessed).",
+            help="The first row of text files names the columns, or not (else guessed).",
         ),
     ] = None,
     delimiter: Annotated[

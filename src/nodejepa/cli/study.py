@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.options import DataRoot
+from nodejepa.cli.options import Command, DataRoot
 from nodejepa.cli.screen import counted, say, stderr, stdout
 from nodejepa.errors import ConfigError
 
@@ -33,7 +33,7 @@ REPORT_EXAMPLES = (
 )
 
 
-@study.command(epilog=_RUN_EXAMPLES)
+@study.command(cls=Command, epilog=_RUN_EXAMPLES)
 def run(
     specification: Annotated[Path, typer.Argument(metavar="SPEC", help="e.g. studies/main.toml")],
     out: Annotated[
@@ -121,7 +121,7 @@ def run(
         raise typer.Exit(2)
 
 
-@study.command(epilog="Example:\n\nnodejepa study table studies/main > main.md")
+@study.command(cls=Command, epilog="Example:\n\nnodejepa study table studies/main > main.md")
 def table(
     study: Annotated[
         Path, typer.Argument(metavar="STUDY", help="Its folder or specification, e.g. studies/main.")

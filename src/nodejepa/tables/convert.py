@@ -198,11 +198,11 @@ def optional_module(module: str, extra: str) -> Any:
         raise GraphError(f"{module} is not installed", fix=f"pip install 'nodejepa[{extra}]'.") from None
 
 
-def embeddings_frame(ids: npt.ArrayLike | None, embeddings: Any) -> Any:
+def embeddings_frame(ids: npt.ArrayLike | Graph | None, embeddings: Any) -> Any:
     """A ``pandas.DataFrame`` with a row a node: index ``id``, columns ``z0``, ``z1``, ...
 
     Args:
-        ids: of the rows, in order, such as ``graph.node_ids``; none numbers them.
+        ids: of the rows, in order, or the graph that has them; none numbers them.
         embeddings: ``[nodes, d]``, dense or SciPy sparse.
 
     >>> embeddings_frame(["ann", "bob"], np.eye(2, dtype=np.float32)).loc["bob"].tolist()
@@ -211,8 +211,8 @@ def embeddings_frame(ids: npt.ArrayLike | None, embeddings: Any) -> Any:
     pd = optional_module("pandas", "pandas")
     z = check_embeddings(embeddings)
     dense = z if isinstance(z, np.ndarray) else z.toarray()
-    names = np.arange(len(dense)) if ids is None else ids
-    index = pd.Index(names, name="id")
+    given = ids.node_ids if isinstance(ids, Graph) else ids
+    index = pd.Index(np.arange(len(dense)) if given is None else given, name="id")
     if len(index) != len(dense):
         raise DataError(
             f"there are {len(index)} ids for {len(dense)} rows", where="ids", fix="Give one id a row."

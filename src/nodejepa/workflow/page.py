@@ -130,7 +130,7 @@ def score_sections(scores: Scores, method: str) -> list[SortableTable]:
 
 def baseline_words(scores: Scores, method: str) -> tuple[str, ...]:
     """Are the embeddings better than what needs no training? If not, what to try next."""
-    best = _best_baseline(scores, method)
+    best = best_baseline(scores, method)
     ours, theirs = (scores.rows[name].test_accuracy_mean for name in (method, best))
     compared = (
         f"{ours:.1f} % of the test nodes are right, the best untrained baseline ({best}) has {theirs:.1f} %"
@@ -146,7 +146,7 @@ def baseline_words(scores: Scores, method: str) -> tuple[str, ...]:
 
 def beats_baselines(scores: Scores, method: str) -> bool:
     """Whether the mean accuracy is above that of every untrained baseline."""
-    theirs = scores.rows[_best_baseline(scores, method)].test_accuracy_mean
+    theirs = scores.rows[best_baseline(scores, method)].test_accuracy_mean
     return scores.rows[method].test_accuracy_mean > theirs
 
 
@@ -159,7 +159,8 @@ def largest_words(scores: Scores) -> tuple[str, ...]:
     return (f"{words} right as often. Read balanced accuracy and macro-F1 instead.",)
 
 
-def _best_baseline(scores: Scores, method: str) -> str:
+def best_baseline(scores: Scores, method: str) -> str:
+    """The untrained baseline with the highest accuracy."""
     baselines = (name for name in UNTRAINED if name in scores.rows and name != method)
     return max(baselines, key=lambda name: scores.rows[name].test_accuracy_mean)
 
