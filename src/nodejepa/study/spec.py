@@ -108,11 +108,10 @@ class Cell:
     frozen: str | None = None  # commit after which nothing about it was chosen; no part of the key
     training_seed: int | None = None  # where it is not that of the split: one training serves all splits
 
-    @cached_property
+    @property
     def config(self) -> dict[str, Any]:
         """All settings of the method in this cell."""
-        made: Any = make_method(self.method, preset=self.preset, dataset=self.dataset, settings=self.settings)
-        return to_dict(made.config)
+        return _config(self.method, self.preset, self.dataset, json.dumps(dict(self.settings)))
 
     @cached_property
     def config_hash(self) -> str:
@@ -196,6 +195,12 @@ def identified(record: dict[str, Any]) -> dict[str, Any]:
         return record
     settings = config_hash(str(record.get("method")), record["config"])
     return record | {"config_hash": settings, "key": cell_key(coordinates(record), settings)}
+
+
+@lru_cache(maxsize=4096)  # few settings, many cells
+def _config(method: str, preset: str, dataset: str, settings: str) -> dict[str, Any]:
+    made: Any = make_method(method, preset=preset, dataset=dataset, settings=json.loads(settings))
+    return to_dict(made.config)
 
 
 @lru_cache(maxsize=4096)  # few settings, many records
