@@ -1,6 +1,7 @@
 """How much memory this process may still take: what is free, what its limits and its control group allow."""
 
 import resource
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -23,10 +24,27 @@ def available_bytes(root: Path = Path("/")) -> int:
     return max(0, min([free, *_group_rooms(root), *_process_rooms()]))
 
 
-class TooLarge(ConfigError):
-    """Something needs more memory than there is; ``has_road`` if the advice is another way that fits."""
+def peak_memory_mb() -> float:
+    """Highest resident memory of this process so far."""
+    try:  # Linux: getrusage would also count the process that started this one
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.split("VmHWM:", 1)[1].split(maxsplit=1)[0]) / 2**10
+    except (OSError, IndexError, ValueError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
-    has_road = False
+
+def reset_peak_memory() -> bool:
+    """Let :func:`peak_memory_mb` count from now on; False where the system has no way to."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return False
+    return True
+
+
+class TooLarge(ConfigError):
+    """Something needs more memory than there is."""
 
 
 @dataclass(frozen=True)

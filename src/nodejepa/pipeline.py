@@ -100,12 +100,6 @@ class NodeEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return rows
 
     @property
-    def embeddings_(self) -> Features:
-        """The older name of ``embedding_``."""
-        check_is_fitted(self)
-        return self.embedding_
-
-    @property
     def _n_features_out(self) -> int:
         """How many columns ``get_feature_names_out`` names."""
         return int(self.embedding_.shape[1])

@@ -106,7 +106,7 @@ def test_loading_physics_stays_below_500_mb(data_root):
     script = """
 import sys
 from nodejepa.data import load_dataset
-from nodejepa.training.logger import peak_memory_mb
+from nodejepa.memory import peak_memory_mb
 before = peak_memory_mb()
 load_dataset("physics", sys.argv[1])
 print(peak_memory_mb() - before)

@@ -20,9 +20,19 @@ from nodejepa.errors import EvaluationError
 from nodejepa.graph import Graph
 from nodejepa.report import maps as maps_module
 from nodejepa.report import render
-from nodejepa.report.charts import ConfusionMatrix, Dot, DotPlot, training_curves
 from nodejepa.report.maps import embedding_map, error_sections, neighbour_plane, principal_plane
-from nodejepa.report.sections import Chapter, Facts, Report, SortableTable, Text, embedded_json
+from nodejepa.report.sections import (
+    Chapter,
+    ConfusionMatrix,
+    Dot,
+    DotPlot,
+    Facts,
+    Report,
+    SortableTable,
+    Text,
+    embedded_json,
+    training_curves,
+)
 from nodejepa.report.table import Column, ReportTable, TableCell
 
 HOSTILE = "</script><script>alert('x')</script><!--&\"\u2028"

@@ -11,9 +11,19 @@ from devtools import CHROMIUM, Page, chromium_page
 
 from nodejepa.graph import Graph
 from nodejepa.report import write_report
-from nodejepa.report.charts import Curves, Dot, DotPlot, Series
 from nodejepa.report.maps import embedding_map, error_sections
-from nodejepa.report.sections import Chapter, Facts, Figures, Report, SortableTable, Text
+from nodejepa.report.sections import (
+    Chapter,
+    Curves,
+    Dot,
+    DotPlot,
+    Facts,
+    Figures,
+    Report,
+    Series,
+    SortableTable,
+    Text,
+)
 from nodejepa.report.table import Column, ReportTable, TableCell
 
 pytestmark = [

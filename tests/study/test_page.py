@@ -14,9 +14,18 @@ from nodejepa.errors import CheckpointError, DataError, NodeJEPAError
 from nodejepa.methods import make_estimator
 from nodejepa.report import maps as maps_module
 from nodejepa.report import render, write_report
-from nodejepa.report.charts import ConfusionMatrix, Curves, DotPlot, EmbeddingMap
 from nodejepa.report.runs import find_dataset
-from nodejepa.report.sections import Chapter, Facts, Figures, SortableTable, Text
+from nodejepa.report.sections import (
+    Chapter,
+    ConfusionMatrix,
+    Curves,
+    DotPlot,
+    EmbeddingMap,
+    Facts,
+    Figures,
+    SortableTable,
+    Text,
+)
 from nodejepa.study.page import build_report, study_chapter
 
 pytestmark = pytest.mark.slow

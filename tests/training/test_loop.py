@@ -385,10 +385,10 @@ def test_tensorboard_and_tables_are_written(tmp_path, toy_graph):
 PEAK_MEMORY = """
 import subprocess, sys
 import numpy as np
-from nodejepa.training.logger import peak_memory_mb
+from nodejepa.memory import peak_memory_mb
 before = peak_memory_mb()
 held = np.ones(150 * 2**20)  # 1200 MB
-tell = "from nodejepa.training.logger import peak_memory_mb; print(peak_memory_mb())"
+tell = "from nodejepa.memory import peak_memory_mb; print(peak_memory_mb())"
 child = subprocess.run([sys.executable, "-c", tell], capture_output=True, text=True, check=True)
 print(before, peak_memory_mb(), child.stdout)
 """

@@ -30,7 +30,7 @@ from nodejepa.data import load_dataset
 from nodejepa.methods import make_estimator
 from nodejepa.memory import resident_bytes
 from nodejepa.workflow.plan import make_plan
-from nodejepa.training.logger import peak_memory_mb
+from nodejepa.memory import peak_memory_mb
 name, method, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 graph = load_dataset(name).graph
 estimator = make_estimator(method, preset="paper", settings=settings)

@@ -14,7 +14,7 @@ from nodejepa.data.splits import default_splits
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import GraphError
 from nodejepa.evaluation import ProbeResult, SplitScore
-from nodejepa.report.charts import verdict
+from nodejepa.report.sections import verdict
 from nodejepa.tables import read_graph
 from nodejepa.tables.labels import read_labels
 from nodejepa.workflow.page import baseline_words, beats_baselines, largest_words

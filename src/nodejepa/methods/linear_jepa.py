@@ -18,13 +18,14 @@ from torch import Tensor
 
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
+from nodejepa.memory import peak_memory_mb
 from nodejepa.methods.budget import ClosedFormCost
 from nodejepa.methods.closed_form import SecondMoments, Spectrum, second_moments
 from nodejepa.methods.estimator import Estimator, PlotStyle
 from nodejepa.nn.hop_encoder import HopEncoder, walk_weights
 from nodejepa.nn.inputs import RowInputs
 from nodejepa.progress import progress_bar
-from nodejepa.training.logger import Logging, peak_memory_mb
+from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
 from nodejepa.validation import NonNegativeInt, Positive, PositiveInt, Settings, Share, ShareBelowOne, of_type
 

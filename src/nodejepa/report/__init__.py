@@ -1,7 +1,6 @@
 """The interactive report: one HTML page that needs no network. Whoever has something to show composes it.
 
 sections     what a page is made of, as plain data, and the page; its style and scripts are in assets/
-charts       the sections that are drawn
 table        a table as data, its cells, means and spreads; as Markdown, LaTeX and CSV
 maps         a graph and its embeddings -> map (in the plane), confusion matrix, scores by class
 runs         chapters about run folders, and about the runs of a user's own graphs

@@ -15,8 +15,7 @@ from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.evaluation import linear_probe
 from nodejepa.graph import Graph
 from nodejepa.principal import PrincipalAxes
-from nodejepa.report.charts import ConfusionMatrix, EmbeddingMap
-from nodejepa.report.sections import Section, SortableTable
+from nodejepa.report.sections import ConfusionMatrix, EmbeddingMap, Section, SortableTable
 from nodejepa.report.table import Column, ReportTable, TableCell
 
 Plane = npt.NDArray[np.float64]

@@ -20,7 +20,6 @@ from nodejepa.evaluation.probe import MEASURES
 from nodejepa.files import parse_json
 from nodejepa.methods import METHODS, load_method
 from nodejepa.progress import in_words
-from nodejepa.report.charts import training_curves, verdict, what_was_found
 from nodejepa.report.maps import (
     MAX_POINTS,
     SampledNodes,
@@ -29,7 +28,16 @@ from nodejepa.report.maps import (
     predict_test_nodes,
     sample,
 )
-from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
+from nodejepa.report.sections import (
+    Chapter,
+    Facts,
+    Section,
+    SortableTable,
+    Text,
+    training_curves,
+    verdict,
+    what_was_found,
+)
 from nodejepa.report.table import Column, ReportTable, Summary, TableCell, summarise
 from nodejepa.tables import read_columns, read_embeddings
 from nodejepa.tables.embeddings import MANIFEST_FORMAT

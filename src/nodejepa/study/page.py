@@ -10,9 +10,8 @@ from nodejepa.methods import METHODS
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import progress_bar
 from nodejepa.report import Chapter, Report, footer
-from nodejepa.report.charts import Dot, DotPlot
 from nodejepa.report.runs import EmbeddingsFile, embeddings_chapters, is_run_folder, run_chapter
-from nodejepa.report.sections import Figures, Section, SortableTable, Text
+from nodejepa.report.sections import Dot, DotPlot, Figures, Section, SortableTable, Text
 from nodejepa.report.table import summarise
 from nodejepa.study.records import Record, read_records, require_names
 from nodejepa.study.spec import load_spec

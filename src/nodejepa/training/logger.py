@@ -1,12 +1,9 @@
 """What training writes and shows: run folder, history, checkpoints, TensorBoard, progress bar."""
 
-import resource
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -14,6 +11,7 @@ import torch
 from torch import Tensor
 
 from nodejepa.errors import TrainingError
+from nodejepa.memory import peak_memory_mb
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.training.distributed import ProcessGroup
 from nodejepa.training.monitor import SHARE
@@ -188,22 +186,3 @@ def _tensorboard(run: Run) -> Any:
             "TensorBoard is not installed", fix="pip install 'nodejepa[tensorboard]'."
         ) from None
     return SummaryWriter(str(run.folder / "tensorboard"))
-
-
-def peak_memory_mb() -> float:
-    """Highest resident memory of this process so far."""
-    try:  # Linux: getrusage would also count the process that started this one
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        return int(status.split("VmHWM:", 1)[1].split(maxsplit=1)[0]) / 2**10
-    except (OSError, IndexError, ValueError):
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak / (2**20 if sys.platform == "darwin" else 2**10)
-
-
-def reset_peak_memory() -> bool:
-    """Let :func:`peak_memory_mb` count from now on; False where the system has no way to."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    except OSError:
-        return False
-    return True

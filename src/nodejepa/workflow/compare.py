@@ -22,7 +22,7 @@ from nodejepa.evaluation import SplitScore, linear_probe
 from nodejepa.evaluation.links import LinkSplit, score_links, split_links
 from nodejepa.files import parse_json, write_json
 from nodejepa.graph import Graph
-from nodejepa.memory import gigabytes
+from nodejepa.memory import gigabytes, peak_memory_mb, reset_peak_memory
 from nodejepa.methods import METHODS, UNTRAINED, find_method, load_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
@@ -31,7 +31,7 @@ from nodejepa.report import write_report
 from nodejepa.report.maps import neighbour_plane
 from nodejepa.tables import ReadingOptions, StoredGraph, as_graph, write_embeddings
 from nodejepa.tables.inputs import refuse_replacing
-from nodejepa.training.logger import Logging, peak_memory_mb, reset_peak_memory
+from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run
 from nodejepa.validation import of_type
 from nodejepa.workflow.compare_page import comparison_report

@@ -13,9 +13,8 @@ from nodejepa.evaluation.clusters import find_clusters
 from nodejepa.graph import Graph
 from nodejepa.methods import METHODS
 from nodejepa.report import Report, footer
-from nodejepa.report.charts import EmbeddingMap, verdict
 from nodejepa.report.maps import embedding_map, names_of_classes
-from nodejepa.report.sections import Chapter, Section, SortableTable, Text
+from nodejepa.report.sections import Chapter, EmbeddingMap, Section, SortableTable, Text, verdict
 from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
 from nodejepa.workflow.recommend import MethodRow
 

@@ -12,9 +12,18 @@ from nodejepa.config import flatten
 from nodejepa.evaluation.clusters import Clusters, agreement
 from nodejepa.methods import METHODS, UNTRAINED
 from nodejepa.report import Report, footer
-from nodejepa.report.charts import EmbeddingMap, training_curves, verdict, what_was_found
 from nodejepa.report.maps import MAX_POINTS, SampledNodes, embedding_map, error_sections
-from nodejepa.report.sections import Chapter, Facts, Section, SortableTable, Text
+from nodejepa.report.sections import (
+    Chapter,
+    EmbeddingMap,
+    Facts,
+    Section,
+    SortableTable,
+    Text,
+    training_curves,
+    verdict,
+    what_was_found,
+)
 from nodejepa.report.table import Column, ReportTable, TableCell
 from nodejepa.tables import FeatureSchema
 from nodejepa.tables.options import ReadReport, first_names
