@@ -21,7 +21,7 @@ from studies.render.figures import accuracy as figures
 from studies.render.figures import time
 from studies.render.figures.panels import FORMATS, house_style, save_figure
 from studies.render.frame import (
-    borrow_floors,
+    borrow_baselines,
     by_split,
     methods_of,
     read_study,
@@ -29,7 +29,7 @@ from studies.render.frame import (
     with_variant_names,
 )
 from studies.render.latex import to_latex
-from studies.render.paper import FLOORS, JEPA
+from studies.render.paper import JEPA, UNTRAINED
 from studies.render.tables.accuracy import (
     ablation_table,
     fewshot_table,
@@ -50,7 +50,7 @@ from studies.render.tables.differences import (
 from studies.render.tables.efficiency import efficiency_table, epoch_time_table, summary_table
 from studies.render.tables.geometry import effective_rank_table, fingerprint_table, geometry_table
 
-_AGAINST_FLOORS = ("recipe", "development")  # what a method is worth beside what needs no training
+_AGAINST_BASELINES = ("recipe", "development")  # what a method is worth beside what needs no training
 _OF_VARIANTS = ("keep", "ingredients", "start", "parts")  # which only ask each other
 _WITHOUT_FIGURES = ("finetune", "official", "readings", *_OF_VARIANTS)
 _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
@@ -59,8 +59,9 @@ _WRITERS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 def render_study(folder: Path) -> list[Path]:
     """Write ``tables/`` and ``figures/`` of a study folder; returns what was written.
 
-    Which they are, the folder's name says; ``main-quick`` is a ``main``. A study without floors of its own
-    takes them, and the accuracies that times are drawn against, from the main study of its size beside it.
+    Which they are, the folder's name says; ``main-quick`` is a ``main``. A study that has no
+    untrained baselines takes them, and the accuracies that times are drawn against, from the main study of
+    its size beside it.
     """
     frame = read_study(folder)
     if frame.empty:
@@ -89,7 +90,7 @@ def render_study(folder: Path) -> list[Path]:
 
 
 def tables_of(kind: str, frame: pd.DataFrame, main: pd.DataFrame) -> list[ReportTable]:
-    """All tables of a study; ``main`` lends floors to a study that has none."""
+    """All tables of a study; ``main`` lends untrained baselines to a study that has none."""
     if kind == "official":
         return [official_table(frame)]
     if kind == "readings":
@@ -98,11 +99,11 @@ def tables_of(kind: str, frame: pd.DataFrame, main: pd.DataFrame) -> list[Report
         return [variants_table(frame)]
     frame = with_variant_names(frame) if kind == "limits" else with_preset_names(frame)
     if kind in ("fewshot", "ablation", "collapse", "finetune"):
-        frame = borrow_floors(frame, main)
+        frame = borrow_baselines(frame, main)
     if kind == "fewshot":
         return [fewshot_table(frame)]
-    if kind in _AGAINST_FLOORS:
-        return _tables_against_floors(frame)
+    if kind in _AGAINST_BASELINES:
+        return _tables_against_baselines(frame)
     parts = by_split(frame)
     made = [
         _for_split(table, split, alone=len(parts) == 1)
@@ -114,13 +115,13 @@ def tables_of(kind: str, frame: pd.DataFrame, main: pd.DataFrame) -> list[Report
     return made
 
 
-def _tables_against_floors(frame: pd.DataFrame) -> list[ReportTable]:
+def _tables_against_baselines(frame: pd.DataFrame) -> list[ReportTable]:
     """Accuracies by labels per class, of other splits one by one, and what each method gains."""
     few = frame[frame.shots.notna()]
     made = [fewshot_table(few), measures_table(few)] if len(few) else []
     for split, part in by_split(frame[frame.shots.isna()]).items():
         made.append(_for_split(main_table(part), split, alone=False))
-    return made + [gains_table(frame, m) for m in methods_of(frame, floors=False) if m not in FLOORS]
+    return made + [gains_table(frame, m) for m in methods_of(frame, baselines=False) if m not in UNTRAINED]
 
 
 def _tables_of_part(kind: str, part: pd.DataFrame, split: str) -> list[ReportTable]:
@@ -137,7 +138,7 @@ def _tables_of_part(kind: str, part: pd.DataFrame, split: str) -> list[ReportTab
         return [finetune_table(part)]
     made = [main_table(part), ranks_table(part), effective_rank_table(part), geometry_table(part)]
     made += [] if split else [paper_comparison_table(part), *_present(prediction_share_table(part))]
-    present = [variant for variant in JEPA if variant in methods_of(part, floors=False)]
+    present = [variant for variant in JEPA if variant in methods_of(part, baselines=False)]
     made += [significance_table(part, variant) for variant in present]
     return made + ([wins_table(part)] if present else [])
 
@@ -168,10 +169,10 @@ def figures_of(
             "epoch-curve": partial(time.epoch_curve_figure, part),
             "accuracy-time": partial(time.accuracy_time_figure, part, _drawn_part(with_preset_names(main))),
         }
-    if kind == "fewshot" or kind in _AGAINST_FLOORS:
-        return {"fewshot": partial(figures.fewshot_figure, borrow_floors(frame, main))}
+    if kind == "fewshot" or kind in _AGAINST_BASELINES:
+        return {"fewshot": partial(figures.fewshot_figure, borrow_baselines(frame, main))}
     if kind == "ablation":
-        return {"ablation": partial(figures.ablation_figure, borrow_floors(part, main))}
+        return {"ablation": partial(figures.ablation_figure, borrow_baselines(part, main))}
     if kind == "limits":
         return {"limits": partial(figures.accuracy_figure, part)}
     shape = {

@@ -17,8 +17,8 @@ from nodejepa.methods.migrations import config_of_today
 from nodejepa.report.table import Summary, summarise
 from nodejepa.study.records import read_records, require_names
 from studies.render.paper import (
-    FLOORS,
-    STANDING_FLOORS,
+    STANDING_BASELINES,
+    UNTRAINED,
     dataset_name,
     in_dataset_order,
     in_method_order,
@@ -93,14 +93,17 @@ def datasets_of(frame: pd.DataFrame) -> list[str]:
     return in_dataset_order(frame.dataset)
 
 
-def methods_of(frame: pd.DataFrame, *, floors: bool = True) -> list[str]:
-    """Methods of a study; three floors stand in every accuracy table, measured or not."""
-    return in_method_order([*frame.method, *(STANDING_FLOORS if floors else ())])
+def methods_of(frame: pd.DataFrame, *, baselines: bool = True) -> list[str]:
+    """Methods of a study; three untrained baselines stand in every accuracy table, measured or not."""
+    return in_method_order([*frame.method, *(STANDING_BASELINES if baselines else ())])
 
 
-def best_floor(scores: Mapping[Place, Summary], dataset: str) -> float | None:
+def best_baseline(scores: Mapping[Place, Summary], dataset: str) -> float | None:
     """The highest mean among what needs no training."""
-    return max((scores[floor, dataset].mean for floor in FLOORS if (floor, dataset) in scores), default=None)
+    return max(
+        (scores[baseline, dataset].mean for baseline in UNTRAINED if (baseline, dataset) in scores),
+        default=None,
+    )
 
 
 def with_preset_names(frame: pd.DataFrame) -> pd.DataFrame:
@@ -138,14 +141,14 @@ def _is_paper_split(frame: pd.DataFrame) -> pd.Series:
     return frame.split.eq(frame.dataset.map(lambda name: _PAPER_SPLITS.get(name, "20-30")))
 
 
-def borrow_floors(frame: pd.DataFrame, main: pd.DataFrame) -> pd.DataFrame:
-    """Floors of the main study for one that has none of its own: same data sets, splits and seeds."""
-    if frame.method.isin(FLOORS).any():
+def borrow_baselines(frame: pd.DataFrame, main: pd.DataFrame) -> pd.DataFrame:
+    """Untrained baselines of the main study for one that has none: same data sets, splits and seeds."""
+    if frame.method.isin(UNTRAINED).any():
         return frame
     place = ["dataset", "split", "seed"]
-    floors = main[main.method.isin(FLOORS)]
-    wanted = pd.MultiIndex.from_frame(floors[place]).isin(pd.MultiIndex.from_frame(frame[place]))
-    return pd.concat([frame.astype(object), floors[wanted].astype(object)], ignore_index=True)
+    baselines = main[main.method.isin(UNTRAINED)]
+    wanted = pd.MultiIndex.from_frame(baselines[place]).isin(pd.MultiIndex.from_frame(frame[place]))
+    return pd.concat([frame.astype(object), baselines[wanted].astype(object)], ignore_index=True)
 
 
 def unfinished_notes(frame: pd.DataFrame) -> list[str]:
@@ -197,7 +200,7 @@ def _trained_once_notes(frame: pd.DataFrame) -> list[str]:
 def outdated_methods(frame: pd.DataFrame) -> list[str]:
     """Titles of the methods that were measured with other settings than today's presets have."""
     notes = outdated_notes(frame)
-    titles = [method_name(method) for method in methods_of(frame, floors=False)]
+    titles = [method_name(method) for method in methods_of(frame, baselines=False)]
     return [title for title in titles if any(note.startswith(f"{title} on ") for note in notes)]
 
 

@@ -14,11 +14,10 @@ from nodejepa.report.table import Summary
 SELF_SUPERVISED = ("dgi", "graphmae", "bgrl", "cca-ssg", "nodejepa", "patchjepa")
 JEPA = ("nodejepa", "patchjepa")
 SOLVED = tuple(entry.name for entry in METHODS.values() if entry.trained and not entry.by_gradient)
-FLOORS = UNTRAINED
-STANDING_FLOORS = ("raw", "sgc", "random-gcn")  # in every accuracy table, measured or not
+STANDING_BASELINES = ("raw", "sgc", "random-gcn")  # in every accuracy table, measured or not
 
 # The paper's order, then what it does not have.
-_ORDER = (*SELF_SUPERVISED[:4], "supervised-gcn", *JEPA, "linear-jepa", *FLOORS)
+_ORDER = (*SELF_SUPERVISED[:4], "supervised-gcn", *JEPA, "linear-jepa", *UNTRAINED)
 _DATASETS = {"computers": "Computers", "photo": "Photo", "cs": "CS", "physics": "Physics", "arxiv": "arxiv"}
 
 
@@ -49,14 +48,14 @@ def dataset_name(dataset: str) -> str:
 
 
 def in_method_order(methods: Iterable[str]) -> list[str]:
-    """Each once: the paper's order, then methods it does not have, the floors last.
+    """Each once: the paper's order, then methods it does not have, the untrained baselines last.
 
     >>> in_method_order(["sgc", "mine", "patchjepa", "dgi", "dgi"])
     ['dgi', 'patchjepa', 'mine', 'sgc']
     """
 
     def place(method: str) -> tuple[int, int, str]:
-        group = 2 if method in FLOORS else 0 if method in _ORDER else 1
+        group = 2 if method in UNTRAINED else 0 if method in _ORDER else 1
         return group, _ORDER.index(method) if method in _ORDER else 0, method
 
     return sorted(set(methods), key=place)

@@ -101,7 +101,7 @@ class Contrast:
 
 
 def contrasts(frame: pd.DataFrame, method: str, field: str = "test_accuracy") -> list[Contrast]:
-    """``method`` against every other method and floor. Holm's family: all tests of this method."""
+    """``method`` against every other method and baseline. Holm's family: all tests of this method."""
     values = values_by(frame, field)
     found: dict[Place, Comparison | None] = {
         (opponent, dataset): compare(values.get((method, dataset)), values.get((opponent, dataset)))

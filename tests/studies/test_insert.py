@@ -53,7 +53,7 @@ def test_committed_tables_and_figures_are_rebuilt_byte_for_byte(folder: Path, tm
     copy = tmp_path / folder.name
     copy.mkdir()
     (copy / "records.jsonl").write_bytes((folder / "records.jsonl").read_bytes())
-    if folder.name != "main":  # it lends its floors
+    if folder.name != "main":  # it lends its untrained baselines
         (tmp_path / "main").mkdir()
         (tmp_path / "main" / "records.jsonl").write_bytes(
             (folder.parent / "main" / "records.jsonl").read_bytes()

@@ -36,7 +36,9 @@ def rows_of(table):
 
 # seed 42 is an easy split: everything scores 3 points more on it
 SGC = [record("sgc", "computers", seed, 84.0 if seed == 42 else 81.0) for seed in range(42, 47)]
-EARLY = record("bgrl", "computers", 42, 83.0)  # below the floor of its only seed, above the floor's mean
+EARLY = record(
+    "bgrl", "computers", 42, 83.0
+)  # below the untrained baseline of its only seed, above the untrained baseline's mean
 
 
 def test_the_dagger_compares_shared_seeds_and_a_mean_of_fewer_seeds_is_not_bold():
@@ -80,7 +82,7 @@ def test_the_ablation_knows_letters():
     assert rows[2][2] == "-"
 
 
-def test_validation_picks_the_floor_and_the_walk_is_also_left_out():
+def test_validation_picks_the_baseline_and_the_walk_is_also_left_out():
     scores = {"raw": (70.0, 85.0), "sgc": (80.0, 75.0), "walk": (99.0, 80.0), "linear-jepa": (90.0, 82.0)}
     frame = frame_of(
         [record(m, "photo", s, t + s, val_accuracy=v) for m, (v, t) in scores.items() for s in (1, 2)]

@@ -110,7 +110,7 @@ def fresh_encoder(estimator: Estimator, seed: int) -> nn.Module:
 
 
 def can_be_tuned(estimator: Estimator) -> bool:
-    """Whether a method is fitted and has a network: floors and closed forms have none, even if trained on."""
+    """Whether a method is fitted and has a network: baselines and closed forms have none."""
     encoder = getattr(estimator, "encoder_", None)
     return isinstance(estimator, TrainedEstimator) and not isinstance(encoder, HopEncoder | None)
 
@@ -163,7 +163,7 @@ def tuning(
         raise ConfigError(
             "only a fitted method whose encoder is trained can be fine-tuned",
             where="finetune",
-            fix="Fit it first; floors such as sgc and closed forms have nothing to train on.",
+            fix="Fit it first; untrained baselines and closed forms have nothing to train on.",
         )
     graph = as_graph(graph)
     inputs = estimator.inputs_to_encode(graph)

@@ -28,7 +28,7 @@ SCALINGS: tuple[Scaling, ...] = ("standardise", "l2")
 
 # What C means depends on how far rows lie apart: standardised rows of 256 dimensions have squared length 256,
 # unit rows at most 1. The grid is therefore laid out for rows of mean squared distance 1 from their mean,
-# C = c / spread, in whole decades wide enough that the best c of the floors lies inside. Range and step were
+# C = c / spread, in whole decades wide enough that the baselines' best c lies inside. Range and step were
 # set after sweeps of raw and S^2 X on Photo, Computers and CS in which test curves were in view beside the
 # validation curves (docs/log.md); Physics was not swept.
 RELATIVE_STRENGTHS: tuple[float, ...] = tuple(10.0**power for power in range(-2, 5))
@@ -110,19 +110,17 @@ class ProbeResult:
     @property
     def test_accuracy_std(self) -> float | None:
         """Sample standard deviation (n - 1) over splits; None for a single split."""
-        return _std([score.test_accuracy for score in self.scores])
+        return mean_std([score.test_accuracy for score in self.scores])[1]
 
     @property
     def val_accuracy_mean(self) -> float | None:
         """Mean validation accuracy over splits, percent; None if a split has no validation nodes."""
-        values = self._val_accuracies()
-        return None if values is None else float(np.mean(values))
+        return mean_std([score.val_accuracy for score in self.scores])[0]
 
     @property
     def val_accuracy_std(self) -> float | None:
         """As :attr:`test_accuracy_std`, of the validation accuracy."""
-        values = self._val_accuracies()
-        return None if values is None else _std(values)
+        return mean_std([score.val_accuracy for score in self.scores])[1]
 
     def to_dict(self) -> dict[str, JSONValue | list[dict[str, JSONValue]]]:
         """Plain values, ready for JSON; predictions are left out."""
@@ -135,13 +133,13 @@ class ProbeResult:
             "scores": [asdict(score) for score in self.scores],
         }
 
-    def _val_accuracies(self) -> list[float] | None:
-        known = [score.val_accuracy for score in self.scores if score.val_accuracy is not None]
-        return known if len(known) == len(self.scores) else None
 
-
-def _std(values: list[float]) -> float | None:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+def mean_std(values: Sequence[float | None]) -> tuple[float | None, float | None]:
+    """Mean and sample standard deviation (n - 1, none of one value); neither if one is missing."""
+    if any(value is None for value in values):
+        return None, None
+    known = np.asarray(values, dtype=np.float64)
+    return float(np.mean(known)), float(np.std(known, ddof=1)) if len(known) > 1 else None
 
 
 @dataclass(frozen=True, eq=False)

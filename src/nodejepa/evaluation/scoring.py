@@ -14,7 +14,7 @@ from nodejepa.data import Dataset, Split
 from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation import ProbeResult, linear_probe
-from nodejepa.evaluation.probe import ProbeMode
+from nodejepa.evaluation.probe import ProbeMode, mean_std
 from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, find_method, load_method, make_method
 from nodejepa.provenance import versions
@@ -48,20 +48,17 @@ class HeadResult:
 
     scores: tuple[HeadScore, ...]
 
-    def mean_std(self, part: Literal["val", "test"]) -> tuple[float, float | None]:
+    def mean_std(self, part: Literal["val", "test"]) -> tuple[float | None, float | None]:
         """Mean accuracy and its sample standard deviation; none for a single seed."""
-        values = [getattr(score, f"{part}_accuracy") for score in self.scores]
-        return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+        return mean_std([getattr(score, f"{part}_accuracy") for score in self.scores])
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
         (test, test_std), (val, val_std) = self.mean_std("test"), self.mean_std("val")
-        known = [s.test_accuracy_connected for s in self.scores if s.test_accuracy_connected is not None]
-        connected = float(np.mean(known)) if len(known) == len(self.scores) else None
         return {
             "test_accuracy_mean": test,
             "test_accuracy_std": test_std,
-            "test_accuracy_connected_mean": connected,
+            "test_accuracy_connected_mean": mean_std([s.test_accuracy_connected for s in self.scores])[0],
             "val_accuracy_mean": val,
             "val_accuracy_std": val_std,
             "scores": [asdict(score) for score in self.scores],

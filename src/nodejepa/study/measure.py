@@ -69,8 +69,8 @@ def _embed(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> tuple[Esti
     if find_method(cell.method).trained:
         estimator = trained_encoder(cell, dataset, split, runs)
         return estimator, estimator.transform(dataset.graph)
-    floor = make_method(cell.method, dataset=cell.dataset, seed=cell.seed)
-    return None, floor.fit(dataset.graph).transform(dataset.graph)
+    untrained = make_method(cell.method, dataset=cell.dataset, seed=cell.seed)
+    return None, untrained.fit(dataset.graph).transform(dataset.graph)
 
 
 def _probe(embeddings: Features, dataset: Dataset, split: Split) -> Record:

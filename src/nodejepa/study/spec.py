@@ -294,7 +294,7 @@ def _settings_of(method: str, grid: Grid) -> dict[str, Any]:
 
 
 def _check_settings(path: Path, grid: Grid) -> None:
-    """In a mixed grid settings are for those that train; alone, a floor would hide every mistake in them."""
+    """In a mixed grid settings are for those that train; alone, a baseline would hide mistakes in them."""
     if grid.settings and all(name in METHODS and not METHODS[name].trained for name in grid.methods):
         _refuse(path, f"methods without training take no settings: {', '.join(grid.methods)}")
 

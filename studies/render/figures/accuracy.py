@@ -14,11 +14,11 @@ from matplotlib.ticker import MaxNLocator
 from studies.render.figures.panels import (
     bar_panels,
     barred,
+    baseline_handle,
     draw_bar,
-    draw_floor,
+    draw_baseline,
     draw_paper,
     explain,
-    floor_handle,
     is_first_of_row,
     marked,
     method_handles,
@@ -28,7 +28,7 @@ from studies.render.figures.panels import (
     paper_handle,
 )
 from studies.render.frame import (
-    best_floor,
+    best_baseline,
     datasets_of,
     methods_of,
     on_paper_splits,
@@ -37,8 +37,8 @@ from studies.render.frame import (
     values_by,
 )
 from studies.render.paper import (
-    FLOORS,
     JEPA,
+    UNTRAINED,
     dataset_name,
     look,
     method_name,
@@ -59,10 +59,10 @@ _REFERENCE = "graphmae"
 
 
 def accuracy_figure(frame: pd.DataFrame) -> Figure | None:
-    """Table 1 as bars, the best floor as a line."""
+    """Table 1 as bars, the best untrained baseline as a line."""
     scores = scores_by(frame, "test_accuracy")
     datasets = datasets_of(frame)
-    floors = {d: floor for d in datasets if (floor := best_floor(scores, d)) is not None}
+    baselines = {d: baseline for d in datasets if (baseline := best_baseline(scores, d)) is not None}
 
     comparable = on_paper_splits(frame)
 
@@ -79,7 +79,7 @@ def accuracy_figure(frame: pd.DataFrame) -> Figure | None:
         title="Test accuracy under the fair probe" + (" (paper: under its own)" if comparable else ""),
         from_zero=False,
         paper=printed,
-        floors=floors,
+        baselines=baselines,
     )
 
 
@@ -126,7 +126,7 @@ def fewshot_figure(frame: pd.DataFrame) -> Figure | None:
                     [budgets.index(k) for k, _ in points],
                     [score.mean for _, score in points],
                     linestyle=look(method).line,
-                    linewidth=2.0 if method in FLOORS else 1.4,  # grey and dotted: thin ones would be lost
+                    linewidth=2.0 if method in UNTRAINED else 1.4,  # grey and dotted: thin ones would be lost
                     label=method_name(method),
                     **marked(method, 6),
                 )
@@ -159,14 +159,14 @@ def _leave_out_far_below(panel: Axes) -> None:
 
 
 def ablation_figure(frame: pd.DataFrame) -> Figure | None:
-    """Each variant: the paper's, ours under its probe and under the fair one, whose best floor is a line."""
+    """Each variant: the paper's, ours under its probe and under the fair one; the best baseline is a line."""
     fair = summaries(variant_values(frame))
     like = summaries(variant_values(frame, "test_accuracy_paper_probe"))
     datasets = [d for d in datasets_of(frame) if any(place[1] == d for place in fair)]
     if not datasets:
         return None
     variants = variants_of(frame)
-    floors = scores_by(frame[frame.method.isin(FLOORS)], "test_accuracy")
+    baselines = scores_by(frame[frame.method.isin(UNTRAINED)], "test_accuracy")
     height = 0.9 + 0.66 * len(variants)
     figure, panels = panel_grid([dataset_name(d) for d in datasets], width=4.2, height=height)
     colour = look("nodejepa").colour
@@ -175,16 +175,18 @@ def ablation_figure(frame: pd.DataFrame) -> Figure | None:
         printed = {v: found for v in variants if (found := paper_ablation(v, dataset)) is not None}
         ours = ({v: side[v, dataset] for v in variants if (v, dataset) in side} for side in (like, fair))
         sides = (printed, *ours)
-        floor = best_floor(floors, dataset)
+        baseline = best_baseline(baselines, dataset)
         shown = [score for side in sides for score in side.values()]
         start = 5.0 * ((min(score.mean - (score.std or 0) for score in shown) - 2) // 5)
         for offset, side, (shade, hatch) in zip((-0.28, 0.0, 0.28), sides, looks, strict=True):
             for variant, score in side.items():
                 row = variants.index(variant) + offset
                 draw_bar(panel, row, score, start=start, decimals=1, colour=shade, hatch=hatch, height=0.26)
-        if floor is not None:
-            draw_floor(panel, floor)
-        top = max([score.mean + (score.std or 0) for score in shown] + ([] if floor is None else [floor]))
+        if baseline is not None:
+            draw_baseline(panel, baseline)
+        top = max(
+            [score.mean + (score.std or 0) for score in shown] + ([] if baseline is None else [baseline])
+        )
         panel.set_xlim(start, start + 1.34 * (top - start))
         name_rows(panel, [variant_label(variant) for variant in variants], shown=is_first_of_row(panel))
         panel.set_xlabel(f"test accuracy (%), from {start:g}")
@@ -193,7 +195,7 @@ def ablation_figure(frame: pd.DataFrame) -> Figure | None:
         Patch(facecolor=shade, hatch=hatch, edgecolor="#777777" if hatch else shade, label=name)
         for name, (shade, hatch) in zip(names, looks, strict=True)
     ]
-    handles += [floor_handle()] if floors else []
+    handles += [baseline_handle()] if baselines else []
     explain(figure, "Ablation of NodeJEPA (± std, seeds in brackets; dashed: fair probe)", handles)
     return figure
 
@@ -201,9 +203,9 @@ def ablation_figure(frame: pd.DataFrame) -> Figure | None:
 def effective_rank_figure(frame: pd.DataFrame) -> Figure | None:
     """Effective rank of the embeddings, uncentred as the paper's once all records have it.
 
-    Floors that are as wide as the features stand in the table only.
+    Untrained baselines that are as wide as the features stand in the table only.
     """
-    methods = [name for name in methods_of(frame) if name not in FLOORS or name == "random-gcn"]
+    methods = [name for name in methods_of(frame) if name not in UNTRAINED or name == "random-gcn"]
     field = "effective_rank_uncentred"
     shown = [scores_by(frame[frame.method.isin(methods)], name) for name in (field, "effective_rank")]
     uncentred = {place: score.n for place, score in shown[0].items()} == {p: s.n for p, s in shown[1].items()}

@@ -26,7 +26,7 @@ from nodejepa.report.table import Summary
 from studies.render.paper import dataset_name, look, method_name
 
 FORMATS = ("png", "svg")
-FLOOR_COLOUR = "#444444"
+BASELINE_COLOUR = "#444444"
 PALE = ("#DDDDDD", "#F0E442")  # need dark edges and hatches
 
 _SETTINGS: dict[Any, Any] = {
@@ -149,12 +149,12 @@ def bar_panels(
     from_zero: bool = True,
     log: bool = False,
     paper: Callable[[str, str], float | None] = lambda _method, _dataset: None,
-    floors: Mapping[str, float] | None = None,
+    baselines: Mapping[str, float] | None = None,
 ) -> Figure | None:
     """A panel a graph, a bar a method with its value and seeds, the paper's value as a diamond.
 
     What has no score is left out. Bars start at zero unless told otherwise, then at a round number below the
-    lowest value, which the label says. ``floors`` are drawn as dashed lines.
+    lowest value, which the label says. ``untrained baselines`` are drawn as dashed lines.
     """
     scores = {p: score for p, score in scores.items() if p[0] in methods and (score.mean > 0 or not log)}
     panels_of = [d for d in datasets if any(place[1] == d for place in scores)]
@@ -179,8 +179,8 @@ def bar_panels(
             if method in here:
                 draw(row, here[method], colour=look(method).colour, hatch=look(method).hatch)
         draw_paper(panel, [*printed.values()], [bars.index(m) for m in printed])
-        if floors is not None and dataset in floors:
-            draw_floor(panel, floors[dataset])
+        if baselines is not None and dataset in baselines:
+            draw_baseline(panel, baselines[dataset])
         if log:
             panel.set_xscale("log")
             panel.set_xlim(start, max(highs) * (max(highs) / start) ** 0.45)
@@ -193,7 +193,7 @@ def bar_panels(
     words = "± std; seeds in brackets" if spread else "seeds in brackets"
     handles = [Line2D([], [], color="black", linewidth=1.0, linestyle="-" if spread else "", label=words)]
     handles += [paper_handle()] if printed_of else []
-    handles += [floor_handle()] if floors else []
+    handles += [baseline_handle()] if baselines else []
     explain(figure, title, handles)
     return figure
 
@@ -256,14 +256,16 @@ def paper_handle(label: str = "paper") -> Line2D:
     return Line2D([], [], color="white", linestyle="", label=label, **look)  # type: ignore[arg-type]
 
 
-def floor_handle() -> Line2D:
+def baseline_handle() -> Line2D:
     """The legend's entry for the best untrained baseline."""
-    return Line2D([], [], color=FLOOR_COLOUR, linestyle="--", linewidth=1.0, label="best untrained baseline")
+    return Line2D(
+        [], [], color=BASELINE_COLOUR, linestyle="--", linewidth=1.0, label="best untrained baseline"
+    )
 
 
-def draw_floor(panel: Axes, floor: float) -> None:
-    """The best floor as a dashed vertical line."""
-    panel.axvline(floor, color=FLOOR_COLOUR, linestyle="--", linewidth=1.0, zorder=1)
+def draw_baseline(panel: Axes, baseline: float) -> None:
+    """The best untrained baseline as a dashed vertical line."""
+    panel.axvline(baseline, color=BASELINE_COLOUR, linestyle="--", linewidth=1.0, zorder=1)
 
 
 def method_handles(methods: Sequence[str], *, lines: bool) -> list[Line2D]:

@@ -18,8 +18,8 @@ from studies.render.figures.panels import (
     new_figure,
     panel_grid,
 )
-from studies.render.frame import best_floor, datasets_of, methods_of, scores_by
-from studies.render.paper import FLOORS, JEPA, dataset_name, look, method_name, paper_total_seconds
+from studies.render.frame import best_baseline, datasets_of, methods_of, scores_by
+from studies.render.paper import JEPA, UNTRAINED, dataset_name, look, method_name, paper_total_seconds
 from studies.render.tables.efficiency import curves_of
 
 
@@ -28,7 +28,7 @@ def total_time_figure(frame: pd.DataFrame) -> Figure | None:
     return bar_panels(
         scores_by(frame, "total_seconds"),
         datasets_of(frame),
-        [m for m in methods_of(frame) if m not in FLOORS],
+        [m for m in methods_of(frame) if m not in UNTRAINED],
         label="seconds (logarithmic)",
         decimals=0,
         title="Total training time; the paper's is on a GPU, ours on a CPU",
@@ -113,7 +113,7 @@ def accuracy_time_figure(frame: pd.DataFrame, accuracies: pd.DataFrame) -> Figur
     """Accuracy (of the main study) against training time (of the efficiency study), one panel a graph."""
     seconds = scores_by(frame, "total_seconds")
     scores = scores_by(accuracies, "test_accuracy")
-    both = [place for place in seconds if place in scores and place[0] not in FLOORS]
+    both = [place for place in seconds if place in scores and place[0] not in UNTRAINED]
     datasets = [d for d in datasets_of(frame) if any(place[1] == d for place in both)]
     methods = [m for m in methods_of(frame) if any(place[0] == m for place in both)]
     if not datasets:
@@ -125,9 +125,9 @@ def accuracy_time_figure(frame: pd.DataFrame, accuracies: pd.DataFrame) -> Figur
             panel.errorbar(
                 spent, score.mean, score.std, linestyle="", capsize=2, elinewidth=1, **marked(method, 8)
             )
-        floor = best_floor(scores, dataset)
-        if floor is not None:
-            panel.axhline(floor, color="#444444", linestyle="--", linewidth=1.0, zorder=1)
+        baseline = best_baseline(scores, dataset)
+        if baseline is not None:
+            panel.axhline(baseline, color="#444444", linestyle="--", linewidth=1.0, zorder=1)
         times = [seconds[place].mean for place in both if place[1] == dataset]
         panel.set_xscale("log")
         log_ticks(panel.xaxis, min(times), max(times))

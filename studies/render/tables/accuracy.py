@@ -15,8 +15,8 @@ from studies.render.frame import (
     values_by,
 )
 from studies.render.paper import (
-    FLOORS,
     SOLVED,
+    UNTRAINED,
     dataset_name,
     in_method_order,
     method_name,
@@ -32,10 +32,10 @@ from studies.render.tables.shared import (
     Cells,
     Note,
     Scored,
+    baseline_mark,
+    baselines_to_beat,
     best_on,
     by_graph,
-    floor_mark,
-    floors_to_beat,
     score_cell,
     tested,
 )
@@ -58,25 +58,28 @@ def main_table(frame: pd.DataFrame) -> ReportTable:
         cells = []
         for dataset in datasets:
             best = best_on(dataset, fair.scores, heads.scores)
-            mine, floors = found.values.get((method, dataset)), floors_to_beat(fair.values, method, dataset)
-            mark = floor_mark(mine, floors)
+            mine, baselines = (
+                found.values.get((method, dataset)),
+                baselines_to_beat(fair.values, method, dataset),
+            )
+            mark = baseline_mark(mine, baselines)
             cells.append(TableCell.score(found.scores.get((method, dataset)), best=best, mark=mark))
         return (TableCell.name(label), *cells)
 
     trained: list[Row] = []
-    floors: list[Row] = []
+    baselines: list[Row] = []
     for method in methods_of(frame):
-        (floors if method in FLOORS else trained).append(row(method_name(method), fair, method))
+        (baselines if method in UNTRAINED else trained).append(row(method_name(method), fair, method))
         if any(owner == method for owner, _ in heads.values):
             trained.append(row(f"{method_name(method)}, own head", heads, method))
-    notes = [Note.FAIR_PROBE, Note.SEEDS, Note.BOLD, Note.DAGGER, Note.FLOORS]
+    notes = [Note.FAIR_PROBE, Note.SEEDS, Note.BOLD, Note.DAGGER, Note.UNTRAINED]
     if heads.values:
         notes.append("Own head: the classifier that was trained with the encoder, without a probe.")
     return ReportTable(
         "main",
         "Test accuracy (%) under the fair probe",
         (Column.name("Method"), *(Column.score(dataset_name(d)) for d in datasets)),
-        (tuple(trained), tuple(floors)),
+        (tuple(trained), tuple(baselines)),
         (*notes, *unfinished_notes(frame)),
     )
 
@@ -176,7 +179,7 @@ def fewshot_table(frame: pd.DataFrame) -> ReportTable:
             f"Bold: our best on that graph with that many labels, untrained baselines included; "
             f"{Note.MOST_SEEDS}",
             Note.DAGGER,
-            Note.FLOORS,
+            Note.UNTRAINED,
             *unfinished_notes(frame),
         ),
     )
@@ -191,9 +194,9 @@ def finetune_table(frame: pd.DataFrame) -> ReportTable:
 
     def cell_of(side: Scored) -> Cell:
         def cell(method: str, dataset: str) -> TableCell:
-            place, floors = (method, dataset), floors_to_beat(probed, method, dataset)
+            place, baselines = (method, dataset), baselines_to_beat(probed, method, dataset)
             best = best_on(dataset, *(side.scores for side in sides))
-            mark = floor_mark(side.values.get(place), floors)
+            mark = baseline_mark(side.values.get(place), baselines)
             return TableCell.score(side.scores.get(place), best=best, mark=mark)
 
         return cell
@@ -215,7 +218,7 @@ def finetune_table(frame: pd.DataFrame) -> ReportTable:
             Note.SEEDS,
             f"Bold accuracy: best on that graph, untrained baselines included; {Note.MOST_SEEDS}",
             Note.DAGGER,
-            Note.FLOORS,
+            Note.UNTRAINED,
             *unfinished_notes(frame),
         ),
     )
@@ -254,7 +257,7 @@ def ablation_table(frame: pd.DataFrame) -> ReportTable:
         theirs = None if key == "A" or printed is None or full is None else printed.mean - full.mean
         return TableCell.number(theirs, signed=True)
 
-    others = [name for name in methods_of(frame) if name in (*SOLVED, *FLOORS)]
+    others = [name for name in methods_of(frame) if name in (*SOLVED, *UNTRAINED)]
     return by_graph(
         "ablation",
         "Ablation of NodeJEPA: test accuracy (%) under both probes",
@@ -276,7 +279,7 @@ def ablation_table(frame: pd.DataFrame) -> ReportTable:
             f"Bold accuracy: best of the graph under that probe, untrained baselines included; "
             f"{Note.MOST_SEEDS}",
             Note.DAGGER,
-            Note.FLOORS,
+            Note.UNTRAINED,
             *unfinished_notes(frame),
         ),
         _labels(frame) | {name: method_name(name) for name in others},
@@ -289,7 +292,7 @@ def _labels(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def _probe(frame: pd.DataFrame, field: str) -> tuple[Scored, dict[Place, Comparison | None]]:
-    """What one probe says of variants and floors, and of a variant against the full model (A)."""
+    """What one probe says of variants and baselines, and of a variant against the full model (A)."""
     values, datasets = variant_values(frame, field), datasets_of(frame)
     found = {
         (letter, dataset): compare(values.get((letter, dataset)), values.get(("A", dataset)))
@@ -297,7 +300,7 @@ def _probe(frame: pd.DataFrame, field: str) -> tuple[Scored, dict[Place, Compari
         for dataset in datasets
         if letter != "A"
     }
-    others = values_by(frame[frame.method.isin([*SOLVED, *FLOORS])], field)
+    others = values_by(frame[frame.method.isin([*SOLVED, *UNTRAINED])], field)
     return Scored(values | others), found
 
 

@@ -1,4 +1,4 @@
-"""What differs: tests of both JEPA variants, average ranks, gains over floors, variants, the literature."""
+"""What differs: tests of both JEPA variants, average ranks, gains, variants, the literature."""
 
 import tomllib
 from collections.abc import Collection, Sequence
@@ -23,9 +23,9 @@ from studies.render.frame import (
     values_by,
 )
 from studies.render.paper import (
-    FLOORS,
     JEPA,
     SELF_SUPERVISED,
+    UNTRAINED,
     PrintedTest,
     dataset_name,
     method_name,
@@ -46,12 +46,10 @@ from studies.render.statistics import (
 )
 from studies.render.tables.shared import Note, best_of, interval_cell, p_cell, tested_cells
 
-_WALK = (
-    "walk"  # the one floor that takes a part of a method, LinearJEPA's walk, and leaves out what it learned
-)
+_APPNP = "walk"  # takes LinearJEPA's propagation, and leaves out what it learned
 _PLAIN = str.maketrans(" ", "-", "()")  # of a method's name, for that of a file
-_LENIENT = tuple(floor for floor in FLOORS if floor != _WALK)
-_WALK_NOTE = (
+_LENIENT = tuple(baseline for baseline in UNTRAINED if baseline != _APPNP)
+_APPNP_NOTE = (
     "Without APPNP features: the mean against the best of the other untrained baselines. APPNP features take "
     "LinearJEPA's own propagation, without what it learned: they are the strictest baseline."
 )
@@ -88,7 +86,7 @@ def significance_table(frame: pd.DataFrame, variant: str) -> ReportTable:
             "corrected either; all other columns are under the fair probe.",
             Note.PAPER_PROBE,
             Note.FAIR_PROBE,
-            Note.FLOORS,
+            Note.UNTRAINED,
         ),
     )
 
@@ -96,16 +94,16 @@ def significance_table(frame: pd.DataFrame, variant: str) -> ReportTable:
 def wins_table(frame: pd.DataFrame) -> ReportTable:
     """Wins, ties and losses over graphs, with and without correction, beside the paper's."""
     groups = []
-    for variant in (name for name in JEPA if name in methods_of(frame, floors=False)):
+    for variant in (name for name in JEPA if name in methods_of(frame, baselines=False)):
         found = contrasts(frame, variant)
         like = contrasts(frame, variant, "test_accuracy_paper_probe")
         printed = paper_tests(variant) if on_paper_splits(frame) else ()
         opponents = [name for name in methods_of(frame) if name != variant]
         rows = [_wins_row(variant, method_name(name), found, like, printed, [name]) for name in opponents]
-        baselines = [name for name in opponents if name not in FLOORS]
-        rows.append(_wins_row(variant, "all methods", found, like, printed, baselines))
-        floors = [name for name in opponents if name in FLOORS]
-        rows.append(_wins_row(variant, "all untrained baselines", found, like, printed, floors))
+        trained = [name for name in opponents if name not in UNTRAINED]
+        rows.append(_wins_row(variant, "all methods", found, like, printed, trained))
+        untrained = [name for name in opponents if name in UNTRAINED]
+        rows.append(_wins_row(variant, "all untrained baselines", found, like, printed, untrained))
         groups.append(tuple(rows))
     return ReportTable(
         "wins",
@@ -206,28 +204,28 @@ def paper_ranks(datasets: Sequence[str], methods: Collection[str] = SELF_SUPERVI
 
 
 def ranks_table(frame: pd.DataFrame) -> ReportTable:
-    """Rank among self-supervised methods; a second column lets the floors take part."""
+    """Rank among self-supervised methods; a second column lets the untrained baselines take part."""
     ours = rank_methods(frame)
     ours_paper_probe = rank_methods(frame, field="test_accuracy_paper_probe")
-    floors = [method for method in methods_of(frame) if method in FLOORS]
-    with_floors = rank_methods(frame, (*SELF_SUPERVISED, *floors))
+    baselines = [method for method in methods_of(frame) if method in UNTRAINED]
+    with_baselines = rank_methods(frame, (*SELF_SUPERVISED, *baselines))
     printed = paper_ranks(ours.datasets, ours.average) if on_paper_splits(frame) else {}
     rows: list[Row] = []
     for method in methods_of(frame):
-        if method not in (*SELF_SUPERVISED, *floors):
+        if method not in (*SELF_SUPERVISED, *baselines):
             continue
-        ranking = with_floors if method in floors else ours
+        ranking = with_baselines if method in baselines else ours
         seeds = [*ranking.seeds.values()] if method in ranking.average else []
         rows.append(
             (
                 TableCell.name(method_name(method)),
                 TableCell.number(paper_average_rank(method), decimals=1),
                 TableCell.number(printed.get(method)),
-                *(_rank(found.average, method) for found in (ours, ours_paper_probe, with_floors)),
+                *(_rank(found.average, method) for found in (ours, ours_paper_probe, with_baselines)),
                 TableCell.name(_span(seeds)),
             )
         )
-    split = next((i for i, row in enumerate(rows) if row[0].text == method_name(floors[0])), len(rows))
+    split = next((i for i, row in enumerate(rows) if row[0].text == method_name(baselines[0])), len(rows))
     where = ", ".join(dataset_name(d) for d in ours.datasets) or "no graph yet"
     return ReportTable(
         "ranks",
@@ -263,42 +261,48 @@ def _span(counts: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class Gain:
-    """Of one method over the best floor of one graph on one split."""
+    """Of one method over the best untrained baseline of one graph on one split."""
 
     split: str
     dataset: str
-    floor: str
+    baseline: str
     theirs: pd.Series
     ours: pd.Series
     found: Comparison
     balanced: float | None
 
 
-def best_validated_floor(validation: Values, dataset: str, floors: Sequence[str] = FLOORS) -> str | None:
-    """The floor with the highest mean validation accuracy over the seeds that all floors have."""
+def best_validated_baseline(
+    validation: Values, dataset: str, baselines: Sequence[str] = UNTRAINED
+) -> str | None:
+    """The one with the highest mean validation accuracy over the seeds that all of them have."""
     means = means_on_shared_seeds(
-        {floor: validation[floor, dataset] for floor in floors if (floor, dataset) in validation}
+        {
+            baseline: validation[baseline, dataset]
+            for baseline in baselines
+            if (baseline, dataset) in validation
+        }
     )
     return max(means, key=means.__getitem__, default=None)
 
 
-def gains(frame: pd.DataFrame, method: str, floors: Sequence[str] = FLOORS) -> list[Gain]:
-    """For every split and graph on which the method and some floor were measured."""
+def gains(frame: pd.DataFrame, method: str, baselines: Sequence[str] = UNTRAINED) -> list[Gain]:
+    """For every split and graph on which the method and some untrained baseline were measured."""
     made = []
     for split, part in frame.groupby("split"):
         test, validation, balanced = (
             values_by(part, field) for field in ("test_accuracy", "val_accuracy", "balanced_accuracy")
         )
         for dataset in datasets_of(part):
-            floor = best_validated_floor(validation, dataset, floors)
-            if floor is None or (method, dataset) not in test:
+            baseline = best_validated_baseline(validation, dataset, baselines)
+            if baseline is None or (method, dataset) not in test:
                 continue
-            ours, theirs = test[method, dataset], test[floor, dataset]
+            ours, theirs = test[method, dataset], test[baseline, dataset]
             found = compare(ours, theirs)
-            even = compare(balanced.get((method, dataset)), balanced.get((floor, dataset)))
+            even = compare(balanced.get((method, dataset)), balanced.get((baseline, dataset)))
             if found is not None:
                 difference = None if even is None else even.difference
-                made.append(Gain(str(split), dataset, floor, theirs, ours, found, difference))
+                made.append(Gain(str(split), dataset, baseline, theirs, ours, found, difference))
     return made
 
 
@@ -311,10 +315,10 @@ def gains_table(frame: pd.DataFrame, method: str) -> ReportTable:
         here = [gain for gain in found if gain.split == split]
         rows = [*(_gain_row(gain, corrected[id(gain)]) for gain in here), _mean_row(split, here)]
         others = [gain for gain in lenient if gain.split == split]
-        if others and any(gain.floor == _WALK for gain in here):
+        if others and any(gain.baseline == _APPNP for gain in here):
             rows.append(_mean_row(split, others, ", without APPNP features"))
         groups.append(tuple(rows))
-    walked = any(gain.floor == _WALK for gain in found)
+    with_appnp = any(gain.baseline == _APPNP for gain in found)
     name = method_name(method)
     return ReportTable(
         f"gains-{method.translate(_PLAIN)}",
@@ -330,7 +334,7 @@ def gains_table(frame: pd.DataFrame, method: str) -> ReportTable:
         (
             "Best baseline: the untrained baseline with the highest mean validation accuracy over the seeds. "
             "Another one may score higher on the test.",
-            *(_WALK_NOTE,) * walked,
+            *(_APPNP_NOTE,) * with_appnp,
             "Splits: training and validation labels per class, or shares of the nodes. Paired t-test where "
             "the seeds are the same, else Welch's; Holm's correction over all rows. Bold: p < 0.05.",
             Note.SEEDS,
@@ -342,7 +346,7 @@ def gains_table(frame: pd.DataFrame, method: str) -> ReportTable:
 
 def _gain_row(gain: Gain, holm_p: float | None) -> Row:
     return (
-        *map(TableCell.name, (gain.split, dataset_name(gain.dataset), method_name(gain.floor))),
+        *map(TableCell.name, (gain.split, dataset_name(gain.dataset), method_name(gain.baseline))),
         *(TableCell.score(summarise(side.tolist())) for side in (gain.theirs, gain.ours)),
         TableCell.number(gain.found.difference, signed=True),
         interval_cell(gain.found.low, gain.found.high),
@@ -424,8 +428,10 @@ def literature() -> list[dict[str, Any]]:
 
 
 def official_table(frame: pd.DataFrame) -> ReportTable:
-    """Ours, published, their difference, whether that is near enough, and the best floor of the split."""
-    floors = values_by(frame[frame.method.isin(FLOORS)], "test_accuracy", ("method", "dataset", "split"))
+    """Ours, published, their difference, whether that is near enough, and the best baseline of the split."""
+    baselines = values_by(
+        frame[frame.method.isin(UNTRAINED)], "test_accuracy", ("method", "dataset", "split")
+    )
     official = frame[frame.preset.eq("official")]
     groups = []
     for source in literature():
@@ -438,8 +444,8 @@ def official_table(frame: pd.DataFrame) -> ReportTable:
             difference = None if ours is None else ours.mean - published
             near = "-" if difference is None else "yes" if round(difference + tolerance, 6) >= 0 else "no"
             shared = [
-                means_on_shared_seeds({"ours": mine, "floor": floor})
-                for (_, *place), floor in floors.items()
+                means_on_shared_seeds({"ours": mine, "floor": baseline})
+                for (_, *place), baseline in baselines.items()
                 if place == [dataset, split]
             ]
             best = max((means["floor"] for means in shared if means), default=None)

@@ -11,7 +11,7 @@ import pandas as pd
 from nodejepa.masking.khop import Curriculum
 from nodejepa.report.table import Column, ReportTable, Row, Summary, TableCell, summarise
 from studies.render.frame import (
-    best_floor,
+    best_baseline,
     datasets_of,
     methods_of,
     outdated_methods,
@@ -19,9 +19,9 @@ from studies.render.frame import (
     unfinished_notes,
 )
 from studies.render.paper import (
-    FLOORS,
     JEPA,
     SOLVED,
+    UNTRAINED,
     dataset_name,
     method_name,
     paper,
@@ -73,7 +73,7 @@ def efficiency_table(frame: pd.DataFrame) -> ReportTable:
             Note.SEEDS,
             *unfinished_notes(frame),
         ),
-        {name: method_name(name) for name in methods_of(frame, floors=False) if name not in FLOORS},
+        {name: method_name(name) for name in methods_of(frame, baselines=False) if name not in UNTRAINED},
     )
 
 
@@ -207,7 +207,7 @@ def summary_table(frame: pd.DataFrame, main: pd.DataFrame) -> ReportTable | None
     def row(label: str, method: str | None) -> Row:
         cells = []
         for dataset in datasets:
-            mine = best_floor(scores, dataset) if method is None else scores.get((method, dataset))
+            mine = best_baseline(scores, dataset) if method is None else scores.get((method, dataset))
             ours = mine.mean if isinstance(mine, Summary) else mine
             printed = None if method is None else paper_accuracy(method, dataset)
             best = max(score.mean for place, score in scores.items() if place[1] == dataset)
@@ -216,8 +216,8 @@ def summary_table(frame: pd.DataFrame, main: pd.DataFrame) -> ReportTable | None
         timed = TableCell.number(None if took is None else took.mean, decimals=0)
         return (TableCell.name(label), *cells, timed)
 
-    methods = [name for name in methods_of(main, floors=False) if name not in FLOORS]
-    untrained = sum(any(place[0] == floor for place in scores) for floor in FLOORS)
+    methods = [name for name in methods_of(main, baselines=False) if name not in UNTRAINED]
+    untrained = sum(any(place[0] == baseline for place in scores) for baseline in UNTRAINED)
     rows = [row(method_name(name), name) for name in methods]
     rows.append(row(f"Best of {untrained} untrained baselines", None))
     return ReportTable(

@@ -75,7 +75,7 @@ def effective_rank_table(frame: pd.DataFrame) -> ReportTable:
             Note.SEEDS,
             f"Bold: our highest on that graph, untrained baselines included; {Note.MOST_SEEDS} "
             f"{_HIGH_IS_NOT_GOOD}",
-            Note.FLOORS,
+            Note.UNTRAINED,
             *_wide_note(frame),
             *unfinished_notes(frame),
         ),
@@ -102,7 +102,7 @@ def geometry_table(frame: pd.DataFrame) -> ReportTable:
             _NO_PROBE,
             Note.SEEDS,
             _HIGH_IS_NOT_GOOD,
-            Note.FLOORS,
+            Note.UNTRAINED,
             *_wide_note(frame),
             *unfinished_notes(frame),
         ),
@@ -197,7 +197,7 @@ def _printed(field: str, decimals: int, method: str, dataset: str) -> TableCell:
 
 
 def _wide_note(frame: pd.DataFrame) -> list[str]:
-    """Why a floor that was measured has no rank."""
+    """Why a untrained baseline that was measured has no rank."""
     if "mean_std" not in frame or "effective_rank" not in frame:
         return []
     wide = frame[frame.status.eq("done") & frame.mean_std.notna() & frame.effective_rank.isna()]

@@ -13,7 +13,7 @@ import pandas as pd
 
 from nodejepa.report.table import DAGGER, MISSING, Column, ReportTable, Row, Summary, TableCell
 from studies.render.frame import Place, Values, datasets_of, means_on_shared_seeds, methods_of, summaries
-from studies.render.paper import FLOORS, dataset_name, method_name
+from studies.render.paper import UNTRAINED, dataset_name, method_name
 from studies.render.statistics import Comparison, holm_of
 
 NAMES = (Column.name("Dataset"), Column.name("Method"))
@@ -34,7 +34,7 @@ class Note:
     MOST_SEEDS = "a mean over fewer seeds than another's does not compete."
     BOLD = f"Bold: best of the column, untrained baselines included; {MOST_SEEDS}"
     DAGGER = "† not above the best untrained baseline, on the seeds that both have."
-    FLOORS = (
+    UNTRAINED = (
         "Untrained baselines: raw features X, propagated features (S X, S^2 X, S^3 X, the mean of X, S X and "
         "S^2 X scaled to one norm, and APPNP propagation of X) and a GCN with random weights. LinearJEPA is "
         "fitted in closed form, without gradient descent."
@@ -88,8 +88,10 @@ class Scored:
         return summaries(self.values)
 
     def cell(self, method: str, dataset: str) -> TableCell:
-        """Bold if it is the best of the graph, with a dagger if it is not above the floors."""
-        mark = floor_mark(self.values.get((method, dataset)), floors_to_beat(self.values, method, dataset))
+        """Bold if it is the best of the graph, with a dagger if it is not above the untrained baselines."""
+        mark = baseline_mark(
+            self.values.get((method, dataset)), baselines_to_beat(self.values, method, dataset)
+        )
         return TableCell.score(
             self.scores.get((method, dataset)), best=best_on(dataset, self.scores), mark=mark
         )
@@ -139,23 +141,23 @@ def best_of(scores: Iterable[Summary | None]) -> Summary | None:
     return max(known, key=lambda score: (score.n, score.mean), default=None)
 
 
-def floor_mark(mine: pd.Series | None, floors: Sequence[pd.Series]) -> str:
-    """A dagger where a method is not above the best floor on the seeds that both have (else on all)."""
+def baseline_mark(mine: pd.Series | None, baselines: Sequence[pd.Series]) -> str:
+    """A dagger where a method is not above the best baseline on the seeds that both have (else on all)."""
     if mine is None:
         return ""
-    for floor in floors:
-        means = means_on_shared_seeds({"mine": mine, "floor": floor})
-        ours, theirs = means.values() if means else (mine.mean(), floor.mean())
+    for baseline in baselines:
+        means = means_on_shared_seeds({"mine": mine, "floor": baseline})
+        ours, theirs = means.values() if means else (mine.mean(), baseline.mean())
         if ours <= theirs:
             return DAGGER
     return ""
 
 
-def floors_to_beat(values: Values, method: str, dataset: str) -> list[pd.Series]:
-    """What the floors score on a graph; floors themselves have none to beat."""
-    if method in FLOORS:
+def baselines_to_beat(values: Values, method: str, dataset: str) -> list[pd.Series]:
+    """What the untrained baselines score on a graph; untrained baselines themselves have none to beat."""
+    if method in UNTRAINED:
         return []
-    return [values[floor, dataset] for floor in FLOORS if (floor, dataset) in values]
+    return [values[baseline, dataset] for baseline in UNTRAINED if (baseline, dataset) in values]
 
 
 def interval_cell(low: float | None, high: float | None) -> TableCell:
