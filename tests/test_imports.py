@@ -20,7 +20,7 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 # folder stand for themselves.
 ORDER = [
     {"errors", "compiled", "files", "progress", "config", "validation", "memory", "provenance", "threads"},
-    {"diagnostics", "lookup", "neighbours", "neighbour_index", "principal"},
+    {"diagnostics", "lookup", "neighbours", "principal"},
     {"graph_checks", "graph", "propagation"},
     {"structure"},
     {"tables"},
@@ -110,7 +110,7 @@ def test_no_optional_package_takes_part_in_what_is_computed():
     tools = {"dev", "docs"}
     optional = {re.split(r"[\[>=<]", line)[0] for name in extras.keys() - tools for line in extras[name]}
     optional = {name.replace("-", "_") for name in optional} | {"umap"}  # which umap-learn is imported as
-    assert {"ray", "torch_geometric", "usearch"} <= optional
+    assert {"ray", "torch_geometric"} <= optional
     computing = [path for path in FILES if RANK["graph"] <= RANK[unit_of(path)] <= RANK["evaluation"]]
     assert len(computing) > 80
     for path in computing:

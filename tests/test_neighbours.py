@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import reference.evaluation as reference
 from nodejepa import neighbours as module
 from nodejepa.errors import EvaluationError
-from nodejepa.neighbour_index import index_available
 from nodejepa.neighbours import nearest_neighbours
 from reference.matrices import dense
 
@@ -116,61 +115,3 @@ def test_memory_stays_small_beside_the_embeddings():
 def test_bad_questions_are_refused(arguments, match):
     with pytest.raises(EvaluationError, match=match):
         nearest_neighbours(**{"embeddings": np.eye(3), **arguments})
-
-
-# ---------------------------------------------------------------- through an index
-
-needs_index = pytest.mark.skipif(not index_available(), reason="needs usearch: pip install 'nodejepa[index]'")
-
-
-@pytest.mark.slow
-@needs_index
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("sparse", [False, True])
-def test_the_index_finds_nearly_all_and_scores_exactly(metric, sparse):
-    rng = np.random.default_rng(1)
-    centres = rng.normal(size=(30, 24))
-    z = (centres[rng.integers(0, 30, 2500)] + 0.3 * rng.normal(size=(2500, 24)) + 5).astype(np.float32)
-    z[7] = 0
-    rows = rng.permutation(2500)[:300]
-    given = sp.csr_array(z) if sparse else z
-    exact = nearest_neighbours(given, rows, k=10, metric=metric, search="exact")
-    found = nearest_neighbours(given, rows, k=10, metric=metric, search="index")
-    assert exact.exact
-    assert not found.exact
-    recall = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(exact.rows, found.rows, strict=True)])
-    assert recall >= 0.98
-    for i in range(0, 300, 30):
-        known = dict(zip(exact.rows[i].tolist(), exact.scores[i].tolist(), strict=True))
-        for row, score in zip(found.rows[i].tolist(), found.scores[i].tolist(), strict=True):
-            assert row != rows[i]
-            assert known.get(row, score) == score
-    again = nearest_neighbours(given, rows, k=10, metric=metric, search="index")
-    np.testing.assert_array_equal(again.rows, found.rows)
-
-
-@needs_index
-def test_few_rows_give_the_same_through_the_index():
-    z = np.random.default_rng(0).normal(size=(6, 3))
-    exact, found = (nearest_neighbours(z, k=9, search=search) for search in ("exact", "index"))
-    np.testing.assert_array_equal(found.rows, exact.rows)
-    np.testing.assert_array_equal(found.scores, exact.scores)
-
-
-@needs_index
-def test_an_index_is_built_only_where_it_pays(monkeypatch):
-    z = np.random.default_rng(0).normal(size=(50, 3))
-    assert nearest_neighbours(z).exact
-    monkeypatch.setattr(module, "_EXACT_PAIRS", 1000)
-    assert not nearest_neighbours(z).exact
-    assert nearest_neighbours(z, [3]).exact  # one question is answered faster by looking at all
-    monkeypatch.setattr(module, "index_available", lambda: False)
-    assert nearest_neighbours(z).exact
-
-
-def test_without_the_library_an_index_is_refused_with_advice(monkeypatch):
-    monkeypatch.setattr("nodejepa.neighbour_index.find_spec", lambda _: None)
-    with pytest.raises(EvaluationError, match=r"nodejepa\[index\]"):
-        nearest_neighbours(np.eye(3), search="index")
-    with pytest.raises(EvaluationError, match="search 'hnsw' is unknown"):
-        nearest_neighbours(np.eye(3), search="hnsw")

@@ -114,12 +114,7 @@ def count_nodes(
         size = len(node_ids)
     else:
         size = int(max(start.max(initial=-1), end.max(initial=-1))) + 1
-        if size > max(_PLAUSIBLE_NODES, 4 * start.size):
-            raise GraphError(
-                f"the largest position is {size - 1} but there are only {start.size} edges",
-                where="edges",
-                fix="Renumber the nodes from 0 without gaps, or pass num_nodes if so many are isolated.",
-            )
+        refuse_implausible(size, start.size, "edges")
     if size <= 0:
         raise GraphError("the graph is empty: no nodes", where="num_nodes", fix="Give at least one node.")
     if size > _MAX_NODES:
@@ -129,6 +124,16 @@ def count_nodes(
             fix="Renumber the nodes from 0 without gaps.",
         )
     return size
+
+
+def refuse_implausible(nodes: int, edges: int, where: str) -> None:
+    """Refuse to make room for nodes that nothing but one large position speaks for."""
+    if nodes > max(_PLAUSIBLE_NODES, 4 * edges):
+        raise GraphError(
+            f"the largest position is {nodes - 1} but there are only {edges} edges",
+            where=where,
+            fix="Renumber the nodes from 0 without gaps, or pass num_nodes if so many are isolated.",
+        )
 
 
 def check_weights(weights: object, count: int) -> npt.NDArray[np.float64]:

@@ -37,19 +37,12 @@ def find_rows(ids: Sequence[Any] | npt.NDArray[Any], wanted: Iterable[Any]) -> n
 def find_row(ids: npt.NDArray[Any], text: str) -> int:
     """The row whose id is written ``text``: whole numbers are compared as numbers, all else as text."""
     names = _plain(ids)
-    if ids.dtype.kind in "iu":
-        value = int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,40}\s*", text) else None
-        found = [] if value is None else [row for row, name in enumerate(names) if name == value]
-    else:
-        found = [row for row, name in enumerate(names) if str(name) == text]
-    if not found:
-        raise DataError(f"there is no node {text!r}", where="ids", fix=_advice(text, names))
-    if len(found) > 1:
-        rows = ", ".join(map(str, found[:5]))
-        raise DataError(
-            f"{len(found)} rows have the id {text!r}: {rows}", where="ids", fix="Ids must be unique."
-        )
-    return found[0]
+    wanted: Any = text
+    if ids.dtype.kind not in "iu":
+        names = [str(name) for name in names]
+    elif re.fullmatch(r"\s*[+-]?[0-9]{1,40}\s*", text):
+        wanted = int(text)
+    return int(find_rows(names, [wanted])[0])
 
 
 def _plain(values: Any) -> list[Any]:
@@ -63,25 +56,9 @@ def _advice(text: str, names: list[Any]) -> str:
     folded = text.strip().casefold()
     near = [name for name in known if name.strip().casefold() == folded][:3]
     if not near:
-        near = [name for name in known if _one_slip(text, name)][:3]
-    if not near:
         alike = [name for name in known if abs(len(name) - len(text)) <= 2]
         near = difflib.get_close_matches(text, alike[:_COMPARED], n=3, cutoff=0.7)
     guess = f"Did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
     if names and all(isinstance(name, int) for name in names):
         return f"{guess}The ids here are whole numbers from {min(names)} to {max(names)}."
     return guess.strip() or f"The ids here look like {', '.join(repr(name) for name in known[:3])}."
-
-
-def _one_slip(a: str, b: str) -> bool:
-    """Whether one character too many, too few or wrong, or two that changed places, lie between them."""
-    half = len(a) // 2
-    if abs(len(a) - len(b)) > 1 or not (b.startswith(a[: half - 1]) or b.endswith(a[half + 1 :])):
-        return False  # a slip spares one of the halves: most of a million ids are done here
-    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    swapped = a[start + 1 : start + 2] + a[start : start + 1] + a[start + 2 :]
-    return (
-        b[start:] in (a[start + 1 :], swapped)
-        or a[start + 1 :] == b[start + 1 :]
-        or a[start:] == b[start + 1 :]
-    )

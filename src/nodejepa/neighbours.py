@@ -1,4 +1,4 @@
-"""The nodes nearest to a node in embedding space: exact, a block of rows at a time, or through an index.
+"""The nodes nearest to a node in embedding space, exactly, a block of rows at a time.
 
 A matrix product finds, for every query, the few rows that can be among its k nearest; their scores are then
 computed pair by pair in float64. So two rows with the same numbers have the same score wherever they stand,
@@ -6,7 +6,6 @@ and such ties go to the row that comes first.
 """
 
 import operator
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -16,17 +15,14 @@ import numpy.typing as npt
 from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import EvaluationError
 from nodejepa.lookup import find_rows
-from nodejepa.neighbour_index import candidate_rows, index_available
 from nodejepa.progress import progress_bar
 
 Metric: TypeAlias = Literal["cosine", "euclidean"]
-Search: TypeAlias = Literal["auto", "exact", "index"]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 _SCORES = 2**23  # scores of one block of queries against all rows: 64 MB
 _ELEMENTS = 2**20  # embedding values turned into float64 at one time: 8 MB, a few times over
-_EXACT_PAIRS = 10**10  # of queries and rows; all of 100,000 rows. Beyond it an index is faster than a product
 _LARGEST = 1e150  # its square still is a float64
 
 
@@ -34,15 +30,13 @@ _LARGEST = 1e150  # its square still is a float64
 class Neighbours:
     """The nearest rows of each query, nearest first, the query itself left out.
 
-    ``scores`` are cosine similarities (higher is nearer) or euclidean distances (lower is nearer); they are
-    exact in any case. Where ``exact`` is false an index was asked, which may have missed a few of the rows.
-    ``ids`` are those of ``rows``, where ids were given.
+    ``scores`` are cosine similarities (higher is nearer) or euclidean distances (lower is nearer). ``ids``
+    are those of ``rows``, where ids were given.
     """
 
     rows: Rows  # [queries, k]
     scores: Floats  # [queries, k]
     metric: Metric
-    exact: bool = True
     ids: npt.NDArray[Any] | None = None  # [queries, k]
 
 
@@ -53,7 +47,6 @@ def nearest_neighbours(
     ids: npt.ArrayLike | None = None,
     k: int = 10,
     metric: Metric = "cosine",
-    search: Search = "auto",
 ) -> Neighbours:
     """The ``k`` nearest rows of some rows of a matrix.
 
@@ -63,8 +56,6 @@ def nearest_neighbours(
         ids: one for every row, such as ``graph.node_ids``.
         k: how many; all other nodes if there are fewer.
         metric: ``"cosine"`` similarity (a row of zeros has 0 to every other) or ``"euclidean"`` distance.
-        search: ``"exact"``, through an ``"index"`` (the extra ``nodejepa[index]``), or ``"auto"``: an index
-            where it is installed and there are more than 10 billion pairs to compare, else exact.
 
     >>> z = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
     >>> nearest_neighbours(z, [0], k=2).rows.tolist()
@@ -74,8 +65,6 @@ def nearest_neighbours(
     """
     if metric not in get_args(Metric):
         raise EvaluationError(f"metric {metric!r} is unknown", fix='Use "cosine" or "euclidean".')
-    if search not in get_args(Search):
-        raise EvaluationError(f"search {search!r} is unknown", fix='Use "auto", "exact" or "index".')
     z = check_embeddings(embeddings)
     if max(abs(float(z.max())), abs(float(z.min()))) > _LARGEST:
         raise EvaluationError("the embeddings hold numbers above 1e150", fix="Scale them down first.")
@@ -83,15 +72,21 @@ def nearest_neighbours(
     queries = np.arange(z.shape[0]) if rows is None else rows_asked(rows, z.shape[0], names)
     width = min(_check_k(k), z.shape[0] - 1)
     space = _Space(z, metric)
-    if search == "auto":
-        search = "index" if queries.size * z.shape[0] > _EXACT_PAIRS and index_available() else "exact"
-    through_index = search == "index" and width > 0
-    candidates = _from_index(space, queries, width) if through_index else _from_all(space, queries, width)
-    found = np.empty((queries.size, width), dtype=np.int64)
-    scores = np.empty((queries.size, width))
-    for i, near in enumerate(candidates):
-        found[i], scores[i] = space.nearest(queries[i], near[near != queries[i]], width)
-    return Neighbours(found, scores, metric, not through_index, None if names is None else names[found])
+    found, scores = np.empty((queries.size, width), dtype=np.int64), np.empty((queries.size, width))
+    at_once = max(1, min(_SCORES // z.shape[0], _ELEMENTS // z.shape[1]))
+    with progress_bar("Finding neighbours", total=queries.size) as advance:
+        for start in range(0, queries.size if width else 0, at_once):
+            block = queries[start : start + at_once]
+            closeness, error = space.closeness(block)
+            closeness[np.arange(block.size), block] = -np.inf  # nobody is their own neighbour
+            for i, query in enumerate(block):
+                least = np.partition(closeness[i], -width)[-width] - 2 * error[i]
+                near = np.flatnonzero(closeness[i] >= least)
+                exact = space.scores(query, near)
+                order = np.lexsort((near, exact if metric == "euclidean" else -exact))[:width]
+                found[start + i], scores[start + i] = near[order], exact[order]
+            advance(block.size)
+    return Neighbours(found, scores, metric, None if names is None else names[found])
 
 
 class _Space:
@@ -99,72 +94,43 @@ class _Space:
 
     def __init__(self, z: Embeddings, metric: Metric) -> None:
         self.z, self.metric = z, metric
+        self.step = max(1, _ELEMENTS // z.shape[1])
         # distances do not change when all rows are moved; around 0 the product loses fewest digits
         self.centre = np.asarray(z.mean(axis=0, dtype=np.float64)).ravel() if metric == "euclidean" else 0.0
 
-    def screen(self, queries: Rows) -> tuple[Floats, Floats]:
+    def closeness(self, queries: Rows) -> tuple[Floats, Floats]:
         """Closeness ``[queries, nodes]`` (higher is nearer) and how far each query's may be off."""
-        asked = self.prepared(self.z[queries])
-        closeness = np.empty((queries.size, self.z.shape[0]))
-        longest = 0.0
-        step = max(1, _ELEMENTS // self.z.shape[1])
-        for start in range(0, self.z.shape[0], step):
-            block = self.prepared(self.z[start : start + step])
+        asked = self._prepared(self.z[queries])
+        closeness, longest = np.empty((queries.size, self.z.shape[0])), 0.0
+        for start in range(0, self.z.shape[0], self.step):
+            block = self._prepared(self.z[start : start + self.step])
+            lengths = np.einsum("ij,ij->i", block, block)
             view = closeness[:, start : start + block.shape[0]]
             np.matmul(asked, block.T, out=view)
             if self.metric == "euclidean":  # -|q - z|^2 without the |q|^2 that all share
-                lengths = np.einsum("ij,ij->i", block, block)
                 view *= 2
                 view -= lengths
-                longest = max(longest, float(lengths.max()))
-            else:
-                longest = 1.0
+            longest = max(longest, float(lengths.max()))
         own = np.einsum("ij,ij->i", asked, asked)
         rounding = 8 * (self.z.shape[1] + 8) * np.finfo(np.float64).eps
         return closeness, rounding * (own + longest) + np.finfo(np.float64).tiny
 
-    def nearest(self, query: int, near: Rows, width: int) -> tuple[Rows, Floats]:
-        """The best of some rows by their exact scores, and these; ties go to the row that comes first."""
-        exact = self.score(query, near)
-        order = np.lexsort((near, exact if self.metric == "euclidean" else -exact))[:width]
-        return near[order], exact[order]
-
-    def score(self, query: int, rows: Rows) -> Floats:
+    def scores(self, query: int, rows: Rows) -> Floats:
         """Exact scores of a row with some others; each depends on its two rows alone."""
         own = _dense(self.z[query : query + 1])
         scores = np.empty(rows.size)
-        step = max(1, _ELEMENTS // self.z.shape[1])
-        for start in range(0, rows.size, step):
-            others = _dense(self.z[rows[start : start + step]])
+        for start in range(0, rows.size, self.step):
+            others = _dense(self.z[rows[start : start + self.step]])
             if self.metric == "cosine":
-                scores[start : start + step] = np.sum(_unit(own) * _unit(others), axis=1)
+                scores[start : start + self.step] = np.sum(_unit(own) * _unit(others), axis=1)
             else:
-                scores[start : start + step] = np.sqrt(np.sum((own - others) ** 2, axis=1))
+                scores[start : start + self.step] = np.sqrt(np.sum((own - others) ** 2, axis=1))
         return scores
 
-    def prepared(self, part: Any) -> Floats:
-        """Rows of length 1, or around 0: their euclidean distances order rows as the metric does."""
+    def _prepared(self, part: Any) -> Floats:
+        """Rows of length 1, or around 0."""
         dense = _dense(part)
         return _unit(dense) if self.metric == "cosine" else dense - self.centre
-
-
-def _from_all(space: _Space, queries: Rows, width: int) -> Iterator[Rows]:
-    """For each query all rows that can be among its nearest."""
-    at_once = max(1, min(_SCORES // space.z.shape[0], _ELEMENTS // space.z.shape[1]))
-    with progress_bar("Finding neighbours", total=queries.size) as advance:
-        for start in range(0, queries.size if width else 0, at_once):
-            block = queries[start : start + at_once]
-            closeness, slack = space.screen(block)
-            closeness[np.arange(block.size), block] = -np.inf  # nobody is their own neighbour
-            for own, error in zip(closeness, slack, strict=True):
-                yield np.flatnonzero(own >= np.partition(own, -width)[-width] - 2 * error)
-            advance(block.size)
-
-
-def _from_index(space: _Space, queries: Rows, width: int) -> Rows:
-    """For each query more rows than asked for that an index takes for its nearest."""
-    count = min(2 * width + 16, space.z.shape[0])
-    return candidate_rows(lambda rows: space.prepared(space.z[rows]), space.z.shape, queries, count)
 
 
 def _dense(part: Any) -> Floats:

@@ -30,6 +30,8 @@ def test_frame_is_keyed_by_id(z):
 
 def test_frame_without_ids_is_numbered():
     assert embeddings_frame(Graph.from_edges([0], [1]).node_ids, Z).index.tolist() == [0, 1, 2]
+    named = Graph.from_edges([0, 1], [1, 2], node_ids=["a", "b", "c"])
+    assert embeddings_frame(named, Z).index.tolist() == ["a", "b", "c"]
 
 
 def test_bad_frames_are_refused():

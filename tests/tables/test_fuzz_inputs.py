@@ -248,7 +248,7 @@ def test_random_tables_of_nasty_cells(tmp_path, seed):
         )
         (tmp_path / name).write_bytes(text.encode("utf-8"))
     outcome(tmp_path / "e.csv")
-    outcome(tmp_path / "e.csv", tmp_path / "n.csv", text="hash", infinite="missing")
+    outcome(tmp_path / "e.csv", tmp_path / "n.csv", text="hash")
 
 
 def random_column(rng, rows):
@@ -301,8 +301,6 @@ def test_random_typed_tables(tmp_path, seed):
         edges = tmp_path / "e.parquet"
     options = {
         "text": rng.choice(["refuse", "hash", "ignore"]),
-        "missing": rng.choice(["fill", "fill", "refuse"]),
-        "infinite": rng.choice(["refuse", "missing"]),
         "unknown_ids": rng.choice(["add", "drop", "refuse"]),
     }
     labels = rng.choice([None, *nodes.column_names])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from nodejepa.errors import GraphError, NodeJEPAError
+from nodejepa.errors import ConfigError, DataError, GraphError, NodeJEPAError
 from nodejepa.tables import StoredGraph, read_graph, text
 from nodejepa.tables import edges as store_edges
 from nodejepa.tables import table as io_table
@@ -178,3 +180,95 @@ def test_opened_again_it_answers_the_same(tmp_path):
     opened.verify()
     assert repr(opened) == repr(made)
     assert [*opened.spans(5, 8)][-1][1] == opened.num_nodes
+
+
+@pytest.mark.parametrize("words", [4, 40])
+def test_what_a_column_is_depends_on_all_of_its_rows(tmp_path, words):
+    """Batches of its rows look like numbers, others like words: as in memory it is text, or a mistake."""
+    names = [f"n{i}" for i in range(100)]
+    (tmp_path / "e.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in pairwise(names)))
+    cells = [str(i % 7) if i < 100 - words else f"w{i % 5}" for i in range(100)]
+    rows = "".join(f"{name},{cell},{i}.5\n" for i, (name, cell) in enumerate(zip(names, cells, strict=True)))
+    (tmp_path / "n.csv").write_text("id,zip,x\n" + rows)
+    files = (tmp_path / "e.csv", tmp_path / "n.csv")
+    if words == 40:
+        assert_same(prepare_store(*files, out=tmp_path / "g.store"), read_graph(*files).graph)
+        return
+    said = "row 97 is 'w1' in a column of numbers \\(4 such\\)"
+    for read in (read_graph, lambda *given: prepare_store(*given, out=tmp_path / "g.store")):
+        with pytest.raises(GraphError, match=said):
+            read(*files)
+
+
+def test_memory_is_limited(tmp_path, monkeypatch):
+    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 0)
+    edges, nodes = write_tables(tmp_path, np.random.default_rng(0), ids="text")
+    with pytest.raises(ConfigError, match=r"numbering 0 ids and more needs about .* 1 MB were allowed"):
+        prepare_store(edges, nodes, out=tmp_path / "g.store", memory_limit=0.001)
+    store = prepare_store(edges, nodes, out=tmp_path / "g.store", memory_limit=0.1)
+    assert_same(store, read_graph(edges, nodes).graph)
+    assert not [*store.folder.glob("listed*")]
+
+
+# ---------------------------------------------------------------- parts that are numbered and sorted already
+
+
+def write_parts(folder, graph, table, *, change=lambda edges: edges):
+    """The parts that another program would write of a graph: several of each."""
+    sides = {"edges": graph.adjacency, "in_edges": graph.adjacency.T} if graph.directed else {}
+    for name, matrix in (sides or {"edges": graph.adjacency}).items():
+        coo = sp.csr_array(matrix).tocoo()
+        row, column = (coo.row, coo.col) if name == "edges" else (coo.col, coo.row)
+        edges = change(pa.table({"source": row, "target": column, "weight": coo.data}))
+        write_in_two(edges, folder / name)
+    write_in_two(table, folder / "nodes")
+    return folder
+
+
+def write_in_two(table, folder):
+    folder.mkdir(parents=True)
+    half = table.num_rows // 2
+    for i, part in enumerate((table.slice(0, half), table.slice(half))):
+        pq.write_table(part, folder / f"part-{i}.parquet", row_group_size=7)
+
+
+@pytest.mark.parametrize("ids", ["integer", "text", None])
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_sorted_parts_are_taken_as_they_are(tmp_path, ids, weights, directed):
+    edges, nodes = write_tables(tmp_path, np.random.default_rng(1), ids=ids or "integer", weights=weights)
+    graph = read_graph(edges, nodes, directed=directed, labels="c").graph
+    table = pq.read_table(nodes) if ids else pq.read_table(nodes).drop_columns(["id"])
+    parts = write_parts(tmp_path / "parts", graph, table)
+    store = prepare_store(parts, out=tmp_path / "g.store", directed=directed, labels="c")
+    wanted = prepare_store(edges, nodes, out=tmp_path / "h.store", directed=directed, labels="c")
+    assert store.content_hash == wanted.content_hash
+    assert store.manifest.classes == wanted.manifest.classes
+    assert (store.is_weighted, store.manifest.report["edges"]) == (weights, wanted.manifest.report["edges"])
+    assert store.ids(0, 23).to_pylist() == (graph.node_ids.tolist() if ids else list(range(23)))
+    store.verify()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.take(pa.array([1, 0, *range(2, len(t))])), "row 2 .* out of order"),
+        (lambda t: pa.concat_tables([t.slice(0, 3), t.slice(2)]), "row 4 .* repeats another"),
+        (lambda t: t.slice(1), "some edges lack their reverse"),
+        (lambda t: t.set_column(0, "source", pc.add(t["source"], 1)), "node 23 of 23|itself|reverse|order"),
+        (lambda t: t.set_column(2, "weight", pa.array(np.arange(1.0, len(t) + 1))), "lack their reverse"),
+        (lambda t: t.set_column(2, "weight", pa.array([-1.0] * len(t))), "a weight is missing, not above 0"),
+        (lambda t: t.set_column(1, "target", pc.cast(t["target"], pa.string())), "are whole numbers"),
+        (lambda t: t.drop_columns(["target"]), "no column 'target'"),
+    ],
+)
+def test_parts_that_are_not_as_they_should_be(tmp_path, change, said):
+    edges, nodes = write_tables(tmp_path, np.random.default_rng(1), ids="integer")
+    parts = write_parts(
+        tmp_path / "parts", read_graph(edges, nodes).graph, pq.read_table(nodes), change=change
+    )
+    with pytest.raises(NodeJEPAError, match=said):
+        prepare_store(parts, out=tmp_path / "g.store")
+    assert not (tmp_path / "g.store").exists()
+    with pytest.raises(DataError, match="no parquet files"):
+        prepare_store(tmp_path, out=tmp_path / "g.store")

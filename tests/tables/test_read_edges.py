@@ -282,9 +282,7 @@ def test_other_objects_pass_through():
         read_graph([1, 2])
 
 
-@pytest.mark.parametrize(
-    "options", [{"text": "eat"}, {"missing": 3}, {"infinite": ""}, {"unknown_ids": "keep"}, {"ignore": [3]}]
-)
+@pytest.mark.parametrize("options", [{"text": "eat"}, {"scale": 3}, {"unknown_ids": "keep"}, {"ignore": [3]}])
 def test_unknown_choices(options):
     with pytest.raises(nodejepa.ConfigError):
         load_graph(pa.table({"u": [1], "v": [2]}), **options)

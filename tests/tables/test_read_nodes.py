@@ -7,6 +7,7 @@ import decimal
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -70,7 +71,7 @@ def test_numbers_are_standardised_and_empty_cells_are_the_mean(tmp_path):
         np.testing.assert_allclose(loaded.graph.features[:, 0], np.insert(known, 1, 0), rtol=1e-6)
         np.testing.assert_array_equal(loaded.graph.features[:, 1], [0, 1, 0, 0, 0, 0])
         assert loaded.report.missing_values == {"x": 1}
-        assert any("1 missing values count as the mean" in note for note in loaded.notes)
+        assert "missing values, which a column marks, count as the mean: 'x' (1)." in loaded.notes
 
 
 @pytest.mark.slow
@@ -201,6 +202,49 @@ def test_text_is_refused_hashed_or_ignored():
     assert block[0] @ block[1] > 0.4  # most words are shared
 
 
+class Model:
+    """What sentence-transformers offers: as many columns as the name says, of the lengths of texts."""
+
+    def __init__(self, name, *, local_files_only):
+        assert local_files_only
+        if name == "nowhere":
+            raise OSError("no such model")
+        self.width = int(name)
+
+    def get_sentence_embedding_dimension(self):
+        return self.width
+
+    def encode(self, texts, *, show_progress_bar):
+        assert not show_progress_bar
+        return np.array([[len(text)] * self.width for text in texts], dtype=np.float32)
+
+
+def test_text_is_embedded_by_a_model_of_this_machine(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
+    edges, nodes = texts()
+    bios = [None, *nodes["bio"].to_pylist()[1:]]
+    nodes = nodes.set_column(1, "bio", pa.array(bios))
+    loaded = read_graph(edges, nodes, text="sentence-transformers:3")
+    wanted = [[0, 0, 0, 1], *([len(bio)] * 3 + [0] for bio in bios[1:])]
+    np.testing.assert_array_equal(loaded.graph.features, wanted)
+    assert any("embedded by 3 in 3 columns" in note for note in loaded.notes)
+    again = FeatureSchema.from_dict(loaded.schema.to_dict())
+    assert again == loaded.schema
+    np.testing.assert_array_equal(read_graph(edges, nodes, schema=again).graph.features, wanted)
+    for name, table in (("e", edges), ("n", nodes)):
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    files = (tmp_path / "e.parquet", tmp_path / "n.parquet")
+    store = prepare_store(*files, out=tmp_path / "g.store", text="sentence-transformers:3")
+    assert store.content_hash == loaded.graph.content_hash
+    with pytest.raises(GraphError, match="'nowhere' cannot be loaded: no such model"):
+        read_graph(edges, nodes, text="sentence-transformers:nowhere")
+    with pytest.raises(ConfigError, match="text is 'sentence-transformers:'"):
+        read_graph(edges, nodes, text="sentence-transformers:")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(GraphError, match=r"nodejepa\[text\]"):
+        read_graph(edges, nodes, text="sentence-transformers:4")
+
+
 @pytest.mark.parametrize("stored", [False, True])
 def test_a_value_whose_square_overflows_is_refused_by_column_and_row(tmp_path, stored):
     """1e30 fits into float32, its square does not: the eigenproblem of X'X ended in "a bug of ours"."""
@@ -300,7 +344,9 @@ def test_columns_that_say_nothing_are_left_out():
 def test_columns_are_chosen():
     nodes = table(x=[1, 2, 3, 4, 5, 6], y=[6, 5, 4, 3, 2, 9], z=[0, 0, 1, 1, 0, 0])
     assert read_graph(EDGES, nodes, columns=["y"]).report.feature_columns == {"y": "numeric"}
-    assert set(read_graph(EDGES, nodes, ignore=["y"]).report.feature_columns) == {"x", "z"}
+    ignored = read_graph(EDGES, nodes, ignore=["y"]).report
+    assert set(ignored.feature_columns) == {"x", "z"}
+    assert ignored.dropped_columns == {"y": "asked for"}
     with pytest.raises(GraphError, match="no column 'w'"):
         load_graph(EDGES, nodes, ignore=["w"])
     with pytest.raises(GraphError, match="no column 'w'"):
@@ -348,13 +394,6 @@ def test_infinite_numbers(value):
     nodes = table(x=[1.0, 2.0, value, 4.0, 5.0, 6.0])
     with pytest.raises(GraphError, match=r"row 3 .*column 'x'"):
         load_graph(EDGES, nodes)
-    result = features(nodes, infinite="missing")
-    np.testing.assert_array_equal(result[:, 1], [0, 0, 1, 0, 0, 0])
-
-
-def test_missing_can_be_refused():
-    with pytest.raises(GraphError, match="1 values are missing"):
-        load_graph(EDGES, table(x=[1, 2, None, 4, 5, 6]), missing="refuse")
 
 
 def test_a_word_among_numbers_is_named(tmp_path):
@@ -479,8 +518,8 @@ def test_new_categories_are_zeros_and_said():
     schema = read_graph(EDGES, table(c=["p", "q", "p", "q", "p", "q"])).schema
     loaded = read_graph(EDGES, table(c=["p", "new", "p", "q", None, "q"]), schema=schema)
     np.testing.assert_array_equal(loaded.graph.features, [[1, 0], [0, 0], [1, 0], [0, 1], [0, 0], [0, 1]])
-    assert any("1 values are of categories not seen before" in note for note in loaded.notes)
-    assert any("nothing marks them" in note for note in loaded.notes)
+    assert "values of categories not seen before, which are encoded as zeros: 'c' (1)." in loaded.notes
+    assert any("nothing marks" in note for note in loaded.notes)
 
 
 @pytest.mark.parametrize(
@@ -527,9 +566,9 @@ def test_schema_of_matrices_and_structure(tmp_path):
         '{"format": "nodejepa feature schema", "version": 2}',
         '{"format": "nodejepa feature schema", "version": 1, "columns": 3}',
         '{"format": "nodejepa feature schema", "version": 1, "columns": [{}], "matrix_width": null, '
-        '"structural": 0, "missing": "fill", "infinite": "refuse"}',
+        '"structural": 0}',
         '{"format": "nodejepa feature schema", "version": 1, "columns": [{"name": "x", "kind": "numeric", '
-        '"mean": [1], "scale": [0]}], "structural": 0, "missing": "fill", "infinite": "refuse"}',
+        '"mean": [1], "scale": [0]}], "structural": 0}',
     ],
 )
 def test_damaged_schemas(tmp_path, content):

@@ -120,6 +120,19 @@ def test_repeated_values_in_parquet_count_as_the_cells_they_are(tmp_path):
         read_graph(path, memory_limit=0.5)
 
 
+def test_long_texts_and_lists_in_parquet_count_as_what_they_unpack_to(tmp_path):
+    """A dictionary or runs of equal numbers make a few kilobytes of them."""
+    pq.write_table(pa.table({"source": ["a", "b"], "target": ["b", "a"]}), tmp_path / "e.parquet")
+    texts = pa.table({"id": [f"n{i}" for i in range(20_000)], "bio": ["x" * 5_000] * 20_000})
+    pq.write_table(texts, tmp_path / "texts.parquet")
+    lists = pa.array([[0.0] * 5_000] * 1_000, pa.list_(pa.float32()))
+    pq.write_table(pa.table({"id": [f"n{i}" for i in range(1_000)], "z": lists}), tmp_path / "lists.parquet")
+    for name, error in (("texts.parquet", DataError), ("lists.parquet", ConfigError)):
+        assert (tmp_path / name).stat().st_size < MB
+        with pytest.raises(error, match=r"unpacks to more than|reading the file needs about"):
+            read_graph(tmp_path / "e.parquet", tmp_path / name, memory_limit=0.07, text="ignore")
+
+
 def test_benchmark_files_are_measured_before_they_are_read(tmp_path, monkeypatch):
     matrix = sp.csr_array(np.eye(3, dtype=np.float32))
     parts = {k: getattr(matrix, k) for k in ("data", "indices", "indptr")} | {"shape": np.array([3, 3])}

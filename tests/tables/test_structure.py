@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import networkx as nx
 import numpy as np
 import pyarrow as pa
@@ -135,7 +137,7 @@ def test_descriptors_are_not_computed_twice(tmp_path, monkeypatch):
 
 
 def test_too_little_memory_for_spectral_coordinates_is_said_before_the_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("nodejepa.memory.available_bytes", lambda: 1000)
+    monkeypatch.setattr(sys.modules["nodejepa.structure.descriptors"], "_SPECTRAL_BYTES", 1 << 40)
     with pytest.raises(ConfigError, match=r"spectral coordinates of 703 nodes need.*Leave them out"):
         prepare_store(write(tmp_path), out=tmp_path / "g.store")
     made = prepare_store(

@@ -178,7 +178,7 @@ def export(
 ) -> None:
     """Write embeddings for a vector store, FAISS or a spreadsheet."""
     from nodejepa.tables import export_embeddings, read_columns, read_embeddings
-    from nodejepa.tables.export import check_target
+    from nodejepa.tables.embeddings import check_target
     from nodejepa.workflow.outputs import claimed
 
     check_target(out, to)  # before the work

@@ -132,21 +132,13 @@ def _options(
     ] = None,
     directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
     text: Annotated[
-        Literal["refuse", "hash", "ignore"],
-        typer.Option(help="Free text: refuse, hash or ignore.", metavar="HOW"),
+        str,
+        typer.Option(help="Free text: refuse, hash, ignore, or sentence-transformers:MODEL.", metavar="HOW"),
     ] = "refuse",
     text_columns: Annotated[
         int | None,
         typer.Option(help="With --text hash: features of a column (default: 512).", metavar="N", min=1),
     ] = None,
-    missing: Annotated[
-        Literal["fill", "refuse"],
-        typer.Option(help="Missing numbers: fill (mean, and a column of marks) or refuse.", metavar="HOW"),
-    ] = "fill",
-    infinite: Annotated[
-        Literal["refuse", "missing"],
-        typer.Option(help="Infinite numbers: refuse, or take for missing.", metavar="HOW"),
-    ] = "refuse",
     scale: Annotated[
         Literal["auto", "standardise", "none"],
         typer.Option(

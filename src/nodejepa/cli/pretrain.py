@@ -74,6 +74,7 @@ def prepare(
     ] = None,
     reading: Any = None,  # the options of reading, see reads_files
     force: Annotated[bool, typer.Option("--force", help="Replace a store that is there.")] = False,
+    memory_limit: MemoryLimit = None,
 ) -> None:
     """Keep a graph that is larger than memory on disk."""
     if verify is not None:
@@ -91,7 +92,9 @@ def prepare(
         for note in notes:
             say(f"- {in_options(note)}", to=stderr)
 
-    made = prepare_store(edges, nodes, reading, out=out, force=force, announce=announce)
+    made = prepare_store(
+        edges, nodes, reading, out=out, force=force, announce=announce, memory_limit=memory_limit
+    )
     _say(made, made.content_hash[:16])
 
 

@@ -2,19 +2,26 @@
 
 inputs      a file: what it is by its content, how large it becomes
 text        delimited text; ``matrices`` archives and MatrixMarket; ``table`` any table, in batches of rows
-names       which columns mean what, by their names; ``id_column`` by their values
-ids         ids of any kind, ``numbering`` them; ``edges`` as positions and as an adjacency
+names       which columns mean what, by their names
+ids         ids of any kind, and the column that holds them; ``numbering`` them
+edges       as positions of nodes and as an adjacency
 cells       what cells mean; ``columns`` and ``schema`` make features of them, ``structural`` of the graph
 read        all of it to a graph in memory; ``prepare`` to a graph store
 store       a graph on disk; ``ordered`` a copy to train from
 convert     PyG, NetworkX, SciPy, pandas
-embeddings  out and back; ``export`` to other tools
+embeddings  out and back, and for other tools
 """
 
 from nodejepa.lookup import find_row, find_rows
 from nodejepa.tables.convert import as_graph, embeddings_frame, from_networkx, from_pyg, to_networkx, to_pyg
-from nodejepa.tables.embeddings import StoredEmbeddings, read_columns, read_embeddings, write_embeddings
-from nodejepa.tables.export import EXPORT_FORMATS, export_embeddings
+from nodejepa.tables.embeddings import (
+    EXPORT_FORMATS,
+    StoredEmbeddings,
+    export_embeddings,
+    read_columns,
+    read_embeddings,
+    write_embeddings,
+)
 from nodejepa.tables.options import ReadingOptions
 from nodejepa.tables.read import LoadedGraph, load_graph, read_graph
 from nodejepa.tables.schema import FeatureSchema

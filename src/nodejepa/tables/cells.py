@@ -40,10 +40,10 @@ class ColumnContent(NamedTuple):
 _NONE = np.zeros((0, 0))
 
 
-def interpret(values: pa.ChunkedArray, typed: bool, where: str) -> ColumnContent:
-    """What a column holds, decided from all of it."""
+def interpret(values: pa.ChunkedArray, typed: bool, where: str, *, whole: bool = True) -> ColumnContent:
+    """What a column holds, decided from all of it; or, if not ``whole``, what some of its rows look like."""
     if not typed:
-        return _interpret_text(untyped_words(values), where)
+        return _interpret_text(untyped_words(values), where, whole)
     values = undecorated(values)
     kind = values.type
     if pa.types.is_null(kind) or values.null_count == len(values):
@@ -102,7 +102,7 @@ def untyped_words(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(empty, pa.scalar(None, type=pa.large_string()), words)
 
 
-def _interpret_text(words: pa.ChunkedArray, where: str) -> ColumnContent:
+def _interpret_text(words: pa.ChunkedArray, where: str, whole: bool) -> ColumnContent:
     if words.null_count == len(words):
         return ColumnContent("empty", _NONE)
     try:
@@ -113,20 +113,12 @@ def _interpret_text(words: pa.ChunkedArray, where: str) -> ColumnContent:
     truth = pa.array(["true", "false", None], type=pa.large_string())
     if pc.all(pc.is_in(lower, value_set=truth)).as_py():
         return ColumnContent("boolean", _column(pc.equal(lower, "true").cast(pa.int8())))
-    numeric = pc.fill_null(pc.match_substring_regex(words, _NUMBER), True)
-    bad = len(words) - int(pc.sum(numeric).as_py())
-    if bad == 0:
+    strays = Strays()
+    strays.look(words)
+    if strays.count == 0:
         return ColumnContent("numeric", _column(pc.utf8_ltrim(words, "+").cast(pa.float64())))
-    if bad <= (1 - _MOSTLY) * (len(words) - words.null_count):
-        row = int(pc.index(numeric, False).as_py())
-        raise GraphError(
-            f"row {row + 1} is {words[row].as_py()[:60]!r} in a column of numbers ({bad} such)",
-            where=where,
-            fix=(
-                "Correct or empty the cell, or leave the column out with drop=COLUMN; rows are "
-                "counted from 1."
-            ),
-        )
+    if whole:
+        strays.refuse(where)
     if pc.all(pc.match_substring_regex(words, _COMMA_NUMBER)).as_py():
         return _decimal_commas(words, where)
     if pc.all(pc.match_substring_regex(words, _GROUPED)).as_py():
@@ -146,6 +138,34 @@ def _interpret_text(words: pa.ChunkedArray, where: str) -> ColumnContent:
         except pa.ArrowInvalid:
             continue
     return ColumnContent("words", _NONE, words)
+
+
+class Strays:
+    """Cells of a text column that are no numbers: a few of them among numbers are mistakes."""
+
+    def __init__(self) -> None:
+        self.rows = self.present = self.count = 0
+        self.first: tuple[int, str] | None = None
+
+    def look(self, words: pa.ChunkedArray) -> None:
+        """Count some more rows."""
+        numeric = pc.fill_null(pc.match_substring_regex(words, _NUMBER), True)
+        bad = len(words) - int(pc.sum(numeric).as_py() or 0)
+        if bad and self.first is None:
+            row = int(pc.index(numeric, False).as_py())
+            self.first = self.rows + row + 1, words[row].as_py()[:60]
+        self.rows, self.count = self.rows + len(words), self.count + bad
+        self.present += len(words) - words.null_count
+
+    def refuse(self, where: str) -> None:
+        """Refuse a column of numbers but for a few cells, by the first of them."""
+        if self.first is not None and self.count <= (1 - _MOSTLY) * self.present:
+            row, shown = self.first
+            raise GraphError(
+                f"row {row} is {shown!r} in a column of numbers ({self.count} such)",
+                where=where,
+                fix="Correct or empty the cell, or say drop=COLUMN to leave it out; rows are counted from 1.",
+            )
 
 
 def _parsed_lists(words: pa.ChunkedArray) -> pa.ChunkedArray:

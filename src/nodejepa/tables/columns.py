@@ -6,7 +6,8 @@ a :class:`FeatureColumn`, which :func:`encode_column` follows.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -17,9 +18,16 @@ import scipy.sparse as sp
 
 from nodejepa.errors import GraphError
 from nodejepa.graph_checks import LARGEST_FEATURE, Features
-from nodejepa.tables.cells import ColumnContent, Kind, Numbers
+from nodejepa.tables.cells import ColumnContent, Kind, Numbers, Strays
+from nodejepa.tables.convert import optional_module
 from nodejepa.tables.names import words_of
-from nodejepa.tables.options import MOST_TEXT_COLUMNS, ReadingOptions, ReadReport, first_names
+from nodejepa.tables.options import (
+    MOST_TEXT_COLUMNS,
+    TEXT_MODEL,
+    ReadingOptions,
+    ReadReport,
+    first_names,
+)
 from nodejepa.validation import NonNegativeInt
 
 ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "tags", "text"]
@@ -44,7 +52,7 @@ class FeatureColumn:
     boolean     0 or 1; missing is 0
     category    a column of 0 and 1 for each of ``categories``; one not among them is all zeros
     tags        the same for cells of several: ``a|b``, ``a;b``, ``['a', 'b']`` or a list of words
-    text        words hashed into ``buckets`` columns, rows of length 1
+    text        words hashed into ``buckets`` columns, rows of length 1, or what a ``model`` makes of them
     ==========  ==================================================================================
 
     Numbers that stay as they are have mean 0, scale 1 and a ``fill``. With ``indicator`` a last column is 1
@@ -59,6 +67,7 @@ class FeatureColumn:
     buckets: NonNegativeInt = 0
     indicator: bool = False
     fill: tuple[float, ...] = ()
+    model: str = ""
 
     @property
     def treatment(self) -> str:
@@ -68,21 +77,16 @@ class FeatureColumn:
         if self.kind == "tags":
             return "a column of 0 and 1 for each tag"
         if self.kind == "text":
-            return f"words hashed into {self.buckets} columns"
+            made = f"embedded by {self.model} in" if self.model else "words hashed into"
+            return f"{made} {self.buckets} columns"
         kept = self.fill or self.kind == "boolean" or self.kind == "binary"
         return "as they are" if kept else "scaled to mean 0 and standard deviation 1"
 
     @property
     def missing_is(self) -> str:
         """What a missing value counts as."""
-        words = {
-            "category": "all zeros",
-            "tags": "all zeros",
-            "text": "all zeros",
-            "boolean": "false",
-            "binary": "0",
-        }
-        return words.get(self.kind, "the mean")
+        zeros = dict.fromkeys(("category", "tags", "text"), "all zeros")
+        return {**zeros, "boolean": "false", "binary": "0"}.get(self.kind, "the mean")
 
     @property
     def width(self) -> int:
@@ -98,13 +102,9 @@ class FeatureColumn:
 
     def encodes_as(self, other: Self) -> bool:
         """Whether another column makes the same numbers of the same cells, but for rounding of the mean."""
-        if (self.categories, self.buckets, self.indicator, len(self.mean), bool(self.fill)) != (
-            other.categories,
-            other.buckets,
-            other.indicator,
-            len(other.mean),
-            bool(other.fill),
-        ):
+        mine, theirs = (replace(one, mean=(), scale=(), fill=()) for one in (self, other))
+        sizes = [(len(one.mean), bool(one.fill)) for one in (self, other)]
+        if mine != theirs or sizes[0] != sizes[1]:
             return False
         scale = np.asarray(self.scale)
         centres = np.abs(np.subtract(self.mean, other.mean)) <= _SAME * scale
@@ -144,23 +144,19 @@ class ColumnGroup(NamedTuple):
         return f"features from {count} ({self.kind}, {self.treatment}): {first_names(self.names, 20)}"
 
 
-def refuse_infinite(content: ColumnContent, where: str, *, as_missing: bool) -> ColumnContent:
-    """Numbers that float32 cannot hold become missing, or an error that names the first."""
-    if content.words is not None or not content.numbers.size:
-        return content
-    bad = np.abs(content.numbers) > _LARGEST  # false for NaN, which is missing
+def _refuse_beyond(limit: float, sizes: Numbers, numbers: Numbers, where: str, before: int) -> None:
+    """Refuse numbers whose sizes are beyond a limit, by the first; NaN is missing and passes."""
+    bad = np.abs(sizes) > limit
     if not bad.any():
-        return content
-    if as_missing:
-        return content._replace(numbers=np.where(bad, np.nan, content.numbers))
+        return
     row, dimension = np.argwhere(bad)[0]
     raise GraphError(
-        f"row {row + 1} is {content.numbers[row, dimension]} ({np.count_nonzero(bad)} such)",
+        f"row {before + row + 1} is {numbers[row, dimension]:g}, and no feature may be beyond "
+        f"{LARGEST_FEATURE:.0e} in size ({np.count_nonzero(bad)} such): sums of products must fit into "
+        "single precision",
         where=where,
-        fix=(
-            'Correct it, or take infinite values for missing ones with infinite="missing"; rows '
-            "are counted from 1."
-        ),
+        fix='Correct or empty it, scale the column (scale="standardise" when features are fitted), or leave '
+        "it out with drop=COLUMN; rows are counted from 1.",
     )
 
 
@@ -193,8 +189,8 @@ def warn_of_targets(names: list[str], report: ReadReport) -> None:
         return
     said = "column {} looks like a target" if len(names) == 1 else "columns {} look like targets"
     report.warnings.append(
-        said.replace("{}", first_names(names)) + " (named so, few different values) and the features are "
-        f'made of it: scores on it would mean nothing. Say labels="{names[0]}" to score by it, or '
+        f"{said.format(first_names(names))} (named so, few different values) and the features are made of "
+        f'it: scores on it would mean nothing. Say labels="{names[0]}" to score by it, or '
         f'drop="{names[0]}" to leave it out.'
     )
 
@@ -203,13 +199,6 @@ def warn_of_targets(names: list[str], report: ReadReport) -> None:
 
 
 _MOST_WORDS = 1 << 20  # distinct ones that are counted; a column with more is free text whatever the number
-
-
-class Useless(NamedTuple):
-    """Why a column is left out, said of it alone and of several."""
-
-    reason: str
-    several: str
 
 
 class FreeText(NamedTuple):
@@ -233,17 +222,19 @@ def refuse_text(columns: Mapping[str, FreeText], where: str) -> None:
     raise GraphError(
         what,
         where=place,
-        fix=f'Leave it out with {dropped}, hash its words with text="hash", or replace it by a column of '
-        "lists: embeddings from a language model.",
+        fix=f'Leave it out with {dropped}, hash its words with text="hash", or embed it with a language '
+        'model, text="sentence-transformers:MODEL".',
     )
 
 
 class ColumnFit:
     """What was seen of a column so far; :meth:`fitted` says how to encode it."""
 
-    def __init__(self, name: str, reading: ReadingOptions, where: str) -> None:
+    def __init__(self, name: str, reading: ReadingOptions, where: str, *, in_parts: bool = False) -> None:
         self.name, self.reading, self.where = name, reading, where
         self.missing = 0  # rows without a value
+        self.mixed = False  # rows look like one kind at first and like another below
+        self._strays = Strays() if in_parts else None  # of text that nobody has seen all of
         self._kind: Kind = "empty"
         self.guess = ""  # how its numbers were understood
         self._few = False  # different numbers in the first rows
@@ -251,26 +242,26 @@ class ColumnFit:
         self._binary = True
         self._words: pa.Array | None = None
         self._present = 0  # of words
-        self._first = 0.0
         self._counts: Any = None  # of numbers, a column each
         self._mean: Any = None
         self._squares: Any = None
         self._largest: Any = None
 
-    def look(self, content: ColumnContent, rows: int) -> None:
-        """Take in ``rows`` more rows."""
+    def look(self, content: ColumnContent, rows: int, before: int = 0) -> None:
+        """Take in ``rows`` more rows; ``before`` of them were seen before."""
+        if self.mixed:
+            return
         self.missing += count_missing(content, rows)
+        if content.words is None and content.numbers.size:
+            _refuse_beyond(_LARGEST, content.numbers, content.numbers, self.where, before)
         if content.kind == "empty":
             self._missing = self._missing or rows > 0
             return
         if self._kind not in ("empty", content.kind) or (
             self._kind != "empty" and self.guess != content.guess
         ):
-            raise GraphError(
-                f"the column reads as {self._kind} at first and as {content.kind} below",
-                where=self.where,
-                fix="Store it with a type, as parquet does, or leave it out with drop=COLUMN.",
-            )
+            self.mixed = True
+            return
         if self._kind == "empty" and content.words is None and named_like_target(self.name):
             self._few = _few_values(content)
         self._kind, self.guess = content.kind, content.guess
@@ -280,6 +271,8 @@ class ColumnFit:
             self._look_at_numbers(content.numbers)
 
     def _look_at_words(self, words: pa.ChunkedArray) -> None:
+        if self._strays is not None:
+            self._strays.look(words)
         self._missing = self._missing or words.null_count > 0
         self._present += len(words) - words.null_count
         distinct = words.drop_null().unique()
@@ -301,7 +294,6 @@ class ColumnFit:
         self._binary = self._binary and bool(np.isin(numbers[present], (0.0, 1.0)).all())
         if self._counts is None:
             self._counts, self._mean, self._squares, self._largest = counts, mean, squares, largest
-            self._first = float(numbers.flat[0]) if numbers.size else 0.0
             return
         if len(counts) != len(self._counts):
             raise GraphError(
@@ -323,10 +315,10 @@ class ColumnFit:
             column.kind == "category" or (column.kind in kinds and self._few)
         )
 
-    def fitted(self) -> FeatureColumn | Useless | FreeText:
+    def fitted(self) -> FeatureColumn | FreeText | str:
         """How to encode the column, or the reason why it says nothing."""
         if self._kind == "empty":
-            return Useless("all of its values are missing", "all of their values are missing")
+            return "all values are missing"
         if self._words is not None:
             return self._fitted_words(self._words)
         kind: ColumnKind = self._kind  # type: ignore[assignment]
@@ -334,8 +326,7 @@ class ColumnFit:
         deviation = np.sqrt(self._squares / np.maximum(counts, 1))
         varies = deviation > 1e-9 * self._largest
         if not varies.any() and not (self._missing and counts.any()):
-            constant = f"it is {self._first:g} everywhere" if len(mean) == 1 else "it never varies"
-            return Useless(constant, "they never vary")
+            return "the same value everywhere"
         if kind == "numeric" and self.reading.scale == "auto" and self._binary:
             kind = "binary"
         if kind == "boolean" or kind == "binary":
@@ -349,9 +340,11 @@ class ColumnFit:
         spread = np.where(varies, deviation, 1.0)
         return FeatureColumn(self.name, kind, fill, tuple(spread.tolist()), indicator=self._missing)
 
-    def _fitted_words(self, distinct: pa.Array) -> FeatureColumn | Useless | FreeText:
+    def _fitted_words(self, distinct: pa.Array) -> FeatureColumn | FreeText | str:
+        if self._strays is not None:
+            self._strays.refuse(self.where)
         if len(distinct) <= 1 and not self._missing:
-            return Useless("it is the same everywhere", "they never vary")
+            return "the same value everywhere"
         tags = pc.list_flatten(split_tags(distinct)).unique()
         tags = tags.filter(pc.not_equal(tags, ""))
         if len(tags) < min(len(distinct), MAX_CATEGORIES + 1):  # several of them share a cell
@@ -363,8 +356,12 @@ class ColumnFit:
         if self.reading.text == "hash":
             width = self.reading.text_columns
             return FeatureColumn(self.name, "text", buckets=width, indicator=self._missing)
+        if self.reading.text.startswith(TEXT_MODEL):
+            model = self.reading.text.removeprefix(TEXT_MODEL)
+            width = int(_text_model(model).get_sentence_embedding_dimension())
+            return FeatureColumn(self.name, "text", buckets=width, indicator=self._missing, model=model)
         if self.reading.text == "ignore":
-            return Useless(f"it is text with {len(distinct)} different values", "they are text")
+            return "free text"
         return FreeText(len(distinct), distinct[0].as_py()[:40])
 
 
@@ -375,7 +372,7 @@ _SPARSE_BELOW = 0.2  # share of non-zeros from which on a dense matrix is the sm
 
 
 def encode_column(
-    column: FeatureColumn, content: ColumnContent, rows: int, before: int = 0
+    column: FeatureColumn, content: ColumnContent, rows: int, where: str = "", before: int = 0
 ) -> tuple[Numbers | sp.sparray, int]:
     """The column's part of the feature matrix, ``[rows, width]``, and how many values it does not know.
 
@@ -389,40 +386,23 @@ def encode_column(
     if column.kind == "tags":
         return _multi_hot(column, words)
     if column.kind == "text":
-        return _hashed(column, words), 0
+        return _embedded(column, words) if column.model else _hashed(column, words), 0
     numbers = np.full((rows, len(column.mean)), np.nan) if content.kind == "empty" else content.numbers
     if numbers.shape[1] != len(column.mean):
         raise GraphError(
             f"lists have {numbers.shape[1]} numbers where {len(column.mean)} are expected",
-            where=f"column {column.name!r}",
+            where=where,
             fix="Store it as in the table the features were fitted on.",
         )
+    _refuse_beyond(_LARGEST, numbers, numbers, where, before)
     missing = np.isnan(numbers)
     block = np.where(missing, column.fill or column.mean, numbers)
     block = (block - column.mean) / np.array(column.scale)
-    _refuse_overflow(column, numbers, block, before)
+    _refuse_beyond(LARGEST_FEATURE, block, numbers, where, before)
     if column.indicator:
         block = np.column_stack([block, missing.any(axis=1)])
     # a wide table of 0 and 1 would not fit as numbers; a column of its own is smallest compressed by columns
     return sp.csc_array(block) if np.count_nonzero(block) < _SPARSE_BELOW * block.size else block, 0
-
-
-def _refuse_overflow(column: FeatureColumn, numbers: Numbers, block: Numbers, before: int) -> None:
-    """Refuse values whose products do not fit into single precision when they are summed over nodes."""
-    bad = np.abs(block) > LARGEST_FEATURE
-    if not bad.any():
-        return
-    row, dimension = np.argwhere(bad)[0]
-    raise GraphError(
-        f"row {before + row + 1} is {numbers[row, dimension]:g}, as a feature {block[row, dimension]:g}, "
-        f"and no feature may be beyond {LARGEST_FEATURE:.0e} in size ({np.count_nonzero(bad)} such): sums of "
-        "products must fit into single precision",
-        where=f"column {column.name!r}",
-        fix=(
-            'Correct it, scale the column (scale="standardise" when features are fitted), or '
-            f'leave it out with drop="{column.name}"; rows are counted from 1.'
-        ),
-    )
 
 
 def _one_hot(column: FeatureColumn, words: pa.ChunkedArray) -> tuple[sp.csr_array, int]:
@@ -489,6 +469,37 @@ def _hashed(column: FeatureColumn, words: pa.ChunkedArray) -> sp.csr_array:
         marks = (np.ones(missing.size), (missing, np.full(missing.size, column.width - 1)))
         counts = counts + sp.csr_array(marks, shape=shape)
     return sp.csr_array(counts)
+
+
+def _embedded(column: FeatureColumn, words: pa.ChunkedArray) -> Numbers:
+    """What a language model makes of texts; zeros where there is none."""
+    missing = np.asarray(pc.is_null(words).to_numpy(), dtype=bool)
+    texts = pc.fill_null(words, "").to_pylist()
+    block = np.zeros((len(texts), column.buckets))
+    if texts:
+        vectors = np.asarray(_text_model(column.model).encode(texts, show_progress_bar=False))
+        if vectors.shape != block.shape:
+            raise GraphError(
+                f"the model {column.model!r} gives {vectors.shape[-1]} columns, not {column.buckets}",
+                where=f"column {column.name!r}",
+            )
+        block[~missing] = vectors[~missing]
+    return np.column_stack([block, missing]) if column.indicator else block
+
+
+@cache
+def _text_model(name: str) -> Any:
+    """A model of sentence-transformers that is on this machine: nothing is downloaded."""
+    library = optional_module("sentence_transformers", "text")
+    try:
+        return library.SentenceTransformer(name, local_files_only=True)
+    except Exception as error:  # of the library, of torch, of the file system
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise GraphError(
+            f"the model {name!r} cannot be loaded: {reason}",
+            where="text=...",
+            fix="Name the folder of a model, or one that sentence-transformers has in its cache.",
+        ) from None
 
 
 def _token_hash(token: str) -> int:

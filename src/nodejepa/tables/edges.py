@@ -8,18 +8,17 @@ directions of an undirected edge the larger weight counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from nodejepa.errors import GraphError
 from nodejepa.graph_checks import SparseMatrix, merge_directions, merge_entries
+from nodejepa.memory import Room
 from nodejepa.progress import progress_bar
 from nodejepa.tables.cells import interpret
 from nodejepa.tables.ids import IdReader, IdSource, Place
@@ -29,7 +28,11 @@ from nodejepa.tables.store import put, write_array
 from nodejepa.tables.table import InputTable, Tables
 
 _ROWS = 1 << 21  # edges on disk that are looked at together
-_BUCKET = 1 << 23  # records that are sorted together: 64 MB, and as much again for sorting
+_BUCKET = 1 << 23  # records that are sorted together, if there is room
+_RECORD_BYTES, _NODE_BYTES = (
+    80,
+    40,
+)  # that a record takes while it is sorted, and a node while edges are counted
 _MOST_BUCKETS = 512  # files that are open at once
 _BACK = np.uint32(1 << 31)  # marks the reverse of a listed edge
 _LARGEST = float(np.finfo(np.float32).max)
@@ -39,80 +42,52 @@ class Spool:
     """Numbers that arrive in parts and are read again: kept in memory, or in a file where a path is given."""
 
     def __init__(self, path: Path | None, kind: Any) -> None:
-        self.kind, self.path = np.dtype(kind), path
+        self.path, self.kind = path, np.dtype(kind)
         self._parts: list[npt.NDArray[Any]] = []
-        self._file = None if path is None else path.open("wb")
 
     def add(self, part: npt.NDArray[Any]) -> None:
         """Append some."""
-        if self._file is None:
+        if self.path is None:
             self._parts.append(part)
-        else:
-            put(self._file, part.astype(self.kind, copy=False))
-
-    def close(self) -> None:
-        """No more come."""
-        if self._file is not None:
-            self._file.close()
-        elif len(self._parts) != 1:
-            self._parts = [np.concatenate([np.zeros(0, self.kind), *self._parts])]
+            return
+        with self.path.open("ab") as file:
+            put(file, part.astype(self.kind, copy=False))
 
     def read(self, start: int, size: int) -> npt.NDArray[Any]:
         """Some of them."""
-        if self.path is None:
-            return self._parts[0][start : start + size]
-        return np.fromfile(self.path, self.kind, size, offset=self.kind.itemsize * start)
+        if self.path is not None:
+            return np.fromfile(self.path, self.kind, size, offset=self.kind.itemsize * start)
+        if len(self._parts) != 1:
+            self._parts = [np.concatenate([np.zeros(0, self.kind), *self._parts])]
+        return self._parts[0][start : start + size]
 
 
-@dataclass(eq=False)
 class EdgeRows:
-    """Edges as listed: positions of both ends and, maybe, weights.
+    """Edges as listed: positions of both ends and, maybe, weights; in memory or in files in ``folder``.
 
     Where ``place`` is given, positions are those of ids that turned out to be others in disguise. Edges with
     an end at ``known`` or beyond are left out.
     """
 
-    source: Spool
-    target: Spool
-    weight: Spool | None
-    count: int = 0
-    at_once: int = _ROWS
-    place: Place | None = None
-    known: int | None = None
-
-    @classmethod
-    def of(cls, folder: Path | None, weighted: bool) -> EdgeRows:
-        """Empty; in memory all edges are looked at together."""
+    def __init__(self, folder: Path | None, *, weighted: bool) -> None:
         paths = [None if folder is None else folder / name for name in ("source", "target", "weight")]
-        weight = Spool(paths[2], np.float64) if weighted else None
-        rows = cls(Spool(paths[0], np.int32), Spool(paths[1], np.int32), weight)
-        rows.at_once = _ROWS if folder is not None else 1 << 62
-        return rows
+        self.source, self.target = (Spool(path, np.int32) for path in paths[:2])
+        self.weight = Spool(paths[2], np.float64) if weighted else None
+        self.count = 0
+        self.at_once = 1 << 62 if folder is None else _ROWS
+        self.place: Place | None = None
+        self.known: int | None = None
 
     @classmethod
     def listed(cls, source: Any, target: Any, weight: Any) -> EdgeRows:
         """Edges that are in memory already."""
-        rows = cls.of(None, weight is not None)
+        rows = cls(None, weighted=weight is not None)
         rows.count = len(source)
-        for spool, values in ((rows.source, source), (rows.target, target), (rows.weight, weight)):
-            if spool is not None:
-                spool.add(values)
+        rows.source.add(source)
+        rows.target.add(target)
+        if rows.weight is not None:
+            rows.weight.add(weight)
         return rows
-
-    @property
-    def _spools(self) -> list[Spool]:
-        return [self.source, self.target, *([self.weight] if self.weight else [])]
-
-    def close(self) -> None:
-        """No more come."""
-        for spool in self._spools:
-            spool.close()
-
-    def remove(self) -> None:
-        """Remove the files."""
-        for spool in self._spools:
-            if spool.path is not None:
-                spool.path.unlink()
 
     def chunks(self) -> Iterator[tuple[Any, Any, Any]]:
         """Some edges at a time: source, target and weight."""
@@ -139,11 +114,10 @@ class Numbered:
     edges: EdgeRows
     nodes: int
     ids: Any
-    header: str | None = None  # "edges" or "nodes" whose header turned out to be a row
 
 
 def number_nodes(
-    tables: Tables, reading: ReadingOptions, report: ReadReport, folder: Path | None = None
+    tables: Tables, reading: ReadingOptions, report: ReadReport, room: Room, folder: Path | None = None
 ) -> Numbered:
     """Number the nodes of tables; what is as long as the edges is kept in ``folder``, if one is given."""
     from nodejepa.tables.numbering import Numbering  # brings the compiler with it
@@ -157,17 +131,16 @@ def number_nodes(
         described = apart and tables.ids in (tables.source, tables.target)
         rows = IdSource(tables.nodes, tables.ids, f"{tables.ids}:" if described else "")
     reader = IdReader([*([rows] if rows else []), starts, ends], report)
-    numbers = Numbering(8 if reader.whole else 0)
+    numbers = Numbering(8 if reader.whole else 0, room)
     named = [numbers.codes(v) for v, *_ in reader.batches(rows, None, "Numbering nodes")] if rows else []
-    edges = EdgeRows.of(folder, tables.weight is not None)
-    with closing(edges):
-        for values, *_ in reader.batches(starts, None, "Numbering starts of edges"):
-            edges.source.add(numbers.codes(values))
-            edges.count += len(values)
-        for values, weights, before in reader.batches(ends, tables.weight, "Numbering ends of edges"):
-            edges.target.add(numbers.codes(values))
-            if edges.weight is not None:
-                edges.weight.add(read_weights(weights, tables.edges, str(tables.weight), report, before))
+    edges = EdgeRows(folder, weighted=tables.weight is not None)
+    for values, *_ in reader.batches(starts, None, "Numbering starts of edges"):
+        edges.source.add(numbers.codes(values))
+        edges.count += len(values)
+    for values, weights, before in reader.batches(ends, tables.weight, "Numbering ends of edges"):
+        edges.target.add(numbers.codes(values))
+        if edges.weight is not None:
+            edges.weight.add(read_weights(weights, tables.edges, str(tables.weight), report, before))
     report.edge_rows = edges.count
     distinct = numbers.ids()
     del numbers
@@ -181,16 +154,14 @@ def number_nodes(
 
 def name_rows(tables: Tables, report: ReadReport) -> Any:
     """The ids of nodes that are matched by their order; none if they have none."""
-    from nodejepa.tables.numbering import Numbering
-
     if tables.nodes is None or tables.ids is None:
         return None
     rows = IdSource(tables.nodes, tables.ids)
     reader = IdReader([rows], report)
-    numbers = Numbering(8 if reader.whole else 0)
-    named = [numbers.codes(v) for v, *_ in reader.batches(rows, None, "Numbering nodes")]
-    ids, place = reader.settled(numbers.ids())
-    codes = np.concatenate([np.zeros(0, dtype=np.int32), *named])
+    ((values, *_),) = reader.batches(rows, None, "Numbering nodes")
+    encoded = values.combine_chunks().dictionary_encode()
+    ids, place = reader.settled(encoded.dictionary)
+    codes = encoded.indices.to_numpy()
     refuse_repeated(codes if place is None else place[codes], ids, rows.where)
     return ids
 
@@ -207,7 +178,7 @@ def read_weights(
     if content.kind not in ("numeric", "boolean"):
         raise GraphError("edge weights are not numbers", where=where, fix=advice)
     if content.guess:
-        report.note(f"column {name!r}: {content.guess}.")
+        report.note(f"{content.guess}: edge weights {name!r}.")
     numbers = content.numbers[:, 0]
     bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
     if bad.size:
@@ -239,10 +210,8 @@ def _with_unknown(
             first = before + row + 1, int(source[row] if source[row] >= known else target[row])
         outside += int(strange.sum())
         before += len(source)
-    if wrong := _row_in_header(tables, ids, starts | ends):
-        return Numbered(edges, known, ids, wrong)
     if rows is not None:
-        refuse_repeated(codes, ids, rows.where, edges)
+        refuse_repeated(codes, ids, rows.where)
     if reading.bipartite is None:
         described = rows is not None and len(ids) == known and not is_one_of(tables.ids, report)
         refuse_mixed_spaces(np.flatnonzero(starts & ends), ids, described, report)
@@ -275,41 +244,17 @@ def _with_unknown(
     return Numbered(edges, len(ids), ids)
 
 
-def _row_in_header(tables: Tables, ids: Any, in_edges: npt.NDArray[np.bool_]) -> str | None:
-    """``"edges"`` or ``"nodes"`` if the header of that file is a guess, and ids occur in it."""
-    if tables.doubtful_edges and min(_position(ids, name) for name in (tables.source, tables.target)) >= 0:
-        return "edges"
-    if tables.doubtful_nodes and tables.ids is not None:
-        place = _position(ids, tables.ids)
-        return "nodes" if place >= 0 and in_edges[place] else None
-    return None
-
-
-def _position(ids: Any, name: str) -> int:
-    """Where an id is that is written so; -1 if none is."""
-    if not isinstance(ids, np.ndarray):
-        return int(pc.index(ids, pa.scalar(name, ids.type)).as_py())
-    if not name.removeprefix("-").isdecimal():
-        return -1
-    found = np.flatnonzero(ids == int(name))
-    return int(found[0]) if found.size else -1
-
-
-def refuse_repeated(codes: Place, ids: Any, where: str, edges: EdgeRows | None = None) -> None:
+def refuse_repeated(codes: Place, ids: Any, where: str) -> None:
     """Refuse a node table that names a node twice."""
     if not codes.size or int(codes.max()) == codes.size - 1:
         return
     repeated = np.flatnonzero(np.bincount(codes) > 1)
     rows = np.flatnonzero(codes == repeated[0])[:2] + 1
     said = ", ".join(_shown(ids, i) for i in repeated[:5])
-    once = edges is not None and edges.count > 0
-    for source, *_ in edges.chunks() if edges is not None and once else ():
-        once = once and np.unique(source).size == source.size
-    swapped = " The edges name every start once: are edges and nodes swapped?" if once else ""
     raise GraphError(
         f"{repeated.size} ids appear more than once: {said} (rows {rows[0]} and {rows[1]})",
         where=where,
-        fix=f"Keep one row a node; rows are counted from 1.{swapped}",
+        fix="Keep one row a node (rows are counted from 1). Or are edges and nodes swapped?",
     )
 
 
@@ -383,25 +328,27 @@ def adjacency_in_memory(edges: EdgeRows, nodes: int, *, directed: bool) -> tuple
     return matrix, counted
 
 
-def write_adjacency(edges: EdgeRows, nodes: int, folder: Path, *, directed: bool) -> Counted:
+def write_adjacency(edges: EdgeRows, nodes: int, folder: Path, room: Room, *, directed: bool) -> Counted:
     """Write ``indptr``, ``indices`` and, where some weigh, ``weights`` into ``folder``.
 
     Those of a directed graph's transpose follow, under names that begin with ``in_``.
     """
-    counted, degrees = _write_rows(edges, nodes, folder, "", symmetric=not directed)
+    room.require(_NODE_BYTES * nodes, f"sorting edges between {nodes:,} nodes", "edges")
+    bucket = max(1, min(_BUCKET, (room.free - _NODE_BYTES * nodes) // _RECORD_BYTES))
+    counted, degrees = _write_rows(edges, nodes, folder, "", bucket, symmetric=not directed)
     alone = degrees == 0
     if directed:
-        alone &= _write_rows(edges, nodes, folder, "in_", symmetric=False)[1] == 0
+        alone &= _write_rows(edges, nodes, folder, "in_", bucket, symmetric=False)[1] == 0
     counted.isolated = int(alone.sum())
     return counted
 
 
 def _write_rows(
-    edges: EdgeRows, nodes: int, folder: Path, prefix: str, *, symmetric: bool
+    edges: EdgeRows, nodes: int, folder: Path, prefix: str, bucket: int, *, symmetric: bool
 ) -> tuple[Counted, npt.NDArray[np.int64]]:
     """Share edges out into buckets of rows, then merge each; counts and the length of every row come back."""
     counted, turned = Counted(), bool(prefix)
-    starts = _bucket_starts(edges, nodes, symmetric, turned, counted)
+    starts = _bucket_starts(edges, nodes, bucket, symmetric, turned, counted)
     names = [folder / f"{prefix}bucket{i}" for i in range(len(starts) - 1)]
     bucket_of = np.repeat(np.arange(len(names), dtype=np.int16), np.diff(starts))
     kind = np.dtype([("row", np.int32), ("column", np.uint32)])
@@ -439,7 +386,7 @@ def _write_rows(
 
 
 def _bucket_starts(
-    edges: EdgeRows, nodes: int, symmetric: bool, turned: bool, counted: Counted
+    edges: EdgeRows, nodes: int, bucket: int, symmetric: bool, turned: bool, counted: Counted
 ) -> npt.NDArray[np.int64]:
     """First rows of buckets with about as many records each, and the number of nodes."""
     lengths = np.zeros(nodes, dtype=np.int64)
@@ -450,7 +397,7 @@ def _bucket_starts(
                 np.add.at(lengths, end, 1)
             advance(len(source))
     total = int(lengths.sum())
-    size = max(_BUCKET, -(-total // _MOST_BUCKETS))
+    size = max(bucket, -(-total // _MOST_BUCKETS))
     ends = np.searchsorted(np.cumsum(lengths), np.arange(size, total, size)) + 1
     return np.unique(np.concatenate([[0], ends, [nodes]]))
 

@@ -1,8 +1,11 @@
-"""Embeddings out, a row a node, and back: parquet with the caller's own ids, or a plain npy array."""
+"""Embeddings out, one row per node, and back: parquet with the caller's own ids, or a plain npy array.
 
+``export_embeddings`` writes them for other tools.
+"""
+
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,16 +13,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
 from nodejepa.diagnostics import check_embeddings
-from nodejepa.errors import DataError, GraphError, NodeJEPAError
-from nodejepa.files import atomic_path
+from nodejepa.errors import DataError, GraphError
+from nodejepa.files import atomic_path, write_text
 from nodejepa.graph import Graph
-from nodejepa.graph_checks import Features, FloatArray, id_array
+from nodejepa.graph_checks import Features, FloatArray, id_array, read_ids
 from nodejepa.progress import progress_bar
-from nodejepa.tables.inputs import near_path
+from nodejepa.tables.inputs import near_path, reading
 
 _ENDINGS = (".parquet", ".npy")
 MANIFEST_FORMAT = "nodejepa embeddings"  # of the JSON that tells how embeddings were made
@@ -159,7 +163,7 @@ def read_embeddings(path: str | Path) -> StoredEmbeddings:
     if not file.is_file():
         what = "this is a folder, not a file" if file.is_dir() else "there is no such file"
         raise DataError(what, where=str(path), fix=f"{near_path(file)}{_MAKE}")
-    with _explained(path):
+    with reading(str(path), _MAKE):
         stored = readers[file.suffix.lower()](file)
     check_embeddings(stored.matrix, where=str(path))
     return stored
@@ -170,7 +174,7 @@ def read_columns(path: str | Path) -> dict[str, list[Any]]:
     file = Path(path)
     if file.suffix.lower() != ".parquet":
         return {}
-    with _explained(path):
+    with reading(str(path), _MAKE):
         schema = pq.read_schema(file)
         names = [
             field.name
@@ -186,22 +190,6 @@ def read_columns(path: str | Path) -> dict[str, list[Any]]:
 def _is_plain(kind: pa.DataType) -> bool:
     kinds = ("string", "large_string", "integer", "floating", "boolean")
     return any(getattr(pa.types, f"is_{name}")(kind) for name in kinds)
-
-
-@contextmanager
-def _explained(path: str | Path) -> Iterator[None]:
-    """A parser that meets damage may raise anything; to the user it is a damaged file."""
-    try:
-        yield
-    except NodeJEPAError:
-        raise
-    except PermissionError:
-        raise DataError("the file may not be read", where=str(path), fix="Check its permissions.") from None
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(
-            f"the file is damaged or of another kind: {reason}", where=str(path), fix=_MAKE
-        ) from None
 
 
 def _read_npy(file: Path) -> StoredEmbeddings:
@@ -291,3 +279,172 @@ def _ids(column: pa.ChunkedArray, where: str) -> npt.NDArray[Any]:
         integers: npt.NDArray[Any] = column.to_numpy()
         return integers
     return id_array(column.to_pylist())
+
+
+# ---------------------------------------------------------------- for other tools
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_EXACT_IN_JAVASCRIPT = 2**53
+
+
+def _write_vectors(path: Path, names: pa.Table, z: FloatArray) -> list[Path]:
+    """A list of fixed size a node: what vector stores take for a vector without being told."""
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(z.ravel()), z.shape[1])
+    with atomic_path(path) as temporary:
+        table = names.add_column(1, "vector", vectors)
+        pq.write_table(table, temporary, write_page_checksum=True, use_dictionary=False)
+    return [path]
+
+
+def _write_jsonl(path: Path, names: pa.Table, z: FloatArray) -> list[Path]:
+    """An object a line."""
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        for start, block in _blocks(z):
+            # Arrow's text of a finite float32 is a JSON number, and faster than Python's
+            texts = pa.array(block.ravel()).cast(pa.string()).to_pylist()
+            # "1" would be read as a whole number, and "-0" would lose its sign
+            numbers = [text if "." in text or "e" in text else f"{text}.0" for text in texts]
+            width = block.shape[1]
+            for i, row in enumerate(names.slice(start, len(block)).to_pylist()):
+                vector = ", ".join(numbers[i * width : (i + 1) * width])
+                file.write(f'{json.dumps(row)[:-1]}, "vector": [{vector}]}}\n')
+    return [path]
+
+
+def _write_csv(path: Path, names: pa.Table, z: FloatArray) -> list[Path]:
+    """A header, then a line a node; text is quoted."""
+    schema = pa.schema([*names.schema, *((f"z{j}", pa.float32()) for j in range(z.shape[1]))])
+    with atomic_path(path) as temporary, pyarrow.csv.CSVWriter(temporary, schema) as file:
+        for start, block in _blocks(z):
+            columns = [*names.slice(start, len(block)).columns, *map(pa.array, np.asfortranarray(block).T)]
+            file.write_table(pa.table(columns, schema=schema))
+    return [path]
+
+
+def _write_npy(path: Path, names: pa.Table, z: FloatArray) -> list[Path]:
+    """The array as it is; ids go to ``z.npy.ids.jsonl``, a JSON value a line: any text fits."""
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.save(file, z, allow_pickle=False)
+    beside = path.with_name(f"{path.name}.ids.jsonl")
+    write_text(beside, "".join(f"{json.dumps(value)}\n" for value in names["id"].to_pylist()))
+    return [path, beside]
+
+
+def _blocks(z: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+    """A few rows at a time with the number of the first, under a progress bar."""
+    step = max(1, _VALUES_AT_ONCE // z.shape[1])
+    with progress_bar("Writing", total=len(z)) as advance:
+        for start in range(0, len(z), step):
+            block = z[start : start + step]
+            yield start, block
+            advance(len(block))
+
+
+class ExportFormat(NamedTuple):
+    """How a format is written, and how its files end."""
+
+    write: Callable[[Path, pa.Table, FloatArray], list[Path]]
+    endings: tuple[str, ...]
+
+
+class Exported(NamedTuple):
+    """The files that were written, and what the reader of them should know."""
+
+    files: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+
+EXPORT_FORMATS: dict[str, ExportFormat] = {
+    "parquet": ExportFormat(_write_vectors, (".parquet",)),
+    "jsonl": ExportFormat(_write_jsonl, (".jsonl", ".ndjson")),
+    "csv": ExportFormat(_write_csv, (".csv",)),
+    "npy": ExportFormat(_write_npy, (".npy",)),
+}
+
+
+def export_embeddings(
+    out: str | Path,
+    ids: npt.ArrayLike | None,
+    embeddings: Any,
+    *,
+    to: str,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+) -> Exported:
+    """Write embeddings for another tool, each file atomically, numbers as float32 that read back to the bit.
+
+    Args:
+        out: the file.
+        ids: of the rows, in order; none numbers them.
+        embeddings: ``[nodes, d]``, dense or SciPy sparse.
+        to: ``"parquet"`` (columns ``id`` and ``vector``, a list of fixed size, as LanceDB, Milvus, DuckDB and
+            pandas take it), ``"jsonl"`` (``{"id": ..., "vector": [...]}``, one line per node: Qdrant,
+            Weaviate, OpenSearch), ``"csv"`` (``id,z0,z1,...``) or ``"npy"`` (the array alone, as FAISS takes
+            it; ids in a file beside it).
+        columns: what travels beside the ids, a value a row: labels, clusters; see :func:`read_columns`.
+
+    >>> export_embeddings("z.jsonl", ["ann", "bob"], np.eye(2), to="jsonl").files  # doctest: +SKIP
+    (PosixPath('z.jsonl'),)
+    """
+    check_target(out, to)
+    z = check_embeddings(embeddings)
+    dense = z if isinstance(z, np.ndarray) else z.toarray()
+    with np.errstate(over="ignore"):
+        matrix = np.ascontiguousarray(dense, dtype=np.float32)
+    if matrix is not dense and not np.isfinite(matrix).all():
+        raise DataError(
+            "some numbers are too large for float32", where=str(out), fix="Scale them down first."
+        )
+    array = read_ids(ids)
+    values = list(range(len(matrix))) if array is None else array.tolist()
+    kind = _kind(values)
+    texts = values if kind is not None else [str(value) for value in values]
+    more = dict(columns or {})
+    for name, column in (("id", texts), *more.items()):
+        if len(column) != len(matrix) or (name in ("id", "vector") and name in more):
+            raise DataError(
+                f"there are {len(column)} {'ids' if column is texts else 'values'} for {len(matrix)} rows",
+                where=f"column {name}",
+                fix="Give one value a row, under a name of its own.",
+            )
+    try:
+        arrays = {"id": pa.array(texts, kind or pa.string())} | {n: pa.array(c) for n, c in more.items()}
+    except UnicodeError as error:
+        raise DataError(f"an id is no valid text: {error}", where="ids") from None
+    files = EXPORT_FORMATS[to].write(Path(out), pa.table(arrays), matrix)
+    return Exported(tuple(files), tuple(_notes(to, values, kind, list(more))))
+
+
+def check_target(out: str | Path, to: str) -> None:
+    """Refuse an unknown format and a path that does not suit it, before any work."""
+    if to not in EXPORT_FORMATS:
+        raise DataError(f"format {to!r} is unknown", fix=f"Use one of {', '.join(EXPORT_FORMATS)}.")
+    endings = EXPORT_FORMATS[to].endings
+    if Path(out).suffix.lower() not in endings:
+        raise DataError(
+            f"a {to} file is not called so", where=str(out), fix=f"End the name in {' or '.join(endings)}."
+        )
+
+
+def _kind(values: list[Any]) -> pa.DataType | None:
+    """The Arrow type that holds all ids as they are, if there is one."""
+    if values and all(type(value) is int for value in values):
+        if min(values) >= -(2**63) and max(values) < 2**63:
+            return pa.int64()
+        return pa.uint64() if min(values) >= 0 and max(values) < 2**64 else None
+    return pa.string() if all(type(value) is str for value in values) else None
+
+
+def _notes(to: str, values: list[Any], kind: pa.DataType | None, more: list[str]) -> Iterator[str]:
+    """What changed on the way, or what the reading tool may change."""
+    if kind is None:
+        yield "ids were neither text nor whole numbers and are written as text"
+    if to == "npy" and more:
+        yield f"{', '.join(more)} stay behind: a {to} file holds vectors only"
+    if to == "csv" and (risky := sum(str(v).startswith(_FORMULA) for v in values if type(v) is not int)):
+        yield (
+            f"{risky} ids begin like a formula (=, +, -, @) and are kept as they are: import the column as "
+            "text in a spreadsheet"
+        )
+    if to == "jsonl" and kind != pa.string() and any(abs(v) > _EXACT_IN_JAVASCRIPT for v in values if kind):
+        yield "some ids are above 2^53: readers in JavaScript round them"

@@ -1,13 +1,13 @@
-"""Node ids of any kind -> positions 0 .. N - 1, batch by batch.
+"""Node ids of any kind, batch by batch, and the column of a node table that holds them.
 
 Ids are never array indices, so a billion-sized one costs no more than a small one, and never floats, so
 64-bit ones stay exact. Ids that came as text become whole numbers only if every one of them is written so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,33 +16,21 @@ import pyarrow.compute as pc
 
 from nodejepa.errors import GraphError
 from nodejepa.tables.cells import undecorated
-from nodejepa.tables.options import ReadReport
-from nodejepa.tables.table import InputTable
+from nodejepa.tables.names import IDS, frame_indexes, plain
+from nodejepa.tables.options import ReadingOptions, ReadReport
+from nodejepa.tables.table import InputTable, Tables
 
-WHOLE_FLOAT = r"^(0|-?[1-9][0-9]{0,19})(\.0+)?$"
-ZEROS = r"\.0+$"
+_WHOLE_FLOAT = r"^(0|-?[1-9][0-9]{0,19})(\.0+)?$"
+_ZEROS = r"\.0+$"
 _WHOLE = r"^(0|-?[1-9][0-9]{0,19})$"
 _EXACT_FLOAT = 2.0**53
 Place = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class IdColumn:
-    """Ids of one column; ``typed`` if the file gave it a type; ``prefix`` keeps them apart from others.
-
-    ``before`` rows of the file come before them.
-    """
-
-    values: pa.ChunkedArray
-    typed: bool
-    where: str
-    prefix: str = ""
-    before: int = 0
+Ends: TypeAlias = Mapping[str, tuple[pa.ChunkedArray, str]]  # by column: ids of the edges' ends, their prefix
 
 
 @dataclass(frozen=True)
 class IdSource:
-    """A column of a table that holds ids, and what they are told apart by."""
+    """A column of a table that holds ids; ``prefix`` keeps them apart from others."""
 
     table: InputTable
     name: str
@@ -53,17 +41,13 @@ class IdSource:
         """For errors."""
         return f"{self.table.where}, column {self.name!r}" if self.name else self.table.where
 
-    def column(self, values: pa.ChunkedArray, before: int = 0) -> IdColumn:
-        """Some rows of it."""
-        return IdColumn(values, self.table.typed, self.where, self.prefix, before)
-
     @property
     def kind(self) -> pa.DataType:
         """int64, or text where one of its ids may be no such number."""
-        kind = self.table.kind_of(self.name)
+        kind = self.table.kinds[self.name]
         if self.prefix or kind == pa.uint64():
             return pa.string()
-        return plain_ids(self.column(pa.chunked_array([], type=kind))).type
+        return plain_ids(pa.chunked_array([], type=kind), self.table.typed, self.where).type
 
 
 class IdReader:
@@ -75,7 +59,7 @@ class IdReader:
         self.untyped = not all(source.table.typed for source in sources)
         self.prefixes = list(dict.fromkeys(source.prefix for source in sources if source.prefix))
         self.declared_text = any(
-            source.table.typed and not source.prefix and source.table.kind_of(source.name) != pa.uint64()
+            source.table.typed and not source.prefix and source.table.kinds[source.name] != pa.uint64()
             for source, kind in zip(sources, kinds, strict=True)
             if kind == pa.string()
         )
@@ -90,7 +74,7 @@ class IdReader:
         """Ids, the values of another column beside them, and how many rows came before."""
         before = 0
         for batch in source.table.batches([source.name, *([more] if more else [])], label):
-            values = plain_ids(source.column(batch[source.name], before))
+            values = plain_ids(batch[source.name], source.table.typed, source.where, before)
             values = values if self.whole else as_text(values)
             if source.prefix:
                 values = pc.binary_join_element_wise(source.prefix, values, "")
@@ -129,10 +113,10 @@ class IdReader:
             self.report.note(f"spaces around {changed} ids were removed.")
             distinct = trimmed
         dotted = pc.sum(pc.match_substring(distinct, ".")).as_py() or 0
-        if dotted in (0, len(distinct)) or not _all_match(distinct, WHOLE_FLOAT):
+        if dotted in (0, len(distinct)) or not _all_match(distinct, _WHOLE_FLOAT):
             return distinct
         self.report.note(f"{dotted} ids are written as 5.0 is: they are taken for whole numbers.")
-        return pc.replace_substring_regex(distinct, ZEROS, "")
+        return pc.replace_substring_regex(distinct, _ZEROS, "")
 
     def _merged_sides(self, distinct: pa.Array) -> pa.Array:
         """The same for each of two kinds of nodes, whose ids begin with the name of their column."""
@@ -140,8 +124,8 @@ class IdReader:
             own = pc.starts_with(distinct, prefix)
             text = pc.utf8_slice_codeunits(distinct.filter(own), len(prefix))
             text = pc.utf8_trim(text, " \t") if self.untyped else text
-            if _all_match(text, WHOLE_FLOAT):
-                text = pc.replace_substring_regex(text, ZEROS, "")
+            if _all_match(text, _WHOLE_FLOAT):
+                text = pc.replace_substring_regex(text, _ZEROS, "")
             joined = pc.binary_join_element_wise(prefix, text.cast(pa.string()), "").cast(distinct.type)
             distinct = pc.replace_with_mask(distinct, own, joined)
         return distinct
@@ -151,39 +135,31 @@ def _all_match(text: pa.Array, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
 
 
-def plain_ids(column: IdColumn) -> pa.ChunkedArray:
-    """int64, uint64 or string values without missing ones."""
-    values = undecorated(column.values)
+def plain_ids(values: pa.ChunkedArray, typed: bool, where: str, before: int = 0) -> pa.ChunkedArray:
+    """int64, uint64 or string values without missing ones; ``before`` rows of the file come before them."""
+    values = undecorated(values)
     kind = values.type
-    if values.null_count or (pa.types.is_null(kind) and len(values)):
-        _refuse_missing(column, int(pc.index(pc.is_null(values), True).as_py()), values.null_count)
+    _refuse_missing(pc.is_null(values), where, before)
     if pa.types.is_null(kind):
         return values.cast(pa.string())
     if pa.types.is_integer(kind):
         huge = kind == pa.uint64() and (pc.max(values).as_py() or 0) >= 2**63
         return values if huge else values.cast(pa.int64())
     if pa.types.is_floating(kind):
-        return _from_floats(values, column)
+        return _from_floats(values, where, before)
     if pa.types.is_fixed_size_binary(kind) and kind.byte_width == 16:
         return pa.chunked_array([_uuid_text(chunk) for chunk in values.chunks], type=pa.string())
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
-        return _text(values, column)
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         try:
-            return _text(values.cast(pa.large_string()), column)
+            return as_text(values.cast(pa.large_string()))
         except pa.ArrowInvalid:
-            raise GraphError("ids are bytes that are not UTF-8 text", where=column.where) from None
-    raise GraphError(
-        f"{kind} values cannot be ids", where=column.where, fix="Use text, whole numbers or UUIDs."
-    )
-
-
-def _text(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
-    if not column.typed:
-        empty = pc.equal(values, "")
-        if pc.any(empty).as_py():
-            _refuse_missing(column, int(pc.index(empty, True).as_py()), int(pc.sum(empty).as_py()))
-    return as_text(values)
+            raise GraphError("ids are bytes that are not UTF-8 text", where=where) from None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
+        text = as_text(values)
+        if not typed:
+            _refuse_missing(pc.equal(text, ""), where, before)
+        return text
+    raise GraphError(f"{kind} values cannot be ids", where=where, fix="Use text, whole numbers or UUIDs.")
 
 
 def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -191,25 +167,26 @@ def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values if values.type == pa.string() else values.cast(pa.string())
 
 
-def _refuse_missing(column: IdColumn, row: int, count: int) -> None:
-    raise GraphError(
-        f"row {column.before + row + 1} has no id ({count} such)",
-        where=column.where,
-        fix="Give every row an id or remove the row; rows are counted from 1 below the header.",
-    )
+def _refuse_missing(missing: pa.ChunkedArray, where: str, before: int) -> None:
+    if pc.any(missing).as_py():
+        row, count = pc.index(missing, True).as_py(), pc.sum(missing).as_py()
+        raise GraphError(
+            f"row {before + row + 1} has no id ({count} such)",
+            where=where,
+            fix="Give every row an id or remove the row; rows are counted from 1 below the header.",
+        )
 
 
-def _from_floats(values: pa.ChunkedArray, column: IdColumn) -> pa.ChunkedArray:
+def _from_floats(values: pa.ChunkedArray, where: str, before: int) -> pa.ChunkedArray:
     """Whole floats as numbers: data frames turn ids into floats where one is missing."""
     floats = values.to_numpy().astype(np.float64)
+    _refuse_missing(pa.chunked_array([pa.array(np.isnan(floats))]), where, before)
     bad = np.flatnonzero(~(np.abs(floats) < _EXACT_FLOAT) | (np.floor(floats) != floats))
     if bad.size:
-        if np.isnan(floats[bad[0]]):
-            _refuse_missing(column, int(bad[0]), int(np.isnan(floats).sum()))
         raise GraphError(
-            f"row {column.before + bad[0] + 1} is {floats[bad[0]]:.17g}, stored as a floating-point number "
+            f"row {before + bad[0] + 1} is {floats[bad[0]]:.17g}, stored as a floating-point number "
             f"({bad.size} such)",
-            where=column.where,
+            where=where,
             fix="Store ids as text or 64-bit whole numbers: floats cannot hold every id.",
         )
     return pa.chunked_array([pa.array(floats.astype(np.int64))])
@@ -232,3 +209,159 @@ def whole_numbers(distinct: pa.Array) -> npt.NDArray[Any] | None:
         except pa.ArrowInvalid:
             continue
     return None
+
+
+# ---------------------------------------------------------------- the column that names the nodes
+
+
+def guess_id_column(
+    table: InputTable, reading: ReadingOptions, report: ReadReport, ends: Callable[[], Ends] | None
+) -> str | None:
+    """The column that names the nodes, by its values; by its name where no column has ids of the edges.
+
+    Args:
+        table: of nodes.
+        reading: columns that are left out do not name the nodes.
+        report: the guess is noted there.
+        ends: reads ids of the edges; none where rows are matched by position, where only a telling name
+            counts.
+    """
+    names = {plain(name): name for name in reversed(table.names) if name not in reading.drop}
+    named = next((names[name] for name in IDS if name in names), None)
+    if ends is None and named is None:
+        return None
+    column = named
+    if ends is not None:
+        possible = _without_repetition(table, [n for n in table.names if n not in reading.drop], named)
+        column = _by_values(table, possible, reading, ends(), named) if possible != [named] else named
+        column = column or named or next(iter(frame_indexes(table.names)), table.names[0])
+    report.note(f"node ids are column {column!r} of the nodes (guessed).")
+    return column
+
+
+def first_ends(tables: Tables, reading: ReadingOptions) -> Callable[[], Ends] | None:
+    """Reads ids of the edges, those of the first batch; none where edges are a matrix."""
+    edges, names = tables.edges, (tables.source, tables.target)
+    if not isinstance(edges, InputTable):
+        return None
+
+    def read() -> Ends:
+        first = next(iter(edges.batches(names, "Looking for ids")), None)
+        keys = (
+            {} if first is None else {n: comparable_ids(first[n], edges.typed, distinct=True) for n in names}
+        )
+        return {n: (k, f"{n}:" if reading.bipartite else "") for n, k in keys.items() if k is not None}
+
+    return read
+
+
+def occurs(name: str, table: InputTable, columns: Sequence[str]) -> bool:
+    """Whether an id that is written so is in one of the columns."""
+    for batch in table.batches(columns, "Looking for ids") if columns else ():
+        keys = (comparable_ids(batch[column], table.typed) for column in columns)
+        if any(key is not None and pc.index(key, name).as_py() >= 0 for key in keys):
+            return True
+    return False
+
+
+def _by_values(
+    table: InputTable, columns: list[str], reading: ReadingOptions, ends: Ends, named: str | None
+) -> str | None:
+    """The column whose values are most of the edges' ids; an error where two are equally good."""
+    telling = {named, *ends}
+    indexes = frame_indexes(table.names)
+    found, total = _found(table, columns, reading, ends)
+    best = max((count for name, count in found.items() if name not in indexes), default=0)
+    if named is not None and not found.get(named) and best < total:
+        return None  # its ids are written in another way, which is said where none of them is found
+    if not best:
+        return next((name for name in indexes if found.get(name)), None)
+    tied = [name for name, count in found.items() if count == best and name not in indexes]
+    chosen = next((name for name in tied if name in telling), tied[0])
+    rivals = [name for name in tied if name != chosen and (name in telling or chosen not in telling)]
+    if chosen not in telling:  # only its values speak for it
+        if 2 * best < total and not indexes:
+            return None
+        rivals += [name for name in indexes if found.get(name, 0) > best]
+        rivals += [name for name in found if name in telling and found[name] and best < total]
+    for rival in rivals:
+        if not _same(table, chosen, rival):
+            raise GraphError(
+                f"columns {chosen!r} and {rival!r} both hold ids of the edges ({best:,} and {found[rival]:,} "
+                f"of {total:,}), and only one of them names the nodes",
+                where=table.where,
+                fix=f'Say id_column="{chosen}" or id_column="{rival}".',
+            )
+    return chosen
+
+
+def _without_repetition(table: InputTable, names: list[str], named: str | None) -> list[str]:
+    """Columns whose first rows may be ids: each value once, none missing, no fractions."""
+    first = next(iter(table.batches(names, "Looking for ids")), None) if len(names) > 1 else None
+    if first is None:
+        return names
+    kept = []
+    for name in names:
+        values = undecorated(first[name])
+        fractions = name != named and _is_float(values, table.typed)
+        keys = None if fractions else comparable_ids(values, table.typed)
+        if keys is not None and len(keys.unique()) == len(keys):
+            kept.append(name)
+    return kept
+
+
+def _found(
+    table: InputTable, names: list[str], reading: ReadingOptions, ends: Ends
+) -> tuple[dict[str, int], int]:
+    """How many different ids of the edges each column without repetition has, and how many there are."""
+    wanted: dict[str, pa.Array] = {}
+    for name in names:
+        # two kinds of nodes: the table may describe those of the end that is called as its column
+        own = [(ends[name][0], "")] if reading.bipartite and name in ends else ends.values()
+        keys = [pc.binary_join_element_wise(prefix, text, "") if prefix else text for text, prefix in own]
+        chunks = [chunk for text in keys for chunk in text.chunks]
+        wanted[name] = pa.chunked_array(chunks, type=pa.string()).unique()
+    seen: dict[str, npt.NDArray[np.bool_]] = {name: np.zeros(len(ids), bool) for name, ids in wanted.items()}
+    for batch in table.batches(names, "Looking for ids") if names else ():
+        for name in list(seen):
+            keys_here = comparable_ids(batch[name], table.typed)
+            if keys_here is None or len(keys_here.unique()) < len(keys_here):
+                del seen[name]
+            else:
+                hits = pc.is_in(wanted[name], value_set=keys_here.combine_chunks())
+                seen[name] |= hits.to_numpy(zero_copy_only=False)
+    return {name: int(hits.sum()) for name, hits in seen.items()}, max(map(len, wanted.values()), default=0)
+
+
+def _same(table: InputTable, first: str, second: str) -> bool:
+    """Whether two columns hold the same ids in the same order: either will do."""
+    for batch in table.batches([first, second], "Looking for ids"):
+        one, other = (comparable_ids(batch[name], table.typed) for name in (first, second))
+        if one is None or other is None or not one.equals(other):
+            return False
+    return True
+
+
+def _is_float(values: pa.ChunkedArray, typed: bool) -> bool:
+    """Whether a column holds numbers that are stored or written as fractions."""
+    if typed:
+        return bool(pa.types.is_floating(values.type))
+    try:
+        values.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return bool(pc.any(pc.match_substring_regex(values, r"[.eE]")).as_py())
+
+
+def comparable_ids(values: pa.ChunkedArray, typed: bool, *, distinct: bool = False) -> pa.ChunkedArray | None:
+    """Ids as text, so that those of other types can be compared; none if they cannot be ids."""
+    try:
+        values = plain_ids(values, typed, "")
+    except GraphError:
+        return None
+    text = as_text(pa.chunked_array([values.unique()]) if distinct else values)
+    if not typed:
+        text = pc.utf8_trim(text, " \t")
+        if _all_match(text, _WHOLE_FLOAT):
+            text = pc.replace_substring_regex(text, _ZEROS, "")
+    return text

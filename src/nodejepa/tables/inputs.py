@@ -7,7 +7,7 @@ import io
 import math
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -71,20 +71,12 @@ def refuse_replacing(out: Path, *sources: Path) -> None:
             raise DataError("the output would replace an input", where=str(out), fix=fix)
 
 
-def refuse_other_kind(out: Path, begins: bytes, columns: Sequence[str] = (), *, force: bool) -> None:
-    """Refuse to replace a file by one of another kind: a model by a page, records by vectors.
-
-    Files of the new kind begin with ``begins``, in any case of letters; if they are parquet they have
-    ``columns``, the first of them first. Nothing, or an empty file, may be there.
-    """
+def refuse_other_kind(out: Path, begins: bytes, *, force: bool) -> None:
+    """Refuse to replace a file by one of another kind, whose files begin with ``begins`` in any case."""
     if force or not out.is_file() or not out.stat().st_size:
         return
     with out.open("rb") as file:
         same = file.read(len(begins)).lower() == begins.lower()
-    if same and columns:
-        with reading(str(out)):
-            names = pq.read_schema(out).names
-            same = names[:1] == [columns[0]] and set(columns) <= set(names)  # labels may stand between them
     if not same:
         raise DataError(
             "the file is there and holds something else",
@@ -136,28 +128,32 @@ def _format_of(start: bytes, path: Path) -> str:
         return "npz"
     if b"<graphml" in start or ".graphml" in endings:
         return "graphml"
-    refuse_foreign(start, endings, str(path))
+    _refuse_foreign(start, path.suffix.lower(), str(path))
     return "text"
 
 
-class LimitedStream(io.BufferedIOBase):
+def refuse_unpacked(size: int, most: int, where: str) -> None:
+    """Refuse what has come out of a file if it is more than ``most`` bytes."""
+    if size > most:
+        raise DataError(
+            f"the file unpacks to more than {gigabytes(most)}: too much to be read in the memory there is",
+            where=where,
+            fix="If you know better, raise memory_limit=....",
+        )
+
+
+class _LimitedStream(io.BufferedIOBase):
     """A stream that ends in an error after ``most`` bytes: a megabyte of gzip may unpack to gigabytes."""
 
     def __init__(self, stream: Any, most: int, where: str) -> None:
-        self._stream, self._left, self._most, self._where = stream, most, most, where
+        self._stream, self._taken, self._most, self._where = stream, 0, most, where
 
     def read(self, size: int | None = -1, /) -> bytes:
         """The next bytes."""
-        wanted = self._left + 1 if size is None or size < 0 else min(size, self._left + 1)
-        content: bytes = self._stream.read(wanted)
-        self._left -= len(content)
-        if self._left < 0:
-            raise DataError(
-                f"the file unpacks to more than {gigabytes(self._most)}: too much to be read in the memory "
-                "there is",
-                where=self._where,
-                fix="If you know better, raise memory_limit=....",
-            )
+        left = self._most - self._taken + 1
+        content: bytes = self._stream.read(left if size is None or size < 0 else min(size, left))
+        self._taken += len(content)
+        refuse_unpacked(self._taken, self._most, self._where)
         return content
 
     read1 = read
@@ -176,7 +172,7 @@ def byte_stream(
     A big file shows a progress bar over what was read of it.
     """
     with _bytes_of(path, compression, label) as stream:
-        yield stream if compression is None or most is None else LimitedStream(stream, most, str(path))
+        yield stream if compression is None or most is None else _LimitedStream(stream, most, str(path))
 
 
 @contextmanager
@@ -210,8 +206,16 @@ class _CountedFile(io.FileIO):
 
 _TABLES = "Give parquet, CSV or TSV in UTF-8 (also .gz, .bz2, .zst), npz, npy, MatrixMarket or GraphML."
 _IN_PYTHON = "in Python read_graph takes the frame that pandas.{}(...) makes of it."
-_FOREIGN = {
+_WAYS = {
+    "a spreadsheet": f"Save each sheet as CSV; {_IN_PYTHON.format('read_excel')}",
+    "JSON": f"Write it as CSV or parquet; {_IN_PYTHON.format('read_json')} Of node-link data NetworkX makes "
+    "a graph: from_networkx(networkx.node_link_graph(...)).",
+    "XML or GML": "In Python: from_networkx(networkx.read_gexf(path)), read_gml likewise; or write GraphML.",
+}
+_ENDINGS = {".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON", ".gexf": "XML or GML", ".gml": "XML or GML"}
+_STARTS = {
     b"PK\x03\x04": "a zip archive (or a spreadsheet)",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet",
     b"\xfd7zXZ": "an xz archive",
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
@@ -219,50 +223,45 @@ _FOREIGN = {
     b"\x89HDF": "an HDF5 file",
     b"SQLite format 3": "an SQLite database",
     b"\x80\x04": "a Python pickle",
+    **dict.fromkeys((b'{"', b"[{", b"[["), "JSON"),
+    **dict.fromkeys((b"<?xml", b"<gexf"), "XML or GML"),
 }
-_SPREADSHEETS = {".xlsx", ".xls", ".ods", ".xlsm"}
-_JSON = {".json", ".jsonl", ".ndjson"}
 
 
-def refuse_foreign(start: bytes, endings: list[str], where: str) -> None:
+def _refuse_foreign(start: bytes, ending: str, where: str) -> None:
     """Refuse what is no table that we read; formats that people do have come with a way to go on."""
-    begins = start.lstrip(b"\xef\xbb\xbf \t\r\n")
-    kind = next((name for magic, name in _FOREIGN.items() if start.startswith(magic)), None)
-    fix = _TABLES
-    if {".parquet", ".pq", ".npy", ".mtx"} & set(endings):
-        kind = kind or f"no {endings[-1]} file inside"
-    elif start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")) and _SPREADSHEETS & set(endings):
-        kind, fix = "a spreadsheet", f"Save each sheet as CSV; {_IN_PYTHON.format('read_excel')}"
-    elif kind is None and (_JSON & set(endings) or begins.startswith((b'{"', b"[{", b"[["))):
-        kind, fix = "JSON", f"Write it as CSV or parquet; {_IN_PYTHON.format('read_json')} Of node-link data "
-        fix += "NetworkX makes a graph: from_networkx(networkx.node_link_graph(...))."
-    elif kind is None and (begins.startswith((b"<?xml", b"<gexf")) or {".gexf", ".gml"} & set(endings)):
-        kind = "XML or GML"
-        fix = "In Python: from_networkx(networkx.read_gexf(path)), read_gml likewise; or write GraphML."
+    text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
+    known = (kind for begins, kind in _STARTS.items() if start.startswith(begins) or text.startswith(begins))
+    kind = _ENDINGS.get(ending) or next(known, None)
+    if kind and "spreadsheet" in kind and ending in (".xlsx", ".xls", ".ods", ".xlsm"):
+        kind = "a spreadsheet"
+    if kind is None and ending in (".parquet", ".pq", ".npy", ".mtx"):
+        kind = f"no {ending} file inside"
     if kind is not None:
-        raise DataError(f"the file is {kind}", where=where, fix=fix)
+        raise DataError(f"the file is {kind}", where=where, fix=_WAYS.get(kind, _TABLES))
 
 
 # ---------------------------------------------------------------- sizes
 
 
 # memory at the peak of reading a byte of it: measured on 1 and 4 million edges, of XML on 200,000
-_TEXT, _BINARY, _XML = 4, 8, 40
-_PARQUET_CELL = 16
+PEAK_OF_TEXT, _PEAK_OF_ARRAYS, _PEAK_OF_XML = 4, 8, 40
+_PARQUET_VALUE = 16
 _LONGEST_HEADER = 10_000
 
 
 def unpacked_limit(path: Path, kind: str, compression: str | None, room: Room) -> int:
     """Refuse a file that cannot be read within ``room``; else the most bytes that it may unpack to."""
-    stored = path.stat().st_size
-    factor = {"text": _TEXT, "graphml": _XML}.get(kind, _BINARY)
-    needed = stored * factor
-    if kind in ("npz", "npy") and compression is None:
-        with reading(str(path)):
-            needed = max(needed, _BINARY * array_bytes(path))
-    elif kind == "parquet" and compression is None:
-        with reading(str(path)), pq.ParquetFile(path) as file:
-            needed = max(needed, _PARQUET_CELL * file.metadata.num_rows * file.metadata.num_columns)
+    factor = {"text": PEAK_OF_TEXT, "graphml": _PEAK_OF_XML}.get(kind, _PEAK_OF_ARRAYS)
+    needed = path.stat().st_size * factor
+    with reading(str(path)):
+        if kind in ("npz", "npy") and compression is None:
+            needed = max(needed, _PEAK_OF_ARRAYS * array_bytes(path))
+        elif kind == "parquet" and compression is None:
+            metadata = pq.read_metadata(path)
+            groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+            values = sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
+            needed = max(needed, _PARQUET_VALUE * values)
     room.require(needed, "reading the file", str(path))
     return room.free // factor
 

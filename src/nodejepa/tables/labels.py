@@ -109,11 +109,8 @@ def _several(what: str, where: str) -> GraphError:
     return GraphError(
         f"{what}, and a score needs one class a node",
         where=where,
-        fix=(
-            "Keep the main label of each node in a column of its own, or score one label at a "
-            "time with a column of true and false; drop=COLUMN instead of labels=COLUMN embeds "
-            "without a score."
-        ),
+        fix="Keep the main label of each node in a column of its own, or score one label at a time with a "
+        "column of true and false; drop=COLUMN instead of labels=COLUMN embeds without a score.",
     )
 
 

@@ -12,17 +12,22 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from nodejepa.errors import DataError, GraphError
-from nodejepa.graph_checks import Features, check_positions, read_features, read_sparse
+from nodejepa.graph_checks import (
+    Features,
+    check_positions,
+    read_features,
+    read_sparse,
+    refuse_implausible,
+)
 from nodejepa.tables.inputs import byte_stream, reading
 
-Positions: TypeAlias = npt.NDArray[np.integer[Any]]
+Positions: TypeAlias = npt.NDArray[np.int64]
 
 MATRIX_FORMATS = ("npz", "npy", "mtx")
 _EDGES = ("edge_index", "edges")
 _WEIGHTS = ("edge_weight", "weights", "edge_weights")
 _FEATURES = ("features", "x", "attr", "feat")
 _IDS = ("node_ids", "ids")
-_PLAUSIBLE_NODES = 1_000_000  # a matrix may declare this many rows freely; more only if most are used
 
 
 @dataclass(frozen=True)
@@ -100,12 +105,7 @@ class MatrixFile:
                 f"the matrix has shape {matrix.shape}", where=self.where, fix="An adjacency is square."
             )
         size = int(matrix.shape[0])
-        if size > max(_PLAUSIBLE_NODES, 4 * matrix.nnz):
-            raise GraphError(
-                f"the matrix declares {size} nodes for {matrix.nnz} entries",
-                where=self.where,
-                fix="Leave out the isolated nodes, or give a list of edges.",
-            )
+        refuse_implausible(size, matrix.nnz, self.where)
         return matrix.row.astype(np.int64), matrix.col.astype(np.int64), matrix.data, size
 
     def _from_pairs(
@@ -129,8 +129,6 @@ def open_matrix(path: Path, kind: str, compression: str | None, most: int | None
     where = str(path)
     if kind == "mtx":
         return MatrixFile(where, {"matrix": read_matrix_market(path, compression, most)})
-    if compression is not None:
-        raise DataError(f"{kind} within another compression", where=where, fix="Decompress it first.")
     if kind == "npy":
         with reading(where), path.open("rb") as file:
             return MatrixFile(where, {"array": np.load(file, allow_pickle=False)})

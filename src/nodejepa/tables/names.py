@@ -123,9 +123,7 @@ def refuse_swapped(edges: "InputTable", nodes: "InputTable", reading: ReadingOpt
                 f"edges and nodes are swapped: the nodes have columns {ends[0]!r} and {ends[1]!r}, the edges "
                 f"have {named!r}",
                 where=f"{edges.where}, {nodes.where}",
-                fix=(
-                    "Name them the other way round, or say source=COLUMN and target=COLUMN if they are right."
-                ),
+                fix="Name them the other way round; if they are right, say source=COLUMN and target=COLUMN.",
             )
 
 
@@ -197,10 +195,8 @@ def refuse_mixed_spaces(
         f"columns {first!r} and {second!r} are named after two kinds of nodes, but {shared.size:,} numbers "
         f"occur in both: {first} {example} and {second} {example} would be one node",
         where=report.edge_file,
-        fix=(
-            "Keep the two kinds apart with bipartite=True, or say bipartite=False if both "
-            "columns number the same nodes."
-        ),
+        fix="Keep the two kinds apart with bipartite=True, or say bipartite=False if both columns number the "
+        "same nodes.",
     )
 
 

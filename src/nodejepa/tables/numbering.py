@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from nodejepa.compiled import compiled
 from nodejepa.errors import GraphError
+from nodejepa.memory import Room
 
 _MOST = np.iinfo(np.int32).max  # positions are 32-bit numbers in every array of the store
 _ROWS = 1 << 18  # looked up together: room for as many new ids is made before
@@ -23,18 +24,19 @@ _TAG = np.uint64(0xFFFFFFFF00000000)  # of a slot: the upper half of the hash; t
 
 
 class Numbering:
-    """Distinct ids seen so far; ``width`` 8 for whole numbers, 0 for text.
+    """Distinct ids seen so far; ``width`` 8 for whole numbers, 0 for text. They must fit into ``room``.
 
     >>> numbers = Numbering(0)
     >>> numbers.codes(pa.chunked_array([["b", "a", "b"]])).tolist(), len(numbers)
     ([0, 1, 0], 2)
     """
 
-    def __init__(self, width: int) -> None:
-        self.width, self.count = width, 0
+    def __init__(self, width: int, room: Room | None = None) -> None:
+        self.width, self.count, self.room = width, 0, room
         self._slots = np.zeros(1 << 16, dtype=np.uint64)
         self._letters = np.zeros(1 << 20, dtype=np.uint8)
         self._ends = np.zeros((1 << 15) + 1, dtype=np.int64)  # of text; that of id i is entry i + 1
+        self._require(0)
 
     def __len__(self) -> int:
         return self.count
@@ -81,15 +83,29 @@ class Numbering:
             )
         used = self.count * self.width if self.width else int(self._ends[self.count])
         if used + letters > len(self._letters):
-            self._letters = _grown(self._letters, used + letters)
+            self._letters = self._grown(self._letters, used + letters)
         if not self.width and self.count + ids + 1 > len(self._ends):
-            self._ends = _grown(self._ends, self.count + ids + 1)
+            self._ends = self._grown(self._ends, self.count + ids + 1)
         if 2 * (self.count + ids) > len(self._slots):
-            self._slots = np.zeros(1 << int(2 * (self.count + ids)).bit_length(), dtype=np.uint64)
+            slots = 1 << int(2 * (self.count + ids)).bit_length()
+            self._require(8 * slots)
+            self._slots = np.zeros(slots, dtype=np.uint64)
             ends = np.arange(0, 8 * self.count + 1, 8) if self.width else self._ends[: self.count + 1]
             hashes = np.empty(self.count, dtype=np.uint64)
             _hash(self._letters, ends, hashes)
             _enter(hashes, self._slots)
+
+    def _grown(self, array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+        size = max(size, len(array) * 3 // 2)
+        self._require(size * array.itemsize)
+        larger = np.zeros(size, dtype=array.dtype)
+        larger[: len(array)] = array
+        return larger
+
+    def _require(self, more: int) -> None:
+        held = self._letters.nbytes + self._ends.nbytes + self._slots.nbytes
+        if self.room is not None:
+            self.room.require(held + more, f"numbering {self.count:,} ids and more", "ids")
 
     def ids(self) -> pa.Array:
         """The distinct ids, in order."""
@@ -98,12 +114,6 @@ class Numbering:
         text = pa.py_buffer(self._letters[: self._ends[self.count]])
         offsets = pa.py_buffer(self._ends[: self.count + 1])
         return pa.Array.from_buffers(pa.large_string(), self.count, [None, offsets, text])
-
-
-def _grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    larger = np.zeros(max(size, len(array) * 3 // 2), dtype=array.dtype)
-    larger[: len(array)] = array
-    return larger
 
 
 @compiled()

@@ -1,5 +1,6 @@
 """Everything a caller may say about how files are read, and what became of every row and column."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, Self, TypeAlias, get_args
@@ -8,8 +9,7 @@ from nodejepa.config import right_name
 from nodejepa.errors import ConfigError, did_you_mean
 
 TextPolicy: TypeAlias = Literal["refuse", "hash", "ignore"]
-MissingPolicy: TypeAlias = Literal["fill", "refuse"]
-InfinitePolicy: TypeAlias = Literal["refuse", "missing"]
+TEXT_MODEL = "sentence-transformers:"  # and the name of a model
 IdKind: TypeAlias = Literal["position", "integer", "text"]
 Scale: TypeAlias = Literal["auto", "standardise", "none"]
 UnknownIds: TypeAlias = Literal["add", "drop", "refuse"]
@@ -22,13 +22,7 @@ TEXT_COLUMNS = 512  # chosen in studies/log/text-width
 MOST_TEXT_COLUMNS = 1 << 20
 ADJACENCY_UP_TO = 50_000  # nodes; beyond, its eigenvectors take many minutes and must be asked for
 REMEMBERED = ("source", "target", "weight", "bipartite", "id_column")  # beside a model or a store
-_CHOICES = {
-    "text": TextPolicy,
-    "missing": MissingPolicy,
-    "infinite": InfinitePolicy,
-    "unknown_ids": UnknownIds,
-    "scale": Scale,
-}
+_CHOICES = {"text": TextPolicy, "unknown_ids": UnknownIds, "scale": Scale}
 
 
 @dataclass(frozen=True)
@@ -43,12 +37,11 @@ class ReadingOptions:
         columns: columns of the node table to use as features; all others are ignored.
         drop: columns of the node table to leave out; ``ignore`` is another name for it.
         labels: column of the node table with the classes: no feature, returned beside the graph.
-        text: free text is an error (``"refuse"``), hashed (``"hash"``) or left out (``"ignore"``).
+        text: free text is an error (``"refuse"``), hashed (``"hash"``), left out (``"ignore"``) or embedded
+            by a language model on this machine (``"sentence-transformers:MODEL"``, the extra ``text``).
         text_columns: columns of the feature matrix that the words of a column of free text are hashed into.
-        missing: missing numbers become the mean and a column marks them (``"fill"``), or are an error.
         scale: numbers get mean 0 and standard deviation 1 (``"standardise"``), stay as they are
             (``"none"``), or get it but for columns of 0 and 1 and lists, which stay (``"auto"``).
-        infinite: infinite numbers are an error, or count as ``"missing"``.
         unknown_ids: nodes that only the edges name are added without features (``"add"``), their edges are
             left out (``"drop"``), or they are an error (``"refuse"``).
         bipartite: the two columns of the edges are of two kinds of nodes, each with ids of its own: a node is
@@ -70,10 +63,8 @@ class ReadingOptions:
     columns: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     labels: str | None = None
-    text: TextPolicy = "refuse"
+    text: str = "refuse"
     text_columns: int = TEXT_COLUMNS
-    missing: MissingPolicy = "fill"
-    infinite: InfinitePolicy = "refuse"
     scale: Scale = "auto"
     unknown_ids: UnknownIds = "add"
     bipartite: bool | None = None
@@ -85,7 +76,8 @@ class ReadingOptions:
     def __post_init__(self) -> None:
         """Refuse what is no choice; one name, any list and, for ``structural``, a truth value will do."""
         for name, choices in _CHOICES.items():
-            if getattr(self, name) not in get_args(choices):
+            embeds = name == "text" and re.match(f"{TEXT_MODEL}.", str(self.text))
+            if getattr(self, name) not in get_args(choices) and not embeds:
                 raise ConfigError(
                     f"{name} is {getattr(self, name)!r}",
                     where=name,
@@ -147,16 +139,6 @@ def _descriptors(asked: bool | Iterable[str] | None) -> tuple[str, ...] | None:
     return names
 
 
-@dataclass
-class _Group:
-    """Columns of which one note speaks."""
-
-    place: int
-    names: list[str]
-    low: int
-    high: int
-
-
 def first_names(names: Sequence[str], most: int = 10) -> str:
     """``'age', 'city', ...``."""
     return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
@@ -196,33 +178,26 @@ class ReadReport:
 
     def __post_init__(self) -> None:
         """No column has been spoken of yet."""
-        self._groups: dict[str, _Group] = {}
+        self._said: dict[str, tuple[int, list[str]]] = {}  # the place of the note, and the columns
 
     def note(self, sentence: str) -> None:
         """Say something once."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 
-    def note_column(self, column: str, said: str, several: str = "", count: int = 0) -> None:
-        """Say something of a column; where it holds for others too, one note says it of all of them.
+    def note_column(self, said: str, column: str, count: int = 0) -> None:
+        """Say something of a column, and how many of its values it holds for; one note says it of all."""
+        place, columns = self._said.setdefault(said, (len(self.notes), []))
+        if not columns:
+            self.notes.append("")
+        columns.append(f"{column!r} ({count:,})" if count else repr(column))
+        more = f", ... ({len(columns):,} columns)" if len(columns) > 10 else ""
+        self.notes[place] = f"{said}: {', '.join(columns[:10])}{more}."
 
-        ``said`` follows the name of a single one; ``several`` (as ``said`` if empty) is said of more, with
-        the range of ``count`` for ``{count}`` in it.
-        """
-        group = self._groups.setdefault(several or said, _Group(len(self.notes), [], count, count))
-        if not group.names:
-            self.notes.append(f"column {column!r}{said}.")
-        group.names.append(column)
-        if len(group.names) > 1:
-            group.low, group.high = min(group.low, count), max(group.high, count)
-            words = f"{group.low:,}" if group.low == group.high else f"{group.low:,} to {group.high:,}"
-            rest = (several or said).replace("{count}", words)
-            self.notes[group.place] = f"{len(group.names):,} columns ({first_names(group.names)}){rest}."
-
-    def drop(self, column: str, reason: str, several: str) -> None:
+    def drop(self, column: str, reason: str) -> None:
         """Leave a column out and say why."""
         self.dropped_columns[column] = reason
-        self.note_column(column, f" is left out: {reason}", f" are left out: {several}")
+        self.note_column(f"left out ({reason})", column)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON can hold it."""

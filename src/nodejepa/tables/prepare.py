@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from nodejepa.errors import ConfigError, GraphError, NodeJEPAError
 from nodejepa.files import output_owned, refusals
 from nodejepa.graph import digest
-from nodejepa.graph_checks import Features, compact_csr, read_features
+from nodejepa.graph_checks import Features, read_features
 from nodejepa.memory import Room
 from nodejepa.tables.columns import count_filled, join_blocks, worth_sparse
 from nodejepa.tables.edges import write_adjacency
@@ -31,6 +31,7 @@ from nodejepa.tables.inputs import existing_file, file_format
 from nodejepa.tables.options import COMPARABLE, REMEMBERED, IdKind, ReadingOptions, ReadReport
 from nodejepa.tables.read import LoadedGraph, labels_of, number_files, read_graph
 from nodejepa.tables.schema import FeatureSchema
+from nodejepa.tables.sorted_parts import described_parts, write_sorted_edges
 from nodejepa.tables.store import (
     DENSE,
     LABELS,
@@ -57,61 +58,89 @@ def prepare_store(
     out: str | os.PathLike[str],
     force: bool = False,
     announce: Callable[[Sequence[str]], None] | None = None,
+    memory_limit: float | None = None,
     **options: Any,
 ) -> StoredGraph:
     """Write a graph store.
 
     Args:
         edges: a file of edges as in :func:`nodejepa.read_graph`. Tables (parquet, CSV) may be larger than
-            memory; other files (npz, npy, MatrixMarket, GraphML) are read as ever.
+            memory; other files (npz, npy, MatrixMarket, GraphML) are read as ever. Or a folder of parts that
+            are numbered and sorted already, as :mod:`nodejepa.tables.sorted_parts` describes it.
         nodes: a file of nodes, or several. Without one, or with nothing but ids in it, nodes are described
             by their place in the graph, as :func:`nodejepa.read_graph` does it but for the adjacency.
         reading: how; labels are kept beside the graph.
         out: the folder to make. It appears when it is whole.
         force: replace a store that is there.
         announce: called with every guess and everything left out, when the store is whole.
+        memory_limit: gigabytes the process may take for it; what is available if not given. It grows with
+            the number of nodes.
         options: single options of ``reading`` by their names.
     """
     final, reading = Path(out), _storable((reading or ReadingOptions()).changed(options))
     node_files = [nodes] if isinstance(nodes, str | os.PathLike) else nodes or []
-    files = [existing_file(edges, "edges"), *(existing_file(file, "nodes") for file in node_files)]
+    in_parts = Path(edges).is_dir() and not node_files
+    files = [] if in_parts else [existing_file(edges, "edges")]
+    files += [existing_file(file, "nodes") for file in node_files]
     with output_owned(final), refusals(final):
         if final.exists() and not (force and StoredGraph.is_at(final)):
             said = "" if StoredGraph.is_at(final) else " and is no graph store"
             fix = "Choose another out=..., or replace a store with force=True."
             raise ConfigError(f"{final} exists{said}", fix=fix)
         with whole_folder(final) as folder:
-            if any(file_format(path)[0] not in ("parquet", "text") for path in files):
-                report = _from_memory(_read_in_memory(edges, nodes, reading), reading, folder)
+            if in_parts:
+                report = _from_parts(Path(edges), reading, folder)
+            elif any(file_format(path)[0] not in ("parquet", "text") for path in files):
+                report = _from_memory(_read_in_memory(edges, nodes, reading, memory_limit), reading, folder)
             else:
-                report = _from_tables(files, reading, folder)
+                report = _from_tables(files, reading, folder, Room.of(memory_limit))
     if announce is not None:
         announce([*report.notes, *report.warnings])
     return StoredGraph(final)
 
 
-def _from_tables(files: list[Path], reading: ReadingOptions, folder: Path) -> ReadReport:
+def _from_tables(files: list[Path], reading: ReadingOptions, folder: Path, room: Room) -> ReadReport:
     report = ReadReport()
     _require_room(folder, files)
-    tables, found = number_files(files[0], files[1:] or None, reading, report, None, folder)
+    listed = folder / "listed"
+    listed.mkdir()
+    tables, found = number_files(files[0], files[1:] or None, reading, report, room, listed)
     report.seconds.clear()  # a store is the same whenever it is made
     report.kept_apart = bool(reading.bipartite)
     ids = found.ids
     if isinstance(ids, np.ndarray) and ids.dtype != np.int64:
         ids, report.id_kind = pa.array(ids).cast(pa.string()), "text"  # beyond 2^63: as they are written
     _write_ids(ids, folder)
-    counted = write_adjacency(found.edges, found.nodes, folder, directed=reading.directed)
+    counted = write_adjacency(found.edges, found.nodes, folder, room, directed=reading.directed)
     weighted = tables.weight is not None
     counted.say(report, found.nodes, directed=reading.directed, weighted=weighted)
-    found.edges.remove()
+    shutil.rmtree(listed)
     bare = Manifest(found.nodes, counted.entries, 0, reading.directed, counted.weighted, report.id_kind)
+    _finish(tables, bare, reading, folder, report)
+    return report
+
+
+def _from_parts(parts: Path, reading: ReadingOptions, folder: Path) -> ReadReport:
+    """A graph that another program has numbered and sorted; see :mod:`nodejepa.tables.sorted_parts`."""
+    report = ReadReport(edge_file=str(parts / "edges"), node_file=str(parts / "nodes"))
+    tables, ids = described_parts(parts, reading, report)
+    entries, weighted = write_sorted_edges(parts, report, folder, directed=reading.directed)
+    report.id_kind = "position" if ids is None else _write_ids(ids, folder)
+    bare = Manifest(report.nodes, entries, 0, reading.directed, weighted, report.id_kind)
+    _finish(tables, bare, reading, folder, report)
+    return report
+
+
+def _finish(
+    tables: Tables, bare: Manifest, reading: ReadingOptions, folder: Path, report: ReadReport
+) -> None:
+    """Features and labels of a graph whose ids and edges are in ``folder``, and the manifest."""
     schema, entries = _write_features(tables, bare, reading, folder, report)
-    labels, classes = labels_of(tables, report, found.nodes)
+    labels, classes = labels_of(tables, report, bare.nodes)
     if labels is not None:
         write_array(folder / LABELS, labels.astype(np.int32))
     facts = replace(bare, columns=schema.width, classes=classes, feature_entries=entries)
     finalise(facts, schema, reading, report, folder)
-    return report
 
 
 def _require_room(folder: Path, files: list[Path]) -> None:
@@ -136,13 +165,13 @@ def _storable(reading: ReadingOptions) -> ReadingOptions:
     return reading
 
 
-def _read_in_memory(edges: Any, nodes: Any, reading: ReadingOptions) -> LoadedGraph:
+def _read_in_memory(edges: Any, nodes: Any, reading: ReadingOptions, limit: float | None) -> LoadedGraph:
     """As :func:`read_graph`; without other features, with those that a table on disk gets."""
     if reading.structural is not None:
-        return read_graph(edges, nodes, reading)
-    loaded = read_graph(edges, nodes, reading, structural=())
+        return read_graph(edges, nodes, reading, memory_limit=limit)
+    loaded = read_graph(edges, nodes, reading, memory_limit=limit, structural=())
     names = structural_names(None, loaded.schema, loaded.report)
-    graph, schema = add_structure(loaded.graph, loaded.schema, names, loaded.report, Room.of())
+    graph, schema = add_structure(loaded.graph, loaded.schema, names, loaded.report, Room.of(limit))
     return replace(loaded, graph=graph, schema=schema)
 
 
@@ -200,7 +229,8 @@ def _write_features(
     if schema.structural:
         from nodejepa.structure import descriptors  # brings the compiler with it
 
-        places = descriptors(unfinished_graph(bare, folder), schema.described_by)
+        known = replace(bare, structure_hash=_structure(bare, folder))  # what was computed before is found
+        places = descriptors(_unfinished(known, folder), schema.described_by)
     if table is None or not own.width:
         with FeatureWriter(folder, sparse=False) as dense:
             dense.add(places)
@@ -220,7 +250,8 @@ def _write_features(
     assert writer is not None
     sparse, entries = worth_sparse(filled, rows * own.width), writer.entries
     if sparse != writer.sparse:
-        entries = _rewrite(folder, (rows, schema.width), sparse=sparse)
+        made = replace(bare, columns=schema.width, feature_entries=entries if writer.sparse else None)
+        entries = _rewrite(made, folder)
     return schema, entries if sparse else None
 
 
@@ -260,29 +291,16 @@ class FeatureWriter:
         self.entries += int(matrix.nnz)
 
 
-def _rewrite(folder: Path, shape: tuple[int, int], *, sparse: bool) -> int:
-    """Write features again in the other form (``sparse``: the new one), and remove them in the old one."""
+def _rewrite(facts: Manifest, folder: Path) -> int:
+    """Write features again in the other form and remove them in the one that ``facts`` tells of."""
+    sparse = facts.feature_entries is None
+    old = _unfinished(facts, folder)
     with FeatureWriter(folder, sparse=sparse) as writer:
-        old = [folder / name for name in ((DENSE,) if sparse else SPARSE)]
-        pointers = np.zeros(0) if sparse else np.fromfile(old[0], dtype=np.int64)
-        for low in range(0, shape[0], _ROWS):
-            high = min(low + _ROWS, shape[0])
-            if sparse:
-                count = (high - low) * shape[1]
-                dense = np.fromfile(old[0], np.float32, count, offset=4 * low * shape[1])
-                writer.add(dense.reshape(high - low, shape[1]))
-            else:
-                writer.add(_read(old, pointers[low : high + 1], shape[1]))
-    for path in old:
-        path.unlink()
+        for low in range(0, facts.nodes, _ROWS):
+            writer.add(old.feature_rows(low, min(low + _ROWS, facts.nodes)))
+    for name in (DENSE,) if sparse else SPARSE:
+        (folder / name).unlink()
     return writer.entries
-
-
-def _read(paths: list[Path], pointers: npt.NDArray[Any], columns: int) -> sp.csr_array:
-    first, count = int(pointers[0]), int(pointers[-1] - pointers[0])
-    indices = np.fromfile(paths[1], np.int32, count, offset=4 * first)
-    values = np.fromfile(paths[2], np.float32, count, offset=4 * first)
-    return compact_csr(values, indices, pointers - first, len(pointers) - 1, columns)
 
 
 def _write_ids(ids: Any, folder: Path) -> IdKind:
@@ -326,11 +344,12 @@ def finalise(
     ).write(folder)
 
 
-def unfinished_graph(facts: Manifest, folder: Path) -> StoredGraph:
-    """The graph whose edges are in a folder already, while its features are not; its identity is known."""
-    bare = replace(facts, columns=0, id_kind="position", classes=None, feature_entries=None)
-    files = {name: {"bytes": (folder / name).stat().st_size} for name in bare.sizes() if name != DENSE}
-    return StoredGraph(folder, replace(bare, files=files, structure_hash=_structure(bare, folder)))
+def _unfinished(facts: Manifest, folder: Path) -> StoredGraph:
+    """The graph whose edges and, where there are columns, features are in a folder already."""
+    bare = replace(facts, id_kind="position", classes=None)
+    names = [name for name in bare.sizes() if facts.columns or name != DENSE]
+    files = {name: {"bytes": (folder / name).stat().st_size} for name in names}
+    return StoredGraph(folder, replace(bare, files=files))
 
 
 def _structure(facts: Manifest, folder: Path) -> str:

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nodejepa.errors import GraphError
+from nodejepa.errors import DataError, GraphError
 from nodejepa.graph import Graph
-from nodejepa.graph_checks import check_range, check_weights, compact_csr, id_array
+from nodejepa.graph_checks import check_range, check_weights, compact_csr, count_nodes, id_array
 from nodejepa.memory import Room
 from nodejepa.progress import progress_bar, timed
 from nodejepa.tables.convert import as_graph
 from nodejepa.tables.edges import EdgeRows, Numbered, adjacency_in_memory, name_rows, number_nodes
-from nodejepa.tables.id_column import first_ends, guess_id_column
+from nodejepa.tables.ids import first_ends, guess_id_column, occurs
 from nodejepa.tables.inputs import existing_file, file_format, unpacked_limit
 from nodejepa.tables.labels import read_labels
 from nodejepa.tables.matrices import MATRIX_FORMATS, MatrixFile, open_matrix
@@ -31,10 +31,13 @@ from nodejepa.tables.table import (
     Tables,
     frame_table,
     is_frame,
-    open_file_table,
     open_graphml,
+    parquet_table,
     stacked,
+    table_in_memory,
+    text_table,
 )
+from nodejepa.tables.text import open_text
 
 Source: TypeAlias = str | os.PathLike[str] | pa.Table | Any
 
@@ -118,7 +121,7 @@ def read_graph(
     report, room = ReadReport(), Room.of(memory_limit)
     tables, numbered = number_files(edges, nodes, reading, report, room)
     with timed(report.seconds, "building", 4), progress_bar("Building the graph"):
-        bare = _build(numbered, reading, report, weighted=numbered.edges.weight is not None)
+        bare = _build(numbered, reading, report)
     tables, size = replace(tables, edges=None), numbered.nodes
     del numbered  # the edges as listed may be larger than the graph
     with timed(report.seconds, "features", 4):
@@ -131,18 +134,15 @@ def read_graph(
     return LoadedGraph(graph, schema, report, labels, names)
 
 
-def _build(numbered: Numbered, reading: ReadingOptions, report: ReadReport, *, weighted: bool) -> Graph:
+def _build(numbered: Numbered, reading: ReadingOptions, report: ReadReport) -> Graph:
     matrix, counted = adjacency_in_memory(numbered.edges, numbered.nodes, directed=reading.directed)
+    weighted = numbered.edges.weight is not None
     counted.say(report, numbered.nodes, directed=reading.directed, weighted=weighted)
     adjacency = compact_csr(matrix.data, matrix.indices, matrix.indptr, numbered.nodes)
     # the ids are distinct by construction: the constructor takes them without looking at each again
-    ids = numbered.ids if numbered.ids is None or isinstance(numbered.ids, np.ndarray) else _texts(numbered)
+    ids = id_array(numbered.ids.to_pylist()) if isinstance(numbered.ids, pa.Array) else numbered.ids
     features = np.zeros((numbered.nodes, 0), dtype=np.float32)
     return Graph(adjacency, features, ids, reading.directed, counted.loop_nodes)
-
-
-def _texts(numbered: Numbered) -> npt.NDArray[Any]:
-    return id_array(numbered.ids.to_pylist())
 
 
 def labels_of(
@@ -169,7 +169,7 @@ def number_files(
     nodes: Source | None,
     reading: ReadingOptions,
     report: ReadReport,
-    room: Room | None,
+    room: Room,
     folder: Path | None = None,
 ) -> tuple[Tables, Numbered]:
     """Open the files, choose their columns and number the nodes.
@@ -177,39 +177,29 @@ def number_files(
     With a ``folder`` tables are read batch by batch and what is as long as the edges is kept there; else all
     of a table is one batch, which must fit into ``room``.
     """
-    noted = len(report.notes)
-    files = _Files(reading, report, room, whole=folder is None)
-    while True:
-        with timed(report.seconds, "reading", 4):
-            tables = files.tables(edges, nodes)
-        with timed(report.seconds, "ids", 4), progress_bar("Matching ids"):
-            if isinstance(tables.edges, MatrixFile):
-                return tables, _number_positions(tables, tables.edges, reading, report)
-            numbered = number_nodes(tables, reading, report, folder)
-        if numbered.header is None:
-            return tables, numbered
-        del report.notes[noted:]
-        where = report.edge_file if numbered.header == "edges" else report.node_file
-        report.note(
-            f"{where}: the first row holds ids that occur elsewhere too, so it is data and no "
-            "header; say header=True if it is one."
-        )
-        files.headers[numbered.header], noted = False, len(report.notes)
+    with timed(report.seconds, "reading", 4):
+        tables = _Files(reading, report, room if folder is None else None).tables(edges, nodes)
+    with timed(report.seconds, "ids", 4), progress_bar("Matching ids"):
+        if isinstance(tables.edges, MatrixFile):
+            return tables, _number_positions(tables, tables.edges, reading, report)
+        return tables, number_nodes(tables, reading, report, room, folder)
 
 
 @dataclass(frozen=True)
 class _Files:
-    """Opens files; ``headers`` has, by role, those that turned out to be rows."""
+    """Opens files, to be read within ``room`` or batch by batch.
+
+    ``headers`` has, by role, those that turned out to be rows.
+    """
 
     reading: ReadingOptions
     report: ReadReport
     room: Room | None
-    whole: bool
     headers: dict[str, bool] = field(default_factory=dict)
 
     def tables(self, edges: Source, nodes: Source | None) -> Tables:
         """The files with the columns that are read of them."""
-        reading, report = self.reading, self.report
+        reading, report, noted = self.reading, self.report, len(self.report.notes)
         edge_source = self._open(edges, "edges")
         own: InputTable | MatrixFile | None = None  # a file of edges may describe its nodes as well
         if isinstance(edge_source, MatrixFile):
@@ -226,18 +216,30 @@ class _Files:
             report.node_file = node_source.where
             if isinstance(edge_source, InputTable) and isinstance(node_source, InputTable):
                 refuse_swapped(edge_source, node_source, reading)
-        tables = _edge_columns(edge_source, reading, report)
+        tables = self._edge_columns(edge_source)
         if isinstance(node_source, InputTable):
-            return _node_columns(tables, node_source, reading, report)
-        # labels may be an array of the file
-        labels = None if node_source is None else reading.labels
-        if reading.id_column or reading.columns or reading.drop or reading.labels != labels:
-            raise GraphError(
-                "id, label and feature columns are those of a node table, but there is none",
-                fix="Pass a table as nodes.",
-            )
-        tables = replace(tables, labels=labels)
-        return tables if node_source is None else _node_matrix(tables, node_source, nodes is not None, report)
+            tables = self._node_columns(tables, node_source)
+        else:
+            # labels may be an array of the file
+            tables = replace(tables, labels=None if node_source is None else reading.labels)
+            if reading.id_column or reading.columns or reading.drop or reading.labels != tables.labels:
+                raise GraphError(
+                    "id, label and feature columns are those of a node table, but there is none",
+                    fix="Pass a table as nodes.",
+                )
+            if node_source is not None:
+                tables = _node_matrix(tables, node_source, nodes is not None, report)
+        role = self._row_in_header(tables, edge_source, node_source)
+        if role is None:
+            return tables
+        del report.notes[noted:]
+        where = report.edge_file if role == "edges" else report.node_file
+        report.note(
+            f"{where}: the first row holds ids that occur elsewhere too, so it is data and no header; say "
+            "header=True if it is one."
+        )
+        self.headers[role] = False
+        return self.tables(edges, nodes)
 
     def _open(self, value: Source, role: str) -> InputTable | MatrixFile | GraphFile:
         if role == "nodes" and isinstance(value, list | tuple) and value:
@@ -247,7 +249,7 @@ class _Files:
                 raise GraphError("several files of nodes must all be tables", where=str(value)[:200])
             return stacked(tables)
         if is_frame(value):
-            return frame_table(value, role)
+            return frame_table(value, f"the {role} table")
         if not isinstance(value, str | os.PathLike):
             raise GraphError(
                 f"{role} are a {type(value).__name__}", fix="Give the path of a file, or a data frame."
@@ -255,59 +257,72 @@ class _Files:
         path = existing_file(value, role)
         kind, compression = file_format(path)
         most = None if self.room is None else unpacked_limit(path, kind, compression, self.room)
-        if kind in MATRIX_FORMATS:
-            return open_matrix(path, kind, compression, most)
         if kind == "graphml":
             return open_graphml(path, compression, most)
+        if compression is not None and kind in ("parquet", "npz", "npy"):
+            what = f"{kind} within another compression"
+            raise DataError(what, where=str(path), fix="Decompress it first.")
+        if kind in MATRIX_FORMATS:
+            return open_matrix(path, kind, compression, most)
+        if kind == "parquet":
+            return parquet_table(path)
         header = self.headers.get(role, self.reading.header)
-        delimiter = self.reading.delimiter
-        return open_file_table(
-            path, self.report, delimiter=delimiter, header=header, most=most, whole=self.whole
-        )
+        return text_table(open_text(path, compression, self.report, self.reading.delimiter, header))
 
+    def _edge_columns(self, source: InputTable | MatrixFile) -> Tables:
+        reading = self.reading
+        if isinstance(source, InputTable):
+            first, second, weight = edge_columns(source, reading, self.report)
+            named = [first, second, *([weight] if weight else [])]
+            return Tables(source.held(named, "Reading edges", self.room), first, second, weight)
+        if reading.source or reading.target or reading.weight or reading.bipartite:
+            raise GraphError(
+                "a matrix has no columns to name",
+                where=source.where,
+                fix="Leave out source, target, weight and bipartite.",
+            )
+        return Tables(source)
 
-def _edge_columns(source: InputTable | MatrixFile, reading: ReadingOptions, report: ReadReport) -> Tables:
-    if isinstance(source, InputTable):
-        first, second, weight = edge_columns(source, reading, report)
-        held = source.held([first, second, *([weight] if weight else [])], "Reading edges")
-        asked = reading.source or reading.target or reading.weight
-        return Tables(held, first, second, weight, doubtful_edges=source.doubtful and not asked)
-    if reading.source or reading.target or reading.weight or reading.bipartite:
-        raise GraphError(
-            "a matrix has no columns to name",
-            where=source.where,
-            fix="Leave out source, target, weight and bipartite.",
-        )
-    return Tables(source)
+    def _node_columns(self, tables: Tables, nodes: InputTable) -> Tables:
+        """With the column of ids of a node table, if there is one, and the columns that become features."""
+        reading, report = self.reading, self.report
+        ids, labels = reading.id_column, reading.labels
+        for name in reading.drop:
+            report.dropped_columns[nodes.find(name, "drop")] = "asked for"
+        if ids is not None:
+            nodes.find(ids, "id_column")
+        else:
+            ids = guess_id_column(nodes, reading, report, first_ends(tables, reading))
+        if labels is not None and nodes.find(labels, "labels") == ids:
+            raise GraphError(f"{labels!r} names the nodes and cannot be their label", where=nodes.where)
+        if reading.columns is not None:
+            wanted = [nodes.find(name, "columns") for name in reading.columns]
+        else:
+            wanted = [name for name in nodes.names if name not in (ids, labels, *reading.drop)]
+            for index in set(frame_indexes(nodes.names)) & set(wanted):
+                # row numbers: where rows are sorted by class they would give the class away
+                wanted.remove(index)
+                report.drop(index, "the unnamed index of a data frame")
+        features = [name for name in dict.fromkeys(wanted) if name != labels]
+        report.id_column = ids
+        named = [name for name in (ids, labels) if name is not None]
+        held = nodes.held(list(dict.fromkeys([*features, *named])), "Reading nodes", self.room)
+        return replace(tables, nodes=held, ids=ids, features=tuple(features), labels=labels)
 
-
-def _node_columns(tables: Tables, nodes: InputTable, reading: ReadingOptions, report: ReadReport) -> Tables:
-    """With the column of ids of a node table, if there is one, and the columns that become features."""
-    ids, labels = reading.id_column, reading.labels
-    for name in reading.drop:
-        nodes.find(name, "drop")
-    if ids is not None:
-        nodes.find(ids, "id_column")
-    else:
-        ids = guess_id_column(replace(nodes, whole=False), reading, report, first_ends(tables, reading))
-    if labels is not None and nodes.find(labels, "labels") == ids:
-        raise GraphError(f"{labels!r} names the nodes and cannot be their label", where=nodes.where)
-    if reading.columns is not None:
-        wanted = [nodes.find(name, "columns") for name in reading.columns]
-    else:
-        wanted = [name for name in nodes.names if name not in (ids, labels, *reading.drop)]
-        for index in set(frame_indexes(nodes.names)) & set(wanted):
-            # row numbers: where rows are sorted by class they would give the class away
-            wanted.remove(index)
-            report.drop(index, said := "it is the unnamed index of a data frame", said)
-    features = [name for name in dict.fromkeys(wanted) if name != labels]
-    report.id_column = ids
-    named = [name for name in (ids, labels) if name is not None]
-    held = nodes.held(list(dict.fromkeys([*features, *named])), "Reading nodes")
-    asked = reading.id_column or labels or reading.columns or reading.drop
-    doubtful = nodes.doubtful and not asked
-    columns = {"ids": ids, "features": tuple(features), "labels": labels, "doubtful_nodes": doubtful}
-    return replace(tables, nodes=held, **columns)  # type: ignore[arg-type]
+    def _row_in_header(self, tables: Tables, edges: object, nodes: object) -> str | None:
+        """``"edges"`` or ``"nodes"`` if the header of that file is a guess, and ids occur in it."""
+        reading, table, ends = self.reading, tables.edges, (tables.source, tables.target)
+        if not isinstance(table, InputTable):
+            return None
+        described = [(tables.nodes, (tables.ids,))] if tables.nodes and tables.ids else []
+        places = [(table, ends), *described]
+        told = reading.source or reading.target or reading.weight
+        doubtful = isinstance(edges, InputTable) and edges.doubtful and not told
+        if doubtful and all(any(occurs(name, *place) for place in places) for name in ends):
+            return "edges"
+        told = reading.id_column or reading.labels or reading.columns or reading.drop  # type: ignore[assignment]
+        doubtful = isinstance(nodes, InputTable) and nodes.doubtful and not told
+        return "nodes" if doubtful and tables.ids and occurs(tables.ids, table, ends) else None
 
 
 def _node_matrix(tables: Tables, file: MatrixFile, given: bool, report: ReadReport) -> Tables:
@@ -330,7 +345,7 @@ def _node_matrix(tables: Tables, file: MatrixFile, given: bool, report: ReadRepo
             )
         where, ids = f"{file.where}, node ids", ""
     rows = pa.table({"": pa.array(found.tolist() if found.dtype.kind == "U" else found)})
-    return replace(tables, nodes=InputTable(where, ("",), True, rows), ids=ids)
+    return replace(tables, nodes=table_in_memory(rows, where), ids=ids)
 
 
 def _number_positions(
@@ -349,14 +364,7 @@ def _number_positions(
                 fix="Give one row a node, in the order of the adjacency.",
             )
         size = rows
-    if size is None:
-        size = int(max(*(end.max(initial=-1) for end in (source, target)))) + 1
-        if size > max(1_000_000, 4 * len(source)):
-            raise GraphError(
-                f"the largest position is {size - 1} but there are only {len(source)} edges",
-                where=report.edge_file,
-                fix="Number the nodes from 0 without gaps, or give a table of edges, with any ids.",
-            )
+    size = count_nodes(size, None, None, source, target)
     for name, end in (("source", source), ("target", target)):
         check_range(end, size, name)
     weight = None if weight is None or reading.weight is False else check_weights(weight, len(source))

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,29 +12,19 @@ import pyarrow as pa
 from nodejepa.errors import DataError, GraphError
 from nodejepa.files import write_json
 from nodejepa.graph_checks import Features
-from nodejepa.tables.cells import ColumnContent, expect, interpret
+from nodejepa.tables.cells import expect, interpret
 from nodejepa.tables.columns import (
     ColumnFit,
     ColumnGroup,
     FeatureColumn,
     FreeText,
-    Useless,
     count_missing,
     encode_column,
     join_blocks,
-    refuse_infinite,
     refuse_text,
     warn_of_targets,
 )
-from nodejepa.tables.options import (
-    COMPARABLE,
-    STRUCTURAL,
-    InfinitePolicy,
-    MissingPolicy,
-    ReadingOptions,
-    ReadReport,
-    structural_width,
-)
+from nodejepa.tables.options import COMPARABLE, STRUCTURAL, ReadingOptions, ReadReport, structural_width
 from nodejepa.tables.table import InputTable
 from nodejepa.validation import NonNegativeInt, of_type, read_json
 
@@ -51,8 +41,6 @@ class FeatureSchema:
         columns: one entry for each column of the node table that is used.
         matrix_width: instead of ``columns``, the width of a matrix that is used as it is; None without one.
         structural: how many columns of structural features follow, recomputed for every graph.
-        missing: ``"refuse"`` if missing values are errors.
-        infinite: ``"missing"`` if infinite values count as missing ones.
         described_by: names of the structural features, where there are any.
         only_for: hash of the one graph these features can be made of, where the adjacency is among them.
     """
@@ -60,8 +48,6 @@ class FeatureSchema:
     columns: tuple[FeatureColumn, ...] = ()
     matrix_width: NonNegativeInt | None = None
     structural: int = 0
-    missing: MissingPolicy = "fill"
-    infinite: InfinitePolicy = "refuse"
     described_by: tuple[str, ...] = COMPARABLE
     only_for: str | None = None
 
@@ -80,17 +66,28 @@ class FeatureSchema:
 
         ``added`` rows of missing values follow those of the table.
         """
-        seen = {name: ColumnFit(name, reading, _place(table, name)) for name in names}
-        blocks = []
-        for batch in node_batches(table, names, added, "Looking at columns"):
-            for name, column in seen.items():
-                content = interpret(batch[name], table.typed, column.where)
-                if content.guess and not column.guess:
-                    report.note_column(name, f": {content.guess}")
-                content = refuse_infinite(content, column.where, as_missing=reading.infinite == "missing")
-                column.look(content, batch.num_rows)
-                if table.whole and isinstance(fitted := column.fitted(), FeatureColumn):
-                    blocks.append(encode_column(fitted, content, batch.num_rows)[0])
+        in_parts = not table.typed and table.num_rows is None
+        seen: dict[str, ColumnFit] = {}
+        blocks: list[Any] = []
+        todo = list(names)
+        while todo:
+            fits = {name: ColumnFit(name, reading, _place(table, name), in_parts=in_parts) for name in todo}
+            before = 0
+            for batch in _node_batches(table, todo, added, "Looking at columns"):
+                for name, column in fits.items():
+                    values = batch[name], table.typed, column.where
+                    if name in seen:  # once more: some rows look like one kind and others like another
+                        content = expect("words", *values)
+                    else:
+                        content = interpret(*values, whole=not in_parts)
+                    if content.guess and not column.guess:
+                        report.note_column(content.guess, name)
+                    column.look(content, batch.num_rows, before)
+                    if table.num_rows is not None and isinstance(fitted := column.fitted(), FeatureColumn):
+                        blocks.append(encode_column(fitted, content, batch.num_rows, column.where)[0])
+                before += batch.num_rows
+            todo = [name for name in todo if fits[name].mixed]
+            seen |= fits
         columns: list[FeatureColumn] = []
         targets = []
         free: dict[str, FreeText] = {}
@@ -98,18 +95,17 @@ class FeatureSchema:
             fitted = column.fitted()
             if isinstance(fitted, FreeText):
                 free[name] = fitted
-                continue
-            if isinstance(fitted, Useless):
-                report.drop(name, *fitted)
-                continue
-            say_missing(fitted, column.missing, reading.missing, column.where, report)
-            columns.append(fitted)
-            report.feature_columns[name] = fitted.kind
-            if reading.columns is None and column.looks_like_target(fitted):
-                targets.append(name)
+            elif isinstance(fitted, str):
+                report.drop(name, fitted)
+            else:
+                _note_missing(fitted, column.missing, report)
+                columns.append(fitted)
+                report.feature_columns[name] = fitted.kind
+                if reading.columns is None and column.looks_like_target(fitted):
+                    targets.append(name)
         refuse_text(free, table.where)
         warn_of_targets(targets, report)
-        schema = cls(tuple(columns), missing=reading.missing, infinite=reading.infinite)
+        schema = cls(tuple(columns))
         for group in schema.groups():
             report.note(f"{group.words}.")
         return schema, blocks
@@ -122,36 +118,24 @@ class FeatureSchema:
         What is missing or unknown is noted in a ``report``, where one is given.
         """
         before = 0
-        for batch in node_batches(table, [c.name for c in self.columns], added, "Encoding columns"):
-            blocks = []
+        for batch in _node_batches(table, [c.name for c in self.columns], added, "Encoding columns"):
+            blocks, rows = [], batch.num_rows
             for column in self.columns:
                 place = _place(table, column.name)
                 content = expect(column.cell_kind, batch[column.name], table.typed, place)
-                content = refuse_infinite(content, place, as_missing=self.infinite == "missing")
-                block, unknown = encode_column(column, content, batch.num_rows, before)
+                block, unknown = encode_column(column, content, rows, place, before)
                 blocks.append(block)
-                if report is not None:
-                    self._note(column, content, unknown, batch.num_rows, place, report)
-            yield blocks, batch.num_rows
-            before += batch.num_rows
-
-    def _note(
-        self,
-        column: FeatureColumn,
-        content: ColumnContent,
-        unknown: int,
-        rows: int,
-        place: str,
-        report: ReadReport,
-    ) -> None:
-        if content.guess:
-            report.note_column(column.name, f": {content.guess}")
-        say_missing(column, count_missing(content, rows), self.missing, place, report)
-        if unknown:
-            rest = "of categories not seen before; they are encoded as zeros"
-            several = f": {{count}} values each are {rest}"
-            report.note_column(column.name, f": {unknown} values are {rest}", several, unknown)
-        report.feature_columns[column.name] = column.kind
+                if report is None:
+                    continue
+                if content.guess:
+                    report.note_column(content.guess, column.name)
+                _note_missing(column, count_missing(content, rows), report)
+                if unknown:
+                    said = "values of categories not seen before, which are encoded as zeros"
+                    report.note_column(said, column.name, unknown)
+                report.feature_columns[column.name] = column.kind
+            yield blocks, rows
+            before += rows
 
     def apply(self, table: InputTable, names: Sequence[str], added: int, report: ReadReport) -> Features:
         """Encode another table, which is one batch, exactly as the one this was fitted on."""
@@ -168,7 +152,7 @@ class FeatureSchema:
             report.note(f"the feature schema has no use for {_listed(extra)}.")
         for blocks, rows in self.encode(table, added, report):
             return join_blocks(blocks, rows)
-        return np.zeros((table.num_rows + added, 0), dtype=np.float32)
+        return np.zeros(((table.num_rows or 0) + added, 0), dtype=np.float32)
 
     def check_matrix(self, matrix: Features, where: str) -> None:
         """Refuse a matrix of another width than the one this was fitted on."""
@@ -221,23 +205,15 @@ class FeatureSchema:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
-        return {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "columns": [column.to_dict() for column in self.columns],
-            "matrix_width": self.matrix_width,
-            "structural": self.structural,
-            "described_by": list(self.described_by),
-            "only_for": self.only_for,
-            "missing": self.missing,
-            "infinite": self.infinite,
-        }
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        own |= {"columns": [c.to_dict() for c in self.columns], "described_by": list(self.described_by)}
+        return {"format": _FORMAT, "version": _VERSION, **own}
 
     @classmethod
     def from_dict(cls, content: Any) -> Self:
         """The schema that :meth:`to_dict` wrote."""
         where = "feature schema"
-        needed = {"columns", "structural", "missing", "infinite"}
+        needed = {"columns", "structural"}
         if not isinstance(content, Mapping) or content.get("format") != _FORMAT or needed - content.keys():
             raise DataError("this is no feature schema", where=where)
         version = content.get("version")
@@ -286,41 +262,33 @@ def _unreadable(path: Path, reason: str) -> DataError:
     return DataError(f"the feature schema cannot be read: {reason}", where=str(path))
 
 
-def node_batches(table: InputTable, names: Sequence[str], added: int, label: str) -> Iterator[pa.Table]:
-    """Rows of the table, then rows of nothing for nodes that only edges name; all together if it is whole."""
+def _node_batches(table: InputTable, names: Sequence[str], added: int, label: str) -> Iterator[pa.Table]:
+    """Rows of the table, then rows of nothing for nodes that only edges name; in memory all together."""
     if not names:
         return
-    kinds = {name: table.kind_of(name) for name in names}
+
+    def nothing(rows: int) -> pa.Table:
+        return pa.table({name: pa.nulls(rows, table.kinds[name]) for name in names})
+
+    whole = table.num_rows is not None
     for batch in table.batches(names, label):
-        if table.whole and added:
-            batch = pa.concat_tables([batch, _nothing(kinds, added)])
-        yield batch
-    for start in range(0, 0 if table.whole else added, _ADDED_AT_ONCE):
-        yield _nothing(kinds, min(_ADDED_AT_ONCE, added - start))
-
-
-def _nothing(kinds: dict[str, pa.DataType], rows: int) -> pa.Table:
-    return pa.table({name: pa.nulls(rows, kind) for name, kind in kinds.items()})
+        yield pa.concat_tables([batch, nothing(added)]) if whole and added else batch
+    for start in range(0, 0 if whole else added, _ADDED_AT_ONCE):
+        yield nothing(min(_ADDED_AT_ONCE, added - start))
 
 
 def _place(table: InputTable, name: str) -> str:
     return f"{table.where}, column {name!r}"
 
 
-def say_missing(
-    column: FeatureColumn, count: int, policy: MissingPolicy, where: str, report: ReadReport
-) -> None:
-    """Say how many values of a column are missing and what they count as, or refuse them."""
-    if not count:
-        return
-    if policy == "refuse":
-        fix = 'Fill them in, or say missing="fill".'
-        raise GraphError(f"{count} values are missing", where=where, fix=fix)
-    report.missing_values[column.name] = count
-    mark = "a column marks them" if column.indicator else "nothing marks them: there were none when fitted"
-    rest = f"count as {column.missing_is}, {mark}"
-    several = f": {{count}} missing values each {rest}"
-    report.note_column(column.name, f": {count} missing values {rest}", several, count)
+def _note_missing(column: FeatureColumn, count: int, report: ReadReport) -> None:
+    """Say how many values of a column are missing and what they count as."""
+    if count:
+        report.missing_values[column.name] = count
+        marked = "a column marks" if column.indicator else "nothing marks (there were none when fitted)"
+        report.note_column(
+            f"missing values, which {marked}, count as {column.missing_is}", column.name, count
+        )
 
 
 def _named(column: FeatureColumn | None) -> str:

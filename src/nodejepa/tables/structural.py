@@ -100,11 +100,9 @@ def refuse_another(graph: RowGraph, only_for: str | None) -> None:
             "the model was trained on the adjacency of another graph, or of this one with its nodes in "
             "another order: its columns mean nothing here",
             where="edges",
-            fix=(
-                "Train on this graph. A model for several graphs is trained on descriptors, "
-                'which mean the same on all of them: structural="all" where files are read, '
-                "graph.with_features(nodejepa.descriptors(graph)) in Python."
-            ),
+            fix="Train on this graph. A model for several graphs is trained on descriptors, which mean the "
+            'same on all of them: structural="all" where files are read, '
+            "graph.with_features(nodejepa.descriptors(graph)) in Python.",
         )
 
 
@@ -137,9 +135,8 @@ def structural_names(
     names = COMPARABLE if nodes is None else structure_alone(nodes)
     if nodes is not None and "adjacency" not in names:
         report.note(
-            f"the graph has more than {ADJACENCY_UP_TO:,} nodes: the adjacency itself, which "
-            "describes smaller graphs without features as well, is left out; name it with "
-            "structural=... to have it."
+            f"the graph has more than {ADJACENCY_UP_TO:,} nodes: the adjacency itself, which describes "
+            "smaller graphs without features as well, is left out; name it with structural=... to have it."
         )
     return names
 

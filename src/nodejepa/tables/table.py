@@ -1,6 +1,6 @@
 """A user's table, whatever it is stored in: parquet, delimited text, or a data frame in memory.
 
-A table is read in batches of rows; one that is to be in memory is one batch.
+A table is read in batches of rows; one that is to be in memory (:meth:`InputTable.held`) is one batch.
 
 GraphML is read through NetworkX: XML can name other files and addresses, and a few bytes of it can stand for
 gigabytes. Both need a document type, which GraphML has no use for: a file with one is refused before.
@@ -8,10 +8,10 @@ gigabytes. Both need a document type, which GraphML has no use for: a file with 
 
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from xml.parsers import expat
 
 import pyarrow as pa
@@ -19,80 +19,54 @@ import pyarrow.parquet as pq
 
 from nodejepa.errors import DataError, GraphError, did_you_mean
 from nodejepa.graph_checks import Features
+from nodejepa.memory import Room
 from nodejepa.progress import progress_bar
 from nodejepa.tables.convert import optional_module
-from nodejepa.tables.inputs import byte_stream, file_format, reading
+from nodejepa.tables.inputs import PEAK_OF_TEXT, byte_stream, reading, refuse_unpacked
 from nodejepa.tables.matrices import MatrixFile
-from nodejepa.tables.options import ReadReport
-from nodejepa.tables.text import TextTable, find_layout
+from nodejepa.tables.text import TextTable
 
 _BATCH_CELLS = 1 << 21  # that are read together
-_BATCH_BYTES = 1 << 26  # and what they may take, by the first rows of the file
-_PROBED = 1 << 10
+_BATCH_BYTES = 1 << 26  # and what they may take
+_ROWS = 1 << 13  # of a parquet file that are decoded together: no less can be told of their size before
 
 
 @dataclass(frozen=True)
 class InputTable:
-    """A table whose columns are known; :meth:`batches` reads some of them.
+    """A table whose columns are known, by their names and types; ``batches`` reads some of them.
 
-    ``typed`` says whether the columns have types of their own; those of text files are all strings. All rows
-    of a ``whole`` one are read at once.
+    Args:
+        where: for errors.
+        kinds: the type of every column; those of text files are all strings.
+        typed: whether the columns have types of their own.
+        batches: reads the named columns, in that order, some rows at a time; also takes what the progress
+            bar says.
+        num_rows: of a table in memory, which is one batch; unknown of others.
+        doubtful: its header was taken for one by nothing but its look.
     """
 
     where: str
-    names: tuple[str, ...]
+    kinds: Mapping[str, pa.DataType]
     typed: bool
-    source: "TextTable | Path | pa.Table | Stacked"
-    whole: bool = True
+    batches: Callable[[Sequence[str], str], Iterable[pa.Table]]
+    num_rows: int | None = None
+    doubtful: bool = False
 
     @property
-    def doubtful(self) -> bool:
-        """Whether its header was taken for one by nothing but its look."""
-        if isinstance(self.source, Stacked):
-            return any(part.doubtful for part in self.source.parts)
-        return isinstance(self.source, TextTable) and self.source.doubtful
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.kinds)
 
-    @property
-    def num_rows(self) -> int:
-        """Rows of a table in memory."""
-        assert isinstance(self.source, pa.Table)
-        return int(self.source.num_rows)
-
-    def held(self, columns: Sequence[str], label: str) -> Self:
-        """The named columns of a whole table in memory, so that none is read twice; else the same table."""
-        if not self.whole:
+    def held(self, columns: Sequence[str], label: str, room: Room | None) -> "InputTable":
+        """The named columns in memory, so that none is read twice; the same table where there is no room."""
+        if room is None or self.num_rows is not None:
             return self
-        (table,) = self.batches(columns, label)
-        return replace(self, source=table, names=tuple(columns))
-
-    def batches(self, columns: Sequence[str], label: str) -> Iterator[pa.Table]:
-        """The named columns, in that order, some rows at a time."""
-        if isinstance(self.source, Stacked):
-            parts = self.source.batches(columns, label, whole=self.whole)
-            yield from [pa.concat_tables(parts)] if self.whole else parts
-            return
-        if isinstance(self.source, TextTable):
-            if self.whole:
-                yield self.source.read(columns, label)
-            else:
-                yield from (table for table in self.source.batches(columns, label) if table.num_rows)
-            return
-        with reading(self.where):
-            if isinstance(self.source, pa.Table):
-                yield self.source.select(list(columns))
-            else:
-                yield from _parquet_batches(self.source, list(columns), label, self.whole)
-
-    def kind_of(self, column: str) -> pa.DataType:
-        """The type that a file gives a column; text files give none."""
-        if isinstance(self.source, Stacked):
-            return self.source.kinds[column]
-        if isinstance(self.source, TextTable):
-            return pa.string()
-        if isinstance(self.source, pa.Table):
-            return self.source.schema.field(column).type
-        with reading(self.where):
-            return pq.read_schema(self.source).field(column).type
+        parts, size = [pa.schema([(name, self.kinds[name]) for name in columns]).empty_table()], 0
+        for batch in self.batches(columns, label):
+            parts.append(batch)
+            size += batch.nbytes
+            refuse_unpacked(size, room.free // PEAK_OF_TEXT, self.where)
+        return table_in_memory(pa.concat_tables(parts), self.where, typed=self.typed)
 
     def find(self, column: str, argument: str) -> str:
         """The column of this name, or an error that lists those there are."""
@@ -121,8 +95,6 @@ class Tables:
         labels: the column of labels.
         matrix: the file whose arrays describe the nodes in place of columns.
         x: its features.
-        doubtful_edges: the header of the edges may be a row.
-        doubtful_nodes: the same of the nodes.
     """
 
     edges: InputTable | MatrixFile | None
@@ -135,85 +107,43 @@ class Tables:
     labels: str | None = None
     matrix: MatrixFile | None = None
     x: Features | None = None
-    doubtful_edges: bool = False
-    doubtful_nodes: bool = False
 
 
-def open_file_table(
-    path: Path,
-    report: ReadReport,
-    *,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    most: int | None = None,
-    whole: bool = True,
-) -> InputTable:
-    """The table in a parquet or text file; ``most`` bytes may come out of a compressed one.
+def text_table(text: TextTable) -> InputTable:
+    """The table in a text file."""
+    where = str(text.path)
+    _refuse_repeated(text.names, where)
+    kinds = dict.fromkeys(text.names, pa.string())
+    return InputTable(where, kinds, False, text.batches, doubtful=text.doubtful)
 
-    What was not told of a text file is guessed, and guesses are noted in the report.
-    """
-    kind, compression = file_format(path)
-    if kind == "parquet":
-        if compression is not None:
-            raise DataError("parquet within another compression", where=str(path), fix="Decompress it first.")
+
+def parquet_table(path: Path) -> InputTable:
+    """The table in a parquet file."""
+    with reading(str(path)):
+        schema = pq.read_schema(path)
+    _refuse_repeated(schema.names, str(path))
+
+    def batches(columns: Sequence[str], label: str) -> Iterator[pa.Table]:
         with reading(str(path)):
-            names = tuple(pq.read_schema(path).names)
-        return _checked(InputTable(str(path), names, True, path, whole))
-    layout = find_layout(path, compression, report=report, delimiter=delimiter, header=header)
-    text = TextTable(path, compression, *layout, most)
-    return _checked(InputTable(str(path), text.names, False, text, whole))
+            yield from _parquet_batches(path, list(columns), label)
+
+    return InputTable(str(path), dict(zip(schema.names, schema.types, strict=True)), True, batches)
 
 
-def frame_table(frame: Any, role: str) -> InputTable:
+def frame_table(frame: Any, where: str) -> InputTable:
     """The table in a data frame: anything that exports Arrow data, such as pandas, polars or Arrow itself."""
-    where = f"the {role} table"
     with reading(where, "Every column must hold values of one type."):
         table = frame if isinstance(frame, pa.Table) else pa.table(frame)
         table.validate(full=True)
-    return _checked(InputTable(where, tuple(map(str, table.column_names)), True, table))
+    return table_in_memory(table, where)
 
 
-@dataclass(frozen=True)
-class Stacked:
-    """Tables whose rows follow each other; their columns, by name, have these types."""
-
-    parts: tuple[InputTable, ...]
-    kinds: Mapping[str, pa.DataType]
-
-    def batches(self, columns: Sequence[str], label: str, *, whole: bool) -> Iterator[pa.Table]:
-        """Rows of all parts; a column that a part does not have is missing there."""
-        for part in self.parts:
-            there = [name for name in columns if name in part.names]
-            for batch in replace(part, whole=whole).batches(there or part.names[:1], label):
-                yield pa.table(
-                    {
-                        name: batch[name].cast(self.kinds[name])
-                        if name in there
-                        else pa.nulls(batch.num_rows, self.kinds[name])
-                        for name in columns
-                    }
-                )
-
-
-def stacked(tables: Sequence[InputTable]) -> InputTable:
-    """One table of the rows of several, columns by name."""
-    if len(tables) == 1:
-        return tables[0]
-    where = ", ".join(table.where for table in tables)
-    if len({table.typed for table in tables}) > 1:
-        fix = "Give all of them as text or all of them as parquet or data frames."
-        raise GraphError("text files and tables with types cannot be one table", where=where, fix=fix)
-    try:
-        schema = pa.unify_schemas(
-            [pa.schema([(name, table.kind_of(name)) for name in table.names]) for table in tables],
-            promote_options="permissive",
-        )
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        fix = "Store it with one type in all files."
-        raise GraphError(f"a column has two types: {error}", where=where, fix=fix) from None
-    kinds = dict(zip(schema.names, schema.types, strict=True))
-    source = Stacked(tuple(tables), kinds)
-    return InputTable(where, tuple(schema.names), tables[0].typed, source, tables[0].whole)
+def table_in_memory(table: pa.Table, where: str, *, typed: bool = True) -> InputTable:
+    """A table of Arrow's."""
+    names = tuple(map(str, table.column_names))
+    _refuse_repeated(names, where)
+    kinds = dict(zip(names, table.schema.types, strict=True))
+    return InputTable(where, kinds, typed, lambda columns, _: [table.select(list(columns))], table.num_rows)
 
 
 def is_frame(value: object) -> bool:
@@ -221,41 +151,64 @@ def is_frame(value: object) -> bool:
     return isinstance(value, pa.Table) or hasattr(value, "__arrow_c_stream__")
 
 
-def _checked(table: InputTable) -> InputTable:
-    repeated = [name for name, count in Counter(table.names).items() if count > 1]
+def stacked(tables: Sequence[InputTable]) -> InputTable:
+    """One table of the rows of several, columns by name; what a table does not have is missing there."""
+    if len(tables) == 1:
+        return tables[0]
+    where = ", ".join(table.where for table in tables)
+    if len({table.typed for table in tables}) > 1:
+        fix = "Give all of them as text or all of them as parquet or data frames."
+        raise GraphError("text files and tables with types cannot be one table", where=where, fix=fix)
+    try:
+        schemas = [pa.schema(list(table.kinds.items())) for table in tables]
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        fix = "Store it with one type in all files."
+        raise GraphError(f"a column has two types: {error}", where=where, fix=fix) from None
+    kinds = dict(zip(schema.names, schema.types, strict=True))
+
+    def batches(columns: Sequence[str], label: str) -> Iterator[pa.Table]:
+        for part in tables:
+            there = [name for name in columns if name in part.names]
+            for batch in part.batches(there or part.names[:1], label):
+                nothing = {name: pa.nulls(batch.num_rows, kinds[name]) for name in columns}
+                yield pa.table(nothing | {name: batch[name].cast(kinds[name]) for name in there})
+
+    return InputTable(where, kinds, tables[0].typed, batches, doubtful=any(t.doubtful for t in tables))
+
+
+def _refuse_repeated(names: Sequence[str], where: str) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise GraphError(
             f"the header has {', '.join(map(repr, repeated[:5]))} more than once",
-            where=table.where,
+            where=where,
             fix="Give every column a name of its own.",
         )
-    return table
 
 
-def _parquet_batches(path: Path, columns: list[str], label: str, whole: bool) -> Iterator[pa.Table]:
+def _parquet_batches(path: Path, columns: list[str], label: str) -> Iterator[pa.Table]:
     """Every batch is validated: a damaged file may hold text that is not text."""
     with pq.ParquetFile(path) as file, progress_bar(label, total=file.metadata.num_rows) as advance:
-        if whole:
-            parts = [file.schema_arrow.empty_table()]
-            for group in range(file.num_row_groups):
-                parts.append(file.read_row_group(group, columns=columns))
-                advance(parts[-1].num_rows)
-            table = pa.concat_tables(part.select(columns) for part in parts)
-            table.validate(full=True)
-            yield table
-            return
-        for batch in file.iter_batches(_rows_at_once(file, columns), columns=columns, use_threads=False):
-            table = pa.Table.from_batches([batch]).select(columns)
-            table.validate(full=True)
-            yield table
-            advance(table.num_rows)
+        parts: list[pa.Table] = []
+        rows = max(1, min(_ROWS, _BATCH_CELLS // (len(columns) * _longest_list(file.metadata))))
+        for batch in file.iter_batches(rows, columns=columns, use_threads=False):
+            parts.append(pa.Table.from_batches([batch]).select(columns))
+            parts[-1].validate(full=True)
+            advance(batch.num_rows)
+            cells = len(columns) * sum(part.num_rows for part in parts)
+            if cells >= _BATCH_CELLS or sum(part.nbytes for part in parts) >= _BATCH_BYTES:
+                yield pa.concat_tables(parts).combine_chunks()
+                parts = []
+        if parts:
+            yield pa.concat_tables(parts).combine_chunks()
 
 
-def _rows_at_once(file: pq.ParquetFile, columns: list[str]) -> int:
-    """Rows of a batch, so many that they do not take too much: a cell may be a long text or a list."""
-    first = next(file.iter_batches(_PROBED, columns=columns, use_threads=False), None)
-    wide = 1 if first is None else max(1, first.nbytes // max(1, first.num_rows))
-    return max(_PROBED, min(_BATCH_CELLS // max(1, len(columns)), _BATCH_BYTES // wide))
+def _longest_list(metadata: pq.FileMetaData) -> int:
+    """Values in a cell, on average over the rows that are stored together."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    lengths = (g.column(j).num_values // max(1, g.num_rows) for g in groups for j in range(g.num_columns))
+    return max(1, *(int(length) for length in lengths), 1)
 
 
 # ---------------------------------------------------------------- GraphML
@@ -293,8 +246,8 @@ def _table(known: dict[str, list[Any]], attributes: Sequence[dict[str, Any]], wh
         f"{name} (attribute)" if name in known else str(name): [each.get(name) for each in attributes]
         for name in found
     }
-    table = frame_table(pa.table({**known, **columns}), "")
-    return InputTable(where, table.names, True, table.source)
+    with reading(where, "Every column must hold values of one type."):
+        return table_in_memory(pa.table({**known, **columns}), where)
 
 
 def _refuse_document_types(content: bytes, where: str) -> None:

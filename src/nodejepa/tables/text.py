@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -29,7 +29,11 @@ _QUOTING = "Check quotes and delimiters there: a cell with a delimiter in it nee
 
 @dataclass(frozen=True)
 class TextTable:
-    """A delimited file whose columns are known and whose rows are read on request."""
+    """A delimited file whose columns are known and whose rows are read on request.
+
+    ``skip_lines`` stand above the first row. ``doubtful`` if that was taken for the names of the columns and
+    nothing but its look speaks for it.
+    """
 
     path: Path
     compression: str | None
@@ -37,72 +41,44 @@ class TextTable:
     delimiter: str
     skip_lines: int
     doubtful: bool = False
-    most: int | None = None  # bytes that it may unpack to
-
-    def read(self, columns: Sequence[str], label: str) -> pa.Table:
-        """The named columns as text."""
-        where = str(self.path)
-        with reading(where, _QUOTING):
-            try:
-                return self._parse(columns, label, threads=True)
-            except pa.ArrowInvalid as error:
-                if "invalid UTF8" in str(error):
-                    raise DataError(f"the text is not UTF-8: {error}", where=where, fix=NOT_UTF8) from None
-                if "Row #" in str(error):
-                    raise
-            return self._parse(columns, None, threads=False)  # slower, but it knows which row is bad
 
     def batches(self, columns: Sequence[str], label: str) -> Iterator[pa.Table]:
         """The named columns as text, a few megabytes at a time."""
-        quoted = self._may_break_lines()
-        with (
-            reading(str(self.path), _QUOTING),
-            byte_stream(self.path, self.compression, label) as stream,
-            pacsv.open_csv(
-                self._ended(stream, quoted), **self._options(columns, quoted, threads=False)
-            ) as reader,
-        ):
-            held: pa.Table | None = None  # the last batch ends in the row that marks the end
-            for batch in reader:
-                if held is not None:
-                    yield held
-                held = pa.Table.from_batches([batch])
-            if held is not None:
-                yield self._without_end(held) if quoted else held
-
-    def _parse(self, columns: Sequence[str], label: str | None, *, threads: bool) -> pa.Table:
-        quoted = self._may_break_lines()
-        with byte_stream(self.path, self.compression, label, self.most) as stream:
-            table = pacsv.read_csv(
-                self._ended(stream, quoted), **self._options(columns, quoted, threads=threads)
-            )
-        return self._without_end(table) if quoted else table
-
-    def _options(self, columns: Sequence[str], quoted: bool, *, threads: bool) -> dict[str, Any]:
-        return {
+        options: dict[str, Any] = {
             "read_options": pacsv.ReadOptions(
                 column_names=list(self.names),
                 skip_rows=self.skip_lines,
                 block_size=_BLOCK,
-                use_threads=threads,
+                use_threads=False,  # as fast, and a bad row is named by its number
             ),
-            "parse_options": pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=quoted),
+            "parse_options": pacsv.ParseOptions(
+                delimiter=self.delimiter, newlines_in_values=self._may_break_lines()
+            ),
             "convert_options": pacsv.ConvertOptions(
                 column_types={name: pa.string() for name in columns},
                 include_columns=list(columns),
                 strings_can_be_null=False,
             ),
         }
-
-    def _ended(self, stream: Any, quoted: bool) -> Any:
         last = ("\n" + self.delimiter.join([_END] * len(self.names)) + "\n").encode()
-        return pa.PythonFile(_WithLastRow(stream, last), mode="r") if quoted else stream
-
-    def _without_end(self, table: pa.Table) -> pa.Table:
-        last = table.num_rows - 1
-        if last < 0 or any(column[last].as_py() != _END for column in table.columns):
-            raise DataError("a quote is opened and never closed", where=str(self.path), fix=_QUOTING)
-        return table.slice(0, last)
+        with reading(str(self.path), _QUOTING), byte_stream(self.path, self.compression, label) as stream:
+            ended = pa.PythonFile(_WithLastRow(stream, last), mode="r")
+            held: pa.Table | None = None  # the last batch ends in the row that marks the end
+            try:
+                with pacsv.open_csv(ended, **options) as reader:
+                    for batch in reader:
+                        if held is not None:
+                            yield held
+                        held = pa.Table.from_batches([batch]) if batch.num_rows else held
+            except pa.ArrowInvalid as error:
+                if "invalid UTF8" not in str(error):
+                    raise
+                where = str(self.path)
+                raise DataError(f"the text is not UTF-8: {error}", where=where, fix=NOT_UTF8) from None
+            if held is None or any(column[-1].as_py() != _END for column in held.columns):
+                raise DataError("a quote is opened and never closed", where=str(self.path), fix=_QUOTING)
+            if held.num_rows > 1:
+                yield held.slice(0, held.num_rows - 1)
 
     def _may_break_lines(self) -> bool:
         """Only between quotes can a cell hold a line break; without quotes lines are cut faster."""
@@ -148,21 +124,9 @@ _DATA_LIKE = re.compile(
 _FEWEST_NUMBERED = 3  # columns called 0, 1, 2 are numbered, two of them may be chance
 
 
-class Layout(NamedTuple):
-    """Names of the columns, what separates them, and how many lines stand above the first row.
-
-    ``doubtful`` if the first row was taken for the names and nothing but its look speaks for that.
-    """
-
-    names: tuple[str, ...]
-    delimiter: str
-    skip_lines: int
-    doubtful: bool = False
-
-
-def find_layout(
-    path: Path, compression: str | None, *, report: ReadReport, delimiter: str | None, header: bool | None
-) -> Layout:
+def open_text(
+    path: Path, compression: str | None, report: ReadReport, delimiter: str | None, header: bool | None
+) -> TextTable:
     """Look at the beginning of a file; what was not told is guessed, and doubtful guesses are noted."""
     if delimiter is not None and not _is_plain(delimiter):
         raise GraphError(f"delimiter {delimiter!r} is not one plain character", where="delimiter")
@@ -196,12 +160,13 @@ def find_layout(
         above = _names_in_comment(lines[skipped - 1], delimiter, rows[0]) if skipped else None
         if above is not None:
             report.note(f"{path.name}: the columns are named in the comment above: {', '.join(above[:4])}.")
-            return Layout(above, delimiter, skipped)
+            return TextTable(path, compression, above, delimiter, skipped)
         header = doubtful = _guess_header(rows, path, report)
         doubtful = doubtful and not speaks_of_a_graph(rows[0])
     names = tuple(rows[0]) if header else ("",) * len(rows[0])
     names = tuple(name.strip() or unnamed(i) for i, name in enumerate(names, start=1))
-    return Layout(names, delimiter, skipped + (lines_of_first if header else 0), doubtful)
+    skipped += lines_of_first if header else 0
+    return TextTable(path, compression, names, delimiter, skipped, doubtful)
 
 
 def _is_plain(delimiter: str) -> bool:
@@ -304,16 +269,17 @@ def _guess_header(rows: list[list[str]], path: Path, report: ReadReport) -> bool
     repeated = any(cell in cells[i] for i, cell in enumerate(first) if cell)
     elsewhere = not telling and not over_data and any(set(first[:2]) & column for column in cells[:2])
     if data_like or repeated or elsewhere:
-        said = (
+        report.note(
             f"{path.name}: the first row ({shown}) looks like data, so the file is taken to have no header; "
+            "say header=True if it has."
         )
-        report.note(f"{said}say header=True if it has.")
         return False
     if not rest:
         report.note(f"{path.name}: its only row ({shown}) is taken for the header.")
     elif not known and not over_data:
-        said = f"{path.name}: the first row ({shown}) is taken for the header; say "
-        report.note(f"{said}header=False if it is data.")
+        report.note(
+            f"{path.name}: the first row ({shown}) is taken for the header; say header=False if it is data."
+        )
     return True
 
 
