@@ -38,6 +38,21 @@ def test_every_method_has_the_habits_of_an_estimator(name):
     assert again.get_params() == method.get_params()
     assert not hasattr(clone(method), "embedding_")
     assert clone(method).set_params(seed=5).get_params()["seed"] == 5
+    assert again.get_feature_names_out().tolist() == [f"z{j}" for j in range(dense[0].shape[1])]
+
+
+def test_frames_come_out_where_they_are_asked_for():
+    named = Graph.from_pandas(pd.DataFrame({"source": ["ann", "bob"], "target": ["bob", "cid"]}))
+    method = nodejepa.LinearJEPA().set_output(transform="pandas")
+    for made in (method, clone(method)):
+        frame = made.fit_transform(named)
+        assert frame.index.tolist() == named.node_ids.tolist()
+        assert frame.columns.tolist() == made.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(method.set_output(transform="default").transform(named), frame)
+    with pytest.raises(ConfigError, match="output 'polars' is unknown"):
+        method.set_output(transform="polars")
+    with pytest.raises(ConfigError, match="not been fitted"):
+        nodejepa.LinearJEPA().get_feature_names_out()
 
 
 def test_parameters_are_the_constructors_and_are_checked():

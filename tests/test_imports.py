@@ -26,8 +26,8 @@ ORDER = [
     {"tables"},
     {"data"},
     {"masking"},
+    {"training.distributed"},  # losses sum through it, and columns are shared through it
     {"nn"},
-    {"training.distributed"},  # losses sum through it
     {"objectives"},
     {"training"},
     {"methods"},

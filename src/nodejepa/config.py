@@ -26,7 +26,8 @@ _ELSEWHERE = {
     "learning_rate": "lr",
     "features": "columns",
     "label": "labels",
-    "units": "micro_batches",  # its name until version 0.2
+    "units": "micro_batches",  # names until version 0.2
+    "turned": "rotated",
 }
 _WIDTHS = ("dim", "embedding_dim", "n_components", "out_dim", "output_dim", "dimensions")
 _WIDTH_SETTINGS = ("dim", "encoder.out_dim", "encoder.hidden", "hidden")

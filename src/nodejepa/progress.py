@@ -65,4 +65,9 @@ def announce_duration(description: str, seconds: float, *, may_end_early: bool =
     if seconds > 120:
         minutes = f"{seconds / 60:.0f} minutes"
         text = f"at most {minutes}, likely fewer: it stops early" if may_end_early else f"about {minutes}"
-        Console(stderr=True).print(f"{description}: {text}", markup=False)
+        announce(f"{description}: {text}")
+
+
+def announce(text: str) -> None:
+    """Say something on stderr before the work begins."""
+    Console(stderr=True).print(text, markup=False, soft_wrap=True)

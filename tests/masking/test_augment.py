@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 import reference.masking as reference
-from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.masking.augment import drop_edges, drop_feature_columns, shuffle_rows
+from nodejepa.masking.augment import drop_edges, drop_feature_columns
 from reference.masking import splitmix
 
 
@@ -77,18 +76,3 @@ def test_feature_columns_are_dropped_at_the_asked_rate() -> None:
     np.testing.assert_array_equal(keep, drop_feature_columns(10_000, 0.3, np.random.default_rng(0)))
     assert drop_feature_columns(5, 0.0, np.random.default_rng(0)).all()
     assert not drop_feature_columns(5, 1.0, np.random.default_rng(0)).any()
-
-
-def test_shuffled_rows_are_a_permutation() -> None:
-    order = shuffle_rows(100, np.random.default_rng(0))
-    assert sorted(order) == list(range(100))
-    assert np.any(order != np.arange(100))
-    np.testing.assert_array_equal(order, shuffle_rows(100, np.random.default_rng(0)))
-
-
-@pytest.mark.parametrize("p", [-0.1, 1.5, float("nan")])
-def test_refuses_impossible_shares(p: float) -> None:
-    with pytest.raises(ConfigError, match="edges"):
-        drop_edges(random_graph().adjacency, p, np.random.default_rng(0))
-    with pytest.raises(ConfigError, match="columns"):
-        drop_feature_columns(4, p, np.random.default_rng(0))

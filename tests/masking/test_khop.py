@@ -22,33 +22,14 @@ def random_graph(size: int, degree: float, seed: int, direction: str = "symmetri
 
 @given(
     size=st.integers(1, 60),
-    degree=st.sampled_from([0.0, 0.5, 1.0, 2.0, 5.0]),
+    degree=st.sampled_from([0.0, 0.5, 1.0, 2.0, 8.0]),
     direction=st.sampled_from(["symmetrize", "keep"]),
     ratio=st.floats(0, 1),
     hops=st.integers(0, 5),
+    cap=st.none() | st.integers(1, 12),
     seed=st.integers(0, 1000),
 )
-def test_equals_the_naive_twin(
-    size: int, degree: float, direction: str, ratio: float, hops: int, seed: int
-) -> None:
-    graph = random_graph(size, degree, seed, direction)
-    mask = khop_mask(graph, ratio, hops, np.random.default_rng(seed))
-    np.testing.assert_array_equal(mask, reference.khop_mask(graph, ratio, hops, np.random.default_rng(seed)))
-    assert mask.sum() == round(ratio * size)
-
-
-@given(
-    size=st.integers(1, 60),
-    degree=st.sampled_from([0.5, 2.0, 8.0]),
-    direction=st.sampled_from(["symmetrize", "keep"]),
-    ratio=st.floats(0, 1),
-    hops=st.integers(0, 3),
-    cap=st.integers(1, 12),
-    seed=st.integers(0, 1000),
-)
-def test_a_capped_search_equals_the_naive_twin(
-    size: int, degree: float, direction: str, ratio: float, hops: int, cap: int, seed: int
-) -> None:
+def test_equals_the_naive_twin(size, degree, direction, ratio, hops, cap, seed) -> None:
     graph = random_graph(size, degree, seed, direction)
     mask = khop_mask(graph, ratio, hops, np.random.default_rng(seed), max_neighbours=cap)
     twin = reference.khop_mask(graph, ratio, hops, np.random.default_rng(seed), cap=cap)
@@ -186,8 +167,3 @@ def test_more_hops_and_falling_ratios_work() -> None:
 def test_bad_ranges_are_refused_by_the_name_of_the_setting(setting: str, bad: float) -> None:
     with pytest.raises(ConfigError, match=rf"^masking\.{setting} is {bad}"):
         MaskingConfig(**{setting: bad})
-
-
-def test_epochs_are_counted_from_zero() -> None:
-    with pytest.raises(ConfigError, match="epoch is -1"):
-        Curriculum().at(-1)

@@ -1,7 +1,6 @@
-"""The baselines: each step equals a dense twin or PyG's layers, presets are the tables, odd graphs train."""
+"""The baselines: each step equals a dense twin or PyG's layers, and presets are the tables."""
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -11,9 +10,8 @@ from torch.nn import functional
 
 import reference.objectives as reference
 from nodejepa.config import override
-from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
-from nodejepa.masking.augment import drop_edges, drop_feature_columns, shuffle_rows
+from nodejepa.masking.augment import drop_edges, drop_feature_columns
 from nodejepa.methods.bgrl import BGRL, BGRLConfig, BGRLTask
 from nodejepa.methods.ccassg import CCASSG, CCASSGConfig, CCASSGTask
 from nodejepa.methods.dgi import DGI, DGIConfig, DGITask
@@ -68,7 +66,7 @@ def naive_dgi(task):
     graph, x = task.inputs.graph, features(task.inputs.graph)
     edges = edge_index(graph.adjacency)
     real = pyg_gcn(task.encoder, x, edges)
-    order = shuffle_rows(graph.num_nodes, CONTEXT.numpy("mask"))
+    order = CONTEXT.numpy("mask").permutation(graph.num_nodes)
     corrupted = pyg_gcn(task.encoder, x[order], edges)
     summary = task.discriminator @ real.mean(dim=0).sigmoid()
     logits = torch.cat([real, corrupted]) @ summary
@@ -160,18 +158,6 @@ def test_subsampled_rows_are_those_of_the_whole():
     torch.testing.assert_close(task.losses(task.inputs, CONTEXT)["invariance"], reference.cca(z1, z2)[0])
 
 
-@EVERY
-def test_a_gradient_step_lowers_the_loss(method, toy_graph):
-    task = make_task(method, toy_graph)
-    before = task.losses(task.inputs, CONTEXT)["loss"]
-    before.backward()
-    with torch.no_grad():
-        for p in task.parameters():
-            if p.grad is not None:
-                p -= 0.01 * p.grad / max(p.grad.norm(), 1)
-    assert task.losses(task.inputs, CONTEXT)["loss"].item() < before.item()
-
-
 def test_the_target_of_bgrl_never_receives_gradient_and_follows_along_a_cosine(toy_graph):
     task = make_task(BGRL, toy_graph, **{"ema.start": 0.99, "ema.end": 1.0})
     task.losses(task.inputs, CONTEXT)["loss"].backward()
@@ -197,66 +183,6 @@ def test_training_lowers_the_loss(method, toy_graph):
     assert np.mean(losses[-5:]) < np.mean(losses[:5])
 
 
-KNOBS = [
-    (DGI, {"encoder.row_normalise": True}),
-    (DGI, {"encoder.activate_last": True, "encoder.activation": "prelu"}),
-    (DGI, {"encoder.norm_last": False}),
-    (DGI, {"encoder.out_dim": 5}),
-    (DGI, {"training.clip": None, "training.lr": 0.01}),
-    (GraphMAE, {"masking.ratio": 0.8}),
-    (GraphMAE, {"masking.edges": 0.5}),
-    (GraphMAE, {"decoder": "gat"}),
-    (GraphMAE, {"alpha": 3}),
-    (GraphMAE, {"encoder.kind": "gat", "encoder.attention_dropout": 0.5}),
-    (GraphMAE, {"encoder.dropout": 0.5}),
-    (GraphMAE, {"encoder.row_normalise": True}),
-    (BGRL, {"view_1.edges": 0.6}),
-    (BGRL, {"view_2.features": 0.6}),
-    (BGRL, {"predictor.hidden": 8}),
-    (BGRL, {"ema.start": 0.5, "ema.end": 0.5}),
-    (BGRL, {"encoder.norm": "batch", "encoder.row_normalise": True}),
-    (CCASSG, {"view.edges": 0.6}),
-    (CCASSG, {"view.features": 0.0}),
-    (CCASSG, {"loss.decorrelation": 0.1}),
-    (CCASSG, {"loss.subsample": 20}),
-    (CCASSG, {"encoder.kind": "mlp"}),
-]
-
-
-@pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")  # three epochs say nothing
-@pytest.mark.parametrize(("method", "changes"), KNOBS, ids=lambda value: getattr(value, "name", str(value)))
-def test_every_knob_trains_and_changes_the_result(toy_graph, method, changes):
-    small = {"encoder.hidden": 16, "training.epochs": 3}
-    base = method(seed=0, **small).fit(toy_graph).transform(toy_graph)
-    model = method(seed=0, **(small | changes)).fit(toy_graph)
-    assert all(math.isfinite(value) for record in model.history_ for value in record.values())
-    assert not np.array_equal(base, model.transform(toy_graph))
-
-
-def odd_graph(kind, columns=5):
-    source, target, size = {
-        "isolated nodes": ([0, 1], [1, 2], 30),
-        "no edges": ([], [], 12),
-        "star": ([0] * 19, [*range(1, 20)], 20),
-        "two nodes": ([0], [1], 2),
-        "clique": (*np.triu_indices(10, 1), 10),
-    }[kind]
-    features = np.random.default_rng(0).random((size, columns))
-    features[:, 0] = 1
-    return Graph.from_edges(source, target, features=features, num_nodes=size)
-
-
-@pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")  # a clique has one embedding
-@pytest.mark.parametrize("preset", ["paper", "official"])
-@pytest.mark.parametrize("kind", ["isolated nodes", "no edges", "star", "two nodes", "clique"])
-@EVERY
-def test_odd_graphs_train(method, kind, preset):
-    graph = odd_graph(kind)
-    model = method(preset=preset, seed=0, epochs=3, **{"encoder.hidden": 16}).fit(graph)
-    assert all(math.isfinite(value) for record in model.history_ for value in record.values())
-    assert np.isfinite(model.transform(graph)).all()
-
-
 @pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")  # one epoch says nothing
 @pytest.mark.parametrize("dataset", ["photo", "cs", "arxiv"])
 @EVERY
@@ -271,33 +197,6 @@ def test_transform_sees_what_training_saw(method, dataset):
     with torch.no_grad():
         wanted = seen[0].embed(WholeGraph(graph)).numpy()
     np.testing.assert_array_equal(model.transform(graph), wanted)
-
-
-def test_one_node_cannot_be_reconstructed_from_nothing():
-    with pytest.raises(GraphError, match="one node"):
-        GraphMAE(epochs=1).fit(Graph.from_edges([], [], features=[[1.0]], num_nodes=1))
-
-
-@pytest.mark.parametrize(
-    ("method", "changes"),
-    [
-        (DGI, {"encoder.dropout": 1.0}),
-        (DGI, {"encoder.out_dim": 0}),
-        (GraphMAE, {"masking.ratio": 1.0}),
-        (GraphMAE, {"alpha": 0.5}),
-        (GraphMAE, {"decoder": "mlp"}),
-        (BGRL, {"view_1.edges": 1.1}),
-        (BGRL, {"predictor.hidden": 0}),
-        (CCASSG, {"loss.subsample": 0}),
-        (CCASSG, {"loss.subsample": 1}),
-        (CCASSG, {"loss.decorrelation": -1}),
-        (CCASSG, {"training.patience": 0}),
-    ],
-    ids=lambda value: getattr(value, "name", str(value)),
-)
-def test_settings_out_of_range_are_refused(method, changes):
-    with pytest.raises(ConfigError):
-        method(**changes)
 
 
 # ------------------------------------------------------------------ presets are the tables

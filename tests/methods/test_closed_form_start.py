@@ -16,7 +16,6 @@ from nodejepa.methods.budget import ClosedFormCost, Workload
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.sparse import to_dense
 from nodejepa.objectives.vicreg import covariance_loss, variance_loss
-from nodejepa.training.logger import Logging
 from nodejepa.training.task import StepContext, seeded
 
 SMALL = {"encoder.hidden": 16, "predictor.hidden": 16, "predictor.layers": 2, "predictor.spectral_dim": 2}
@@ -80,23 +79,6 @@ def test_training_goes_on_from_the_start_and_is_the_same_for_the_same_seed(graph
     assert 0 < trained.history_[-1]["prediction_share"] < 1
     unpredicted = started(seed=1, **(TRAINED | {"loss.prediction_weight": 0})).fit_transform(graph)
     assert not np.array_equal(unpredicted, z)
-
-
-def test_an_interrupted_run_ends_in_the_same_bits(graph, tmp_path, monkeypatch):
-    whole = started(**TRAINED).fit_transform(graph)
-
-    def stop(_, epoch):
-        if epoch == 2:
-            raise KeyboardInterrupt
-        return {}
-
-    with monkeypatch.context() as patch:
-        patch.setattr("nodejepa.training.monitor.Monitor.geometry", stop)
-        with pytest.raises(KeyboardInterrupt):
-            started(**TRAINED).fit(graph, out=tmp_path, logging=Logging(checkpoint_epochs=1))
-    assert (tmp_path / "checkpoint.safetensors").exists()
-    resumed = started(**TRAINED).fit(graph, out=tmp_path, resume=True)
-    np.testing.assert_array_equal(resumed.transform(graph), whole)
 
 
 def started_task(graph, **changes):

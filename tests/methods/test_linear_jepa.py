@@ -131,20 +131,20 @@ def test_the_latents_stand_beside_the_walk_only_where_neighbours_disagree():
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 128, 256])
-def test_the_turn_is_orthogonal_and_the_formula(size):
+def test_the_rotation_is_orthogonal_and_the_formula(size):
     turn = hartley(size).numpy()
     np.testing.assert_allclose(turn, dense_hartley(size), atol=1e-12)
     np.testing.assert_allclose(turn @ turn.T, np.eye(size), atol=1e-12)
 
 
-def test_who_standardises_columns_does_not_make_noise_loud():
-    """Columns are about equally loud, and turned back they are the latents that were found."""
+def test_standardising_columns_scales_no_noise_up():
+    """Columns are of about equal scale, and rotated back they are the latents that were found."""
     graph = community_graph(columns=300, nodes=400)
-    plain = LinearJEPA(agreement=1.0, turned=False, equal_rows=False).fit(graph)
-    turned = LinearJEPA(agreement=1.0, equal_rows=False).fit(graph)
-    z, loud = turned.transform(graph), plain.transform(graph)
-    np.testing.assert_allclose(z @ hartley(z.shape[1]).numpy().T, loud, atol=1e-3)
-    spread = [part.std(axis=0).max() / part.std(axis=0).min() for part in (z, loud)]
+    plain = LinearJEPA(agreement=1.0, rotated=False, equal_rows=False).fit(graph)
+    rotated = LinearJEPA(agreement=1.0, equal_rows=False).fit(graph)
+    z, latents = rotated.transform(graph), plain.transform(graph)
+    np.testing.assert_allclose(z @ hartley(z.shape[1]).numpy().T, latents, atol=1e-3)
+    spread = [part.std(axis=0).max() / part.std(axis=0).min() for part in (z, latents)]
     assert spread[0] < 5 < 10 < spread[1]
 
 
@@ -186,7 +186,7 @@ def test_what_cannot_be_predicted_is_said():
 
 
 @pytest.mark.parametrize(
-    ("sign", "words"), [(1, "neighbours are alike"), (-1, "hardly more alike than strangers")]
+    ("sign", "words"), [(1, "neighbours are alike"), (-1, "hardly more alike than random pairs")]
 )
 def test_it_says_whether_neighbours_are_alike(sign, words):
     """On a bipartite graph whose two sides carry opposite features every neighbour differs."""

@@ -45,9 +45,9 @@ def test_equals_the_dense_formula_with_gradients(kind, layers, layout, directed)
     rows = np.random.default_rng(1).random(graph.num_nodes) < 0.3
     wanted = encode_graph(model, graph, hidden, token)
     leaves = [*model.parameters(), token]
-    assert_same_values_and_gradients(model(inputs, hidden, token), wanted, leaves)
+    assert_same_values_and_gradients(model(inputs.masked(hidden, token)), wanted, leaves)
     wanted = encode_graph(model, graph, hidden, token)[torch.from_numpy(rows)]
-    assert_same_values_and_gradients(model(inputs, hidden, token, rows=rows), wanted, leaves)
+    assert_same_values_and_gradients(model(inputs.masked(hidden, token), rows=rows), wanted, leaves)
     torch.testing.assert_close(model(inputs), encode_graph(model, graph), atol=2e-5, rtol=1e-4)
 
 
@@ -69,7 +69,8 @@ def test_what_a_hidden_node_holds_is_not_seen(kind):
     hidden = torch.arange(graph.num_nodes) % 2 == 0
     other = graph.with_features(np.where(hidden.numpy()[:, None], 99, graph.features))
     model, token = encoder(kind, graph), torch.randn(graph.num_features)
-    assert model(WholeGraph(graph), hidden, token).equal(model(WholeGraph(other), hidden, token))
+    one, two = (model(WholeGraph(given).masked(hidden, token)) for given in (graph, other))
+    assert one.equal(two)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -243,75 +244,11 @@ def test_a_graph_without_features_and_an_unknown_activation_are_explained():
         GCN(3, activation="tan")
 
 
-COLUMNS = {"narrow": 6, "wide": 80, "sparse": 200}
-
-
-def inputs_of(layout, directed=False):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(501, COLUMNS[layout])).astype(np.float32)
-    return WholeGraph(
-        Graph.from_edges(
-            *rng.integers(0, 490, (2, 3000)),
-            features=sp.csr_array(x * (rng.random(x.shape) < 0.05)) if layout == "sparse" else x,
-            num_nodes=501,
-            direction="keep" if directed else "symmetrize",
-        )
-    )
-
-
-def network(kind, inputs, **settings):
-    torch.manual_seed(0)
-    model = make_encoder(kind, inputs.num_features, **({"hidden": 32} | settings))
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.1 * torch.randn_like(parameter))
-        model(inputs)  # moves the statistics of batch normalisation
-    return model.eval()
-
-
-@pytest.mark.parametrize("layout", COLUMNS)
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"layers": 1},
-        {"norm": "batch", "activation": "elu", "row_normalise": True, "out_dim": 16},
-        {"norm": "none", "activation": "gelu", "activate_last": True, "dropout": 0.5},
-        {"hidden": 36, "activation": "prelu"},  # a width that is not cut
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("kind", ["gcn", "sage", "gin", "gat", "mlp"])
-def test_blocks_change_no_bit(kind, settings, layout):
-    inputs = inputs_of(layout)
-    model = network(kind, inputs, **settings)
-    whole = model(inputs)
-    for block_rows in (1, 130, 167, 180, 250, 500, 501, 1000):
-        assert model.embed(inputs, block_rows=block_rows).equal(whole)
-    for rows in (np.arange(501) % 3 == 1, np.arange(501) < 7, np.zeros(501, dtype=bool)):
-        for block_rows in (70, 1000):
-            found = model.embed(inputs, rows, block_rows=block_rows)
-            assert found.equal(whole[torch.from_numpy(rows)])
-
-
-@pytest.mark.parametrize("kind", ["gcn", "gat"])
-def test_no_layer_but_the_first_is_computed_at_once(kind, monkeypatch):
-    inputs = inputs_of("wide", directed=True)
-    model, seen = network(kind, inputs), []
-    original = type(model).later_layer
-
-    def later_layer(self, layer, inputs, h, rows):
-        seen.append((layer, rows.sum()))
-        return original(self, layer, inputs, h, rows)
-
-    monkeypatch.setattr(type(model), "later_layer", later_layer)
-    model.embed(inputs, block_rows=200)
-    assert seen == [(1, 167)] * 3 + [(2, 167)] * 3
-
-
-def test_a_network_in_training_embeds_with_its_batch_statistics():
-    inputs = inputs_of("wide")
-    model = network("gcn", inputs, norm="batch").train()
-    one = model.embed(inputs, block_rows=100)
-    assert one.equal(model(inputs))
-    assert not one.equal(model.eval()(inputs))
+@pytest.mark.parametrize("norm", ["layer", "batch", "graph"])
+def test_embeddings_are_those_of_the_forward_pass_without_gradients(norm):
+    inputs = WholeGraph(graph_with())
+    model = encoder("gcn", inputs.graph, norm=norm).eval()
+    rows = np.arange(inputs.num_nodes) % 3 == 1
+    assert not model.embed(inputs).requires_grad
+    assert model.embed(inputs).equal(model(inputs))
+    torch.testing.assert_close(model.embed(inputs, rows), model(inputs)[torch.from_numpy(rows)])

@@ -30,7 +30,10 @@ def irregular_graph() -> Graph:
     return Graph.from_edges(source, target, weights=rng.uniform(0.5, 2, source.size))
 
 
-def check_against_dense(graph: Graph, dim: int) -> None:
+@pytest.mark.parametrize("dense_up_to", [0, 1000])
+def test_equals_dense_numpy(monkeypatch: pytest.MonkeyPatch, dense_up_to: int) -> None:
+    monkeypatch.setattr(eigensolver, "DENSE_UP_TO", dense_up_to)
+    graph, dim = irregular_graph(), 6
     values, vectors = np.linalg.eigh(normalised_without_loops(graph.adjacency))
     values, vectors = values[::-1][1 : dim + 1], vectors[:, ::-1][:, 1 : dim + 1]
     coordinates = spectral_coordinates(graph, dim)
@@ -40,15 +43,6 @@ def check_against_dense(graph: Graph, dim: int) -> None:
         same *= np.sign(np.sum(same**3))
         np.testing.assert_allclose(coordinates[:, k], same, atol=1e-4)
     assert np.all(np.diff(values) < -1e-5), "this comparison needs eigenvalues that differ"
-
-
-def test_equals_dense_numpy() -> None:
-    check_against_dense(irregular_graph(), 6)
-
-
-@pytest.mark.usefixtures("force_iterative")
-def test_iterative_equals_dense_numpy() -> None:
-    check_against_dense(irregular_graph(), 6)
 
 
 @pytest.mark.usefixtures("force_iterative")

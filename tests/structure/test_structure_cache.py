@@ -30,7 +30,7 @@ class Counted:
 
 
 def fetch(compute: Callable[[], np.ndarray], key: str = "x", graph: Graph = GRAPH) -> np.ndarray:
-    return cached(graph, key, compute, shape=(3, 1), dtype=np.float64)
+    return cached(graph, key, compute, 1)
 
 
 def test_is_computed_once_a_graph_and_key() -> None:
@@ -88,7 +88,7 @@ def test_a_damaged_file_is_computed_again_and_replaced(damage: Callable[[Path], 
 
 @pytest.mark.parametrize("other", [np.zeros((2, 1)), np.zeros((3, 1), dtype=np.float32), np.zeros(3)])
 def test_a_file_of_another_shape_or_type_is_replaced(other: np.ndarray) -> None:
-    cached(GRAPH, "x", lambda: other, shape=other.shape, dtype=other.dtype.type)
+    cached(GRAPH, "x", lambda: other, *other.shape[1:], dtype=other.dtype.type)
     np.testing.assert_array_equal(fetch(Counted()), VALUES)
     np.testing.assert_array_equal(np.load(cache_file(GRAPH, "x")), VALUES)
 

@@ -119,7 +119,7 @@ def test_no_step_and_no_look_reads_more_than_its_parts(make_graph, monkeypatch):
             return method(self, low, high)
 
         monkeypatch.setattr(StoredGraph, name, recorded)
-    monkeypatch.setattr(Workspace, "_fill_spans", None)
+    monkeypatch.setattr(Workspace, "fill", None)
     monkeypatch.setattr(StoredInputs, "operator_rows", None)
     estimator.fit(store)
     assert "mean_std" in estimator.history_[-1]

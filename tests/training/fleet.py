@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import socket
+import subprocess
 import sys
 import traceback
 from pathlib import Path
@@ -40,10 +41,8 @@ def exchange() -> dict:
     weight = nn.Parameter(torch.zeros(1))
     weight.grad = torch.full((1,), float(group.rank)) / 1.5
     group.sum_gradients([weight, nn.Parameter(torch.zeros(2))])
-    group.barrier()
     return {
         "sum": group.all_reduce(x).tolist(),
-        "gathered": [y.tolist() for y in group.all_gather(x)],
         "gradient": weight.grad.tolist(),
         "bytes": group.broadcast(b"first" if group.leads else b"another").decode(),
         "decided": [group.decide(group.leads), group.decide(not group.leads)],
@@ -102,6 +101,18 @@ def embed_store(order: dict, estimator: Estimator) -> dict:
     z = estimator.fit(given).transform(given, scratch=scratch)
     rows = z[: z.shape[0]]
     return {"sha": hashlib.sha256(rows.tobytes()).hexdigest(), "z": rows.tolist()}
+
+
+def fleet(folder: Path, orders: list[dict]) -> list:
+    """What groups of processes end with, one group after another, all from one process."""
+    (folder / "orders.json").write_text(json.dumps(orders))
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "NODEJEPA_CACHE": str(folder / "cache")}
+    command = [sys.executable, "-m", "tests.training.fleet", str(folder)]
+    done = subprocess.run(
+        command, cwd=Path(__file__).parents[2], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads((folder / "results.json").read_text())
 
 
 def free_port() -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from tests.forked import Forked
+from tests.interrupted import interrupted_after
 
 from nodejepa.errors import CheckpointError, TrainingError
 from nodejepa.graph import Graph
@@ -112,22 +113,8 @@ def test_patience_counts_epochs_without_a_lower_loss_also_after_a_resume(tmp_pat
     assert len(train(Listed(values), POINTS, TrainingConfig(epochs=8), seed=0)) == 8
     assert len(train(Listed(values), POINTS, TrainingConfig(epochs=8, patience=3), seed=0)) == 8
 
-    def interrupt(self, record, *, original=Run.append):
-        original(self, record)
-        if record["epoch"] == stop + 1:
-            raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Run, "append", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            train(
-                Listed(values),
-                POINTS,
-                config,
-                seed=0,
-                run=Run(tmp_path),
-                logging=OFTEN,
-            )
+    with interrupted_after(stop + 1):
+        train(Listed(values), POINTS, config, seed=0, run=Run(tmp_path), logging=OFTEN)
     resumed = Listed(values)
     history = train(resumed, POINTS, config, seed=0, run=Run(tmp_path), logging=OFTEN)
     assert [r["epoch"] for r in history] == [1, 2, 3, 4, 5, 6]
@@ -170,30 +157,6 @@ def test_a_step_is_that_of_adam_with_decoupled_decay():
     slope = 2 * (start - 1) / start.numel()
     wanted = start * (1 - 0.01 * 0.1) - 0.01 * slope / (slope.abs() + 1e-8)  # both moments are corrected
     torch.testing.assert_close(task.z.detach(), wanted)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", [NodeJEPA, PatchJEPA])
-def test_resume_after_any_epoch_ends_in_the_same_bits(tmp_path, toy_graph, method):
-    settings = TINY | ({"patches.count": 6} if method is PatchJEPA else {})
-    whole = method(seed=3, **settings).fit(toy_graph).transform(toy_graph)
-    for stop in (1, 4):
-        folder = tmp_path / str(stop)
-
-        def interrupt(self, record, *, stop=stop, original=Run.append):
-            original(self, record)
-            if record["epoch"] == stop:
-                raise KeyboardInterrupt
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Run, "append", interrupt)
-            with pytest.raises(KeyboardInterrupt):
-                method(seed=3, **settings).fit(toy_graph, out=folder, logging=OFTEN)
-        model = method(seed=3, **settings).fit(toy_graph, out=folder, resume=True)
-        np.testing.assert_array_equal(model.transform(toy_graph), whole)
-        epochs = [json.loads(line)["epoch"] for line in (folder / "history.jsonl").read_text().splitlines()]
-        assert epochs == list(range(1, 7))
-        np.testing.assert_array_equal(method.load(folder).transform(toy_graph), whole)
 
 
 KILLED = """
@@ -253,16 +216,8 @@ def test_two_processes_cannot_use_one_folder(tmp_path, toy_graph):
 def begun(folder, graph, seed):
     """A run that was stopped after some epochs."""
     settings = TINY | {"epochs": 4}
-    with pytest.MonkeyPatch.context() as patch:
-
-        def interrupt(self, record, *, original=Run.append):
-            original(self, record)
-            if record["epoch"] == 3:
-                raise KeyboardInterrupt
-
-        patch.setattr(Run, "append", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            NodeJEPA(preset="paper", seed=seed, **settings).fit(graph, out=folder, logging=OFTEN)
+    with interrupted_after(3):
+        NodeJEPA(preset="paper", seed=seed, **settings).fit(graph, out=folder, logging=OFTEN)
     return lambda: NodeJEPA(preset="paper", seed=seed, **settings).fit(graph, out=folder, resume=True)
 
 

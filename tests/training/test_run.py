@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 import torch
+from tests.interrupted import interrupted_after
 
 from nodejepa.errors import CheckpointError, ConfigError, NodeJEPAError, TrainingError
 from nodejepa.files import atomic_path, parse_json
@@ -102,55 +103,30 @@ def test_weights_of_another_type_are_not_converted_silently(model, tmp_path, dty
         load_method(tmp_path)
 
 
-class _Stop(Exception):
-    pass
-
-
 @pytest.fixture
-def checkpoint(toy_graph, tmp_path, monkeypatch):
+def checkpoint(toy_graph, tmp_path):
     """A run that was stopped in its third epoch."""
-
-    def stop(_, record):
-        if record["epoch"] == 3:
-            raise _Stop
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Run, "append", stop)
-        with pytest.raises(_Stop):
-            fitted(toy_graph, tmp_path / "run", logging=Logging(checkpoint_epochs=1))
+    with interrupted_after(3):
+        fitted(toy_graph, tmp_path / "run", logging=Logging(checkpoint_epochs=1))
     return tmp_path / "run" / "checkpoint.safetensors"
 
 
-@pytest.mark.parametrize(
-    "wound",
-    [
-        "no history",
-        "no loss",
-        "history of text",
-        "optimiser of another",
-        "optimiser without number",
-        "optimiser with a gap",
-        "wrong type",
-    ],
-)
+WOUNDS = {  # of tensors and facts; ``state`` is the name of a tensor of the optimiser
+    "no history": lambda tensors, facts, state: facts.pop("history"),  # noqa: ARG005
+    "no loss": lambda tensors, facts, state: facts["history"][-1].pop("loss"),  # noqa: ARG005
+    "history of text": lambda tensors, facts, state: facts.update(history="none"),  # noqa: ARG005
+    "optimiser of another": lambda tensors, facts, state: tensors.update({state: torch.zeros(3, 5, 7)}),  # noqa: ARG005
+    "optimiser without number": lambda tensors, *more: tensors.update({"optimiser.x": tensors.pop(more[1])}),
+    "optimiser with a gap": lambda tensors, facts, state: tensors.pop(state),  # noqa: ARG005
+    "wrong type": lambda tensors, *_: tensors.update({"task.token": tensors["task.token"].double()}),
+}
+
+
+@pytest.mark.parametrize("wound", WOUNDS)
 def test_a_checkpoint_with_a_wrong_state_is_refused(checkpoint, toy_graph, wound):
     tensors, facts = load_tensors(checkpoint)
     state = next(name for name in tensors if name.startswith("optimiser.") and tensors[name].ndim)
-    if wound == "no history":
-        del facts["history"]
-    elif wound == "no loss":
-        del facts["history"][-1]["loss"]
-    elif wound == "history of text":
-        facts["history"] = "none"
-    elif wound == "optimiser of another":
-        tensors[state] = torch.zeros(3, 5, 7)
-    elif wound == "optimiser with a gap":
-        del tensors[state]
-    elif wound == "optimiser without number":
-        tensors["optimiser.x"] = tensors.pop(state)
-    else:
-        name = next(name for name in tensors if name.startswith("task."))
-        tensors[name] = tensors[name].to(torch.float64)
+    WOUNDS[wound](tensors, facts, state)
     save_tensors(checkpoint, tensors, facts)
     with pytest.raises(CheckpointError):
         fitted(toy_graph, checkpoint.parent, resume=True)

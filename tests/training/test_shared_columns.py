@@ -1,17 +1,13 @@
 """LinearJEPA in several processes: the embeddings of one, also after a kill."""
 
 import json
-import os
-import subprocess
-import sys
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fleet import graph
+from fleet import fleet, graph
 from typer.testing import CliRunner
 
 from nodejepa.cli import app
@@ -21,7 +17,6 @@ from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.tables import StoredGraph, read_embeddings
 from nodejepa.tables.prepare import prepare_store
 
-ROOT = Path(__file__).parents[2]
 BUSY = pytest.mark.timeout(1800)
 SMALL = 0.001  # gigabytes: less than a process holds, so that columns are made one after the other
 
@@ -67,14 +62,9 @@ def results(tmp_path_factory):
         "left": [],
         "again": [order(2, memory_limit=SMALL, scratch=str(folder / f"lost-{rank}")) for rank in (0, 1)],
     }
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "NODEJEPA_CACHE": str(folder / "cache")}
     found = {}
     for names in (("memory", "stored", "small", "lost"), ("again",)):
-        (folder / "orders.json").write_text(json.dumps([*chain(*(orders[name] for name in names))]))
-        command = [sys.executable, "-m", "tests.training.fleet", str(folder)]
-        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
-        ends = iter(json.loads((folder / "results.json").read_text()))
+        ends = iter(fleet(folder, [*chain(*(orders[name] for name in names))]))
         found |= {name: [next(ends) for _ in orders[name]] for name in names}
         columns = [sorted(folder.glob(f"lost-{rank}/.columns-*/*.f32")) for rank in (0, 1)]
         found["left" if "lost" in names else "cleared"] = columns

@@ -269,7 +269,7 @@ def test_without_a_method_it_is_the_closed_form_and_says_what_it_found(run, file
     assert code == 0, err
     manifest = manifest_of(files)
     assert (manifest["method"], manifest["epochs"]) == ("linear-jepa", 0)
-    assert "directions of the features are clearly foretold by the neighbours" in manifest["found"]
+    assert "directions of the features are clearly predicted by the neighbours" in manifest["found"]
     assert manifest["found"] in " ".join(said.split())
     page = (files.folder / "z.html").read_text()
     assert "What is predictable" in page

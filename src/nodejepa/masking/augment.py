@@ -5,7 +5,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nodejepa.compiled import compiled
-from nodejepa.errors import ConfigError
 from nodejepa.graph_checks import FloatArray, SparseMatrix
 
 IntArray = npt.NDArray[np.integer]
@@ -21,7 +20,6 @@ def drop_edges(adjacency: SparseMatrix, p: float, generator: np.random.Generator
     (SplitMix64, Steele et al. 2014) of the two nodes and of one key from ``generator``: nobody has to look
     for the reverse of an edge, and one-way edges of a directed graph are dropped just as well.
     """
-    _check_share(p, "edges to drop")
     key = generator.integers(2**64, dtype=np.uint64)
     indptr, indices, data = _keep_edges(adjacency.indptr, adjacency.indices, adjacency.data, p, key)
     return sp.csr_array((data, indices, indptr), shape=adjacency.shape)
@@ -29,18 +27,7 @@ def drop_edges(adjacency: SparseMatrix, p: float, generator: np.random.Generator
 
 def drop_feature_columns(num_features: int, p: float, generator: np.random.Generator) -> BoolArray:
     """Which feature columns to keep, ``[F]``: each is dropped with probability ``p``, for all nodes alike."""
-    _check_share(p, "feature columns to drop")
     return generator.random(num_features) >= p
-
-
-def shuffle_rows(num_nodes: int, generator: np.random.Generator) -> npt.NDArray[np.int64]:
-    """A random order of the nodes, ``[N]``: ``X[order]`` gives every node another one's features."""
-    return generator.permutation(num_nodes)
-
-
-def _check_share(p: float, what: str) -> None:
-    if not 0 <= p <= 1:
-        raise ConfigError(f"the share of {what} is {p}", where="views", fix="Use a number in [0, 1].")
 
 
 @compiled()

@@ -161,8 +161,6 @@ class Curriculum:
 
     def at(self, epoch: int) -> tuple[float, int]:
         """Mask ratio and hops of an epoch, counted from 0."""
-        if epoch < 0:
-            raise ConfigError(f"epoch is {epoch!r}", fix="Epochs are counted from 0.")
         done = 1.0 if not self.enabled or epoch >= self.epochs else epoch / self.epochs
         ratio = (1 - done) * self.ratio_start + done * self.ratio_end
         hops = (1 - done) * self.hops_start + done * self.hops_end

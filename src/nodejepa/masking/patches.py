@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from nodejepa.errors import ConfigError, GraphError
+from nodejepa.errors import GraphError
 from nodejepa.graph import RowGraph
 from nodejepa.graph_checks import FloatArray, SparseMatrix
 from nodejepa.structure.descriptors import node_clustering, node_pagerank, standardize
@@ -35,14 +35,13 @@ class Patches:
     nodes: Int32Array
 
     @classmethod
-    def from_partition(cls, graph: RowGraph, part: npt.ArrayLike, *, hops: int = 1) -> Patches:
+    def from_partition(cls, graph: RowGraph, part: IntArray, *, hops: int = 1) -> Patches:
         """Patches from the part of every node, ``[N]`` with values 0 .. P-1, each present.
 
         ``hops`` is how far each patch is expanded; the paper takes 1.
         """
-        parts = _check_part(part, graph.num_nodes)
-        core_starts = np.concatenate([[0], np.cumsum(np.bincount(parts))]).astype(np.int64)
-        core_nodes = np.argsort(parts, kind="stable").astype(np.int32)
+        core_starts = np.concatenate([[0], np.cumsum(np.bincount(part))]).astype(np.int64)
+        core_nodes = np.argsort(part, kind="stable").astype(np.int32)
         lists = [core_nodes[first:last] for first, last in pairwise(core_starts)]
         if hops > 0:
             edges = neighbours(graph)
@@ -107,12 +106,6 @@ class Patches:
         one of each is left. ``among`` names the patches to choose from, if not all.
         """
         among = np.arange(len(self)) if among is None else among
-        if contexts < 1 or targets < 1:
-            raise ConfigError(
-                f"{contexts} contexts and {targets} targets were asked for",
-                where="patches",
-                fix="Use at least one of each.",
-            )
         if len(among) < 2:
             raise GraphError(
                 "the graph has a single patch, so nothing is left to predict",
@@ -132,23 +125,6 @@ def patch_descriptors(graph: RowGraph, patches: Patches, *, cache: bool = True) 
     quantities = (graph.degrees, node_pagerank(graph, cache=cache), node_clustering(graph, cache=cache))
     means = patches.pooling.astype(np.float64) @ np.column_stack(quantities)
     return standardize(np.column_stack([means, patches.sizes / graph.num_nodes])).astype(np.float32)
-
-
-def _check_part(part: npt.ArrayLike, size: int) -> Int32Array:
-    array = np.asarray(part)
-    if array.shape != (size,) or array.dtype.kind not in "iu":
-        raise GraphError(
-            f"the partition is {array.dtype} of shape {array.shape} for {size} nodes",
-            where="patches",
-            fix="Give one whole number per node, as nodejepa.structure.partition does.",
-        )
-    if array.min() < 0 or array.max() >= size or np.any(np.bincount(array) == 0):
-        raise GraphError(
-            "part numbers are negative or leave gaps",
-            where="patches",
-            fix="Number the parts 0, 1, 2, ... and leave none empty.",
-        )
-    return array.astype(np.int32)
 
 
 def _expanded(edges: Neighbours, core: Int32Array, hops: int) -> Int32Array:

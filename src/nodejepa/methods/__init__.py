@@ -7,7 +7,7 @@ from typing import Any
 from nodejepa.config import override, refuse_unknown
 from nodejepa.errors import CheckpointError, ConfigError, did_you_mean
 from nodejepa.methods.arguments import check_folder
-from nodejepa.methods.baselines import SGC, SGC1, SGC3, EqualHops, RandomGCN, RawFeatures, Walk
+from nodejepa.methods.baselines import APPNP, SGC, SGC1, SGC3, EqualHops, RandomGCN, RawFeatures
 from nodejepa.methods.bgrl import BGRL
 from nodejepa.methods.ccassg import CCASSG
 from nodejepa.methods.dgi import DGI
@@ -49,7 +49,7 @@ METHODS: dict[str, type[Estimator]] = {
         SGC1,
         SGC3,
         EqualHops,
-        Walk,
+        APPNP,
         LinearJEPA,
         NodeJEPA,
         PatchJEPA,

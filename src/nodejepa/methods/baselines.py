@@ -13,7 +13,7 @@ from nodejepa.graph import RowGraph
 from nodejepa.methods.budget import BaselineCost
 from nodejepa.methods.estimator import Estimator, PlotStyle
 from nodejepa.nn.encoders import GCN
-from nodejepa.nn.hop_encoder import walk_weights
+from nodejepa.nn.hop_encoder import pagerank_weights
 from nodejepa.nn.inputs import RowInputs
 from nodejepa.nn.sparse import density, to_dense
 from nodejepa.nn.stack import Activation
@@ -83,17 +83,17 @@ class RandomGCN(UntrainedBaseline):
 class FeatureMap(nn.Module):
     """A function of a graph in the place of an encoder: it has no weights, and sparse may stay sparse."""
 
-    def __init__(self, function: Callable[[RowInputs], Any]) -> None:
+    def __init__(self, function: Callable[[RowInputs], Any], out_dim: int) -> None:
         super().__init__()
-        self.embed = function
+        self.embed, self.out_dim = function, out_dim
 
 
 class FeatureBaseline(UntrainedBaseline, ABC):
-    """The features, heard over several hops; sparse ones stay sparse in memory as long as that saves room."""
+    """The features over several hops; sparse ones stay sparse in memory as long as that saves memory."""
 
-    def make_encoder(self, in_dim: int) -> FeatureMap:  # noqa: ARG002 - no weights
+    def make_encoder(self, in_dim: int) -> FeatureMap:
         """``[N, F]``."""
-        return FeatureMap(self.embed)
+        return FeatureMap(self.embed, in_dim)
 
     @abstractmethod
     def embed(self, inputs: RowInputs) -> Any:
@@ -192,14 +192,14 @@ class EqualHops(FeatureBaseline):
 
 
 @dataclass(frozen=True)
-class WalkConfig(Settings):
-    """Settings of :class:`Walk`: those of LinearJEPA's propagation."""
+class APPNPConfig(Settings):
+    """Settings of :class:`APPNP`: those of LinearJEPA's propagation."""
 
     hops: PositiveInt = 10
     restart: ShareBelowOne = 0.15
 
 
-class Walk(FeatureBaseline):
+class APPNP(FeatureBaseline):
     """Features after the personalised-PageRank propagation that LinearJEPA's latents take (APPNP, Gasteiger
     et al. 2019): what propagation is worth without what was learned.
     """
@@ -209,11 +209,11 @@ class Walk(FeatureBaseline):
     summary = "X after personalised-PageRank (APPNP) propagation"
     citation = "Gasteiger et al. 2019"
     style = PlotStyle("#989898", "d", "--", ":")
-    config_class = WalkConfig
+    config_class = APPNPConfig
 
     def embed(self, inputs: RowInputs) -> Any:
         """The weighted sum of the hops."""
-        weights = walk_weights(self.config.hops, self.config.restart).float().tolist()
+        weights = pagerank_weights(self.config.hops, self.config.restart).float().tolist()
         return _combined(inputs, self.config.hops, lambda k, hop: hop * weights[k])
 
 

@@ -1,4 +1,4 @@
-"""Linear latent prediction, solved exactly: which directions of the features do a node's neighbours foretell?
+"""Linear latent prediction, solved exactly: which directions of the features do a node's neighbours predict?
 
 With latents z = V'x kept isotropic, the context of a node the mean latent of its neighbours, and a linear
 predictor, the best V solves a generalised eigenproblem (canonical correlation between a node and its
@@ -7,7 +7,7 @@ neighbourhood):
     C = X'X / n        D = (X'NX + X'N'X) / 2n        D v = rho (C + eps I) v
 
 N is the mean over neighbours, and sums run over the n nodes that have some. rho_j says how well latent j is
-foretold, and its sign whether neighbours are alike (positive) or different. One pass over the edges, no seed.
+predicted, and its sign whether neighbours are alike (positive) or different. There is no seed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
@@ -55,10 +56,10 @@ class SecondMoments:
         zero = torch.zeros_like(self.mean)
         return SecondMoments(second, self.cross - (between + between.T) / 2, zero, zero, self.basis)
 
-    def loudness(self, weight: Tensor) -> float:
-        """Root of the mean squared length of ``weight' x``, ``weight`` ``[F, k]``; 1 where all are silent."""
-        turned = self.basis.T @ weight
-        return float((turned * (self.second @ turned)).sum().sqrt()) or 1.0
+    def scale(self, weight: Tensor) -> float:
+        """Root of the mean squared norm of ``weight' x``, ``weight`` ``[F, k]``; 1 where all are 0."""
+        inside = self.basis.T @ weight
+        return float((inside * (self.second @ inside)).sum().sqrt()) or 1.0
 
     def to_features(self, vectors: Tensor) -> Tensor:
         """Columns in the basis as columns ``[F, k]`` of the features."""
@@ -239,15 +240,15 @@ class Spectrum:
         self.moments = moments
         values, self._vectors = _eigh(moments.second)
         self._values = values.clamp_min(0)  # the mean may have been taken off
-        self._turned = self._vectors.T @ moments.cross @ self._vectors
+        self._cross = self._vectors.T @ moments.cross @ self._vectors
         self.trace = float(self._values.sum())
 
     def _whitened(self, eps: float) -> tuple[Tensor, Tensor]:
         scale = 1 / (self._values + eps).sqrt()
-        return scale, _symmetric(scale[:, None] * self._turned * scale)
+        return scale, _symmetric(scale[:, None] * self._cross * scale)
 
     def rho(self, eps: float, count: int) -> Tensor:
-        """The ``count`` loudest rho, loudest first."""
+        """The ``count`` largest rho by absolute value, the largest first."""
         with one_thread():
             values: Tensor = torch.linalg.eigvalsh(self._whitened(eps)[1])
         return values[torch.argsort(values.abs(), descending=True, stable=True)[:count]]
@@ -256,23 +257,20 @@ class Spectrum:
         """V ``[F, L]`` with v'(C + eps I)v = 1, and rho ``[L]``; the largest entry of each v is positive."""
         scale, matrix = self._whitened(eps)
         values, vectors = _eigh(matrix)
-        loud = torch.argsort(values.abs(), descending=True, stable=True)[:count]
-        v = self.moments.to_features(self._vectors @ (scale[:, None] * vectors[:, loud]))
-        largest = v.gather(0, v.abs().argmax(dim=0, keepdim=True))
-        return v * torch.where(largest < 0, -1.0, 1.0), values[loud]
+        largest = torch.argsort(values.abs(), descending=True, stable=True)[:count]
+        v = self.moments.to_features(self._vectors @ (scale[:, None] * vectors[:, largest]))
+        entry = v.gather(0, v.abs().argmax(dim=0, keepdim=True))
+        return v * torch.where(entry < 0, -1.0, 1.0), values[largest]
 
     def shrinkage_for(self, predictability: float, count: int) -> float:
-        """eps as a share of the trace, so that the ``count`` loudest |rho| sum to ``predictability``.
+        """eps as a share of the trace, so that the ``count`` largest |rho| sum to ``predictability``.
 
         |rho| fall as eps grows. To half a doubling, between 1 and 2^-10; the end where neither is enough.
         """
-        loudness: dict[int, float] = {}
 
+        @cache
         def at(half_doublings: int) -> float:
-            if half_doublings not in loudness:
-                rho = self.rho(self.trace * 2 ** (-half_doublings / 2), count)
-                loudness[half_doublings] = float(rho.abs().sum())
-            return loudness[half_doublings]
+            return float(self.rho(self.trace * 2 ** (-half_doublings / 2), count).abs().sum())
 
         low, high = 0, 20
         if at(low) >= predictability:

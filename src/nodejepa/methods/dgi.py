@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from nodejepa.masking.augment import shuffle_rows
 from nodejepa.methods.blocks import (
     PRESETS,
     BaselineEncoderConfig,
@@ -53,7 +52,7 @@ class DGITask(Task):
 
     def losses(self, inputs: GraphInputs, context: StepContext) -> dict[str, Tensor]:
         """Shuffle the features, embed both, tell them apart."""
-        order = torch.from_numpy(shuffle_rows(inputs.num_nodes, context.numpy("mask")))
+        order = torch.from_numpy(context.numpy("mask").permutation(inputs.num_nodes))
         both = encoder_inputs(inputs, self.config.encoder).shuffled(order)
         real, corrupted = (self.encoder(shown) for shown in both)
         return {"loss": infomax_loss(real, corrupted, self.discriminator)}

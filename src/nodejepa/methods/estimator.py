@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, overload
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from nodejepa.config import flatten, override, to_dict
 from nodejepa.diagnostics import RowArray
@@ -31,7 +34,6 @@ from nodejepa.methods.arguments import (
 )
 from nodejepa.methods.budget import Cost, GradientCost
 from nodejepa.methods.migrations import config_of_today
-from nodejepa.methods.shared_columns import embed_together
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import RowInputs, WholeGraph
 from nodejepa.nn.workspace import array_bytes
@@ -78,6 +80,8 @@ class SklearnMixin:
     device: str
     fit: Any
     transform: Any
+    out_dim_: Any
+    output_: Literal["default", "pandas"] = "default"
 
     def fit_transform(self, graph: Any, X: Any = None, y: Any = None, **options: Any) -> Features:  # noqa: ARG002
         """``fit`` and then ``transform`` of the same graph; the result is kept as ``embedding_``.
@@ -99,9 +103,21 @@ class SklearnMixin:
         self.config, self.seed, self.device = changed.config, changed.seed, changed.device
         return self
 
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:  # noqa: ARG002
+        """Names of the columns of the embeddings: ``z0``, ``z1``, ..."""
+        return np.array([f"z{i}" for i in range(self.out_dim_)], dtype=object)
+
+    def set_output(self, *, transform: Literal["default", "pandas"] | None = None) -> Self:
+        """What ``transform`` of a graph in memory gives: arrays, or pandas frames with its ids as index."""
+        if transform not in (None, "default", "pandas"):
+            raise ConfigError(f"the output {transform!r} is unknown", fix="Use default or pandas.")
+        self.output_ = transform or self.output_
+        return self
+
     def __sklearn_clone__(self) -> Self:
         """A copy that is not fitted."""
-        return type(self)(self.config, seed=self.seed, device=self.device)  # type: ignore[call-arg]
+        copy = type(self)(self.config, seed=self.seed, device=self.device)  # type: ignore[call-arg]
+        return copy if self.output_ == "default" else copy.set_output(transform=self.output_)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(seed={self.seed}, config={json.dumps(to_dict(self.config))})"
@@ -231,25 +247,32 @@ class Estimator(SklearnMixin, ABC):
                 if asked:
                     raise ConfigError(f"{what} needs a run folder", fix="Name one with out=...")
             self._learn(graph, None, logging)
-            return self
-        if not self.process_group.leads:  # the folder is the first one's
-            if self.process_group.decide(False):
-                self._learn(graph, None, logging)
-            return self
-        run = Run(check_folder(out))
-        with run.owned():
-            run.start(
-                self._facts(graph),
-                resume=resume,
-                config_of_today=lambda was: to_dict(config_of_today(self.name, self.config_class, was)),
-            )
-            if not self.process_group.decide(not run.model.exists()):
-                return self._restore(run.folder)
-            self._learn(graph, run, logging)
-            run.require_there()
-            self.save(run.folder)
-            run.checkpoint.unlink(missing_ok=True)  # the finished model has taken its place
+        elif self.process_group.leads:  # the folder is the first one's
+            with Run(check_folder(out)).owned() as run:
+                self._run(graph, run, resume, logging)
+        elif not self.process_group.decide(False):
+            self._learn(graph, None, logging)
         return self
+
+    def _run(self, graph: RowGraph, run: Run, resume: bool, logging: Logging) -> None:
+        """Begin, go on with or take over what is in a run folder."""
+        facts = self._identity() | {
+            "graph": self.training_data(graph),
+            "max_columns": self.max_columns,
+            "source_hash": source_hash(),
+        }
+        run.start(
+            facts,
+            resume=resume,
+            config_of_today=lambda was: to_dict(config_of_today(self.name, self.config_class, was)),
+        )
+        if self.process_group.decide(run.model.exists()):  # all of them know that it is finished
+            self._restore(run.folder)
+            return
+        self._learn(graph, run, logging)
+        run.require_there()
+        self.save(run.folder)
+        run.checkpoint.unlink(missing_ok=True)  # the finished model has taken its place
 
     @overload
     def transform(self, graph: StoredGraph, X: None = None, *, scratch: Path | None = None) -> RowArray: ...
@@ -265,53 +288,54 @@ class Estimator(SklearnMixin, ABC):
         is too large for memory is a file in the folder ``scratch``. Of several processes all call it, and
         the first has the rows.
         """
-        if self.process_group.size > 1:
-            self._share_model()
-        z = self._embed(self.inputs_to_encode(as_row_graph(graph, X), scratch), scratch)
-        return z if self.reduction_ is None else self.reduction_.reduce(z)
+        self._share()
+        graph = as_row_graph(graph, X)
+        z = self._embed(self.inputs_to_encode(graph, scratch), scratch)
+        z = z if self.reduction_ is None else self.reduction_.reduce(z)
+        if self.output_ == "default" or not isinstance(graph, Graph):
+            return z
+        from nodejepa.tables import embeddings_frame
+
+        frame: Features = embeddings_frame(graph.node_ids, z)
+        return frame
 
     def _embed(self, inputs: RowInputs, scratch: Path | None = None) -> Features | RowArray:
         """Several processes share a linear encoder's columns; a network is run by the first alone."""
         encoder, group = self.encoder_, self.process_group
         with torch.no_grad():
             z: Any
-            if group.size > 1 and isinstance(encoder, HopEncoder):
-                z = embed_together(encoder, inputs, group, scratch)
-            elif group.leads:
-                z = encoder.embed(inputs)
+            if isinstance(encoder, HopEncoder):
+                z = encoder.embed(inputs, group=group, scratch=scratch)
             else:
-                z = torch.empty(0, encoder.out_dim)
-        if isinstance(z, torch.Tensor):
+                z = encoder.embed(inputs) if group.leads else torch.empty(0, encoder.out_dim)
+        if isinstance(z, Tensor):
             z = inputs.workspace.join([z]) if inputs.workspace.on_disk else z.cpu().numpy()
         embeddings: Features | RowArray = z
         return embeddings
 
-    def _share_model(self) -> None:
-        """Give all processes what the first one has fitted."""
-        facts = {"in_dim": self.in_dim_, "only_for": self.only_for_} if self.process_group.leads else {}
-        known = parse_json(self.process_group.broadcast(json.dumps(facts).encode()))
-        self.in_dim_, self.only_for_ = known["in_dim"], known["only_for"]
-        if not self.process_group.leads:
-            self.reduction_ = None  # the first one has the rows
-        self.encoder_ = self.share_encoder(getattr(self, "encoder_", None), self.in_dim_)
-
-    def share_encoder(self, encoder: Any, in_dim: int) -> Any:
-        """The first process's encoder, in all of them."""
+    def _share(self) -> None:
+        """Give all processes the model that the first one has, as a file would."""
         group = self.process_group
         if group.size == 1:
-            return encoder
-        facts = group.broadcast(json.dumps(self.own_facts()).encode() if group.leads else b"")
-        tensors = group.first(lambda: encoder.state_dict())
+            return
+        facts = group.broadcast(json.dumps(self._model_facts()).encode() if group.leads else b"")
+        tensors = group.first(self._model_tensors)
         if not group.leads:
-            self.take_facts(parse_json(facts))
-            encoder = self.make_encoder(in_dim)
-            load_into(encoder, tensors, "the first process")
-        return encoder
+            self._take_model(tensors, parse_json(facts), "the first process")
+
+    @property
+    def out_dim_(self) -> int:
+        """Columns of the embeddings of a fitted method."""
+        self._require_fitted()
+        return int(self.encoder_.out_dim if self.reduction_ is None else self.reduction_.axes.shape[1])
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "encoder_"):
+            raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
 
     def inputs_to_encode(self, graph: Any, scratch: Path | None = None) -> RowInputs:
         """The graph as the fitted encoder takes it, checked; both are on one device afterwards."""
-        if not hasattr(self, "encoder_"):
-            raise ConfigError("the method has not been fitted", fix="Call fit or load first.")
+        self._require_fitted()
         graph = as_row_graph(graph)
         if self.only_for_ is not None:
             from nodejepa.tables import refuse_another
@@ -336,23 +360,24 @@ class Estimator(SklearnMixin, ABC):
 
     def save(self, folder: str | Path) -> None:
         """Write the trained encoder and its settings: safetensors and JSON, no pickle."""
-        if not hasattr(self, "encoder_"):
-            raise ConfigError("there is nothing to save", fix="Call fit first.")
-        facts = {
-            "method": self.name,
-            "config": to_dict(self.config),
-            "seed": self.seed,
-            "in_dim": self.in_dim_,
-            "history": self.history_,
-            "versions": versions(),
-            **self.own_facts(),
-            **({} if self.max_columns is None else {"max_columns": self.max_columns}),
-            **({} if self.only_for_ is None else {"only_for": self.only_for_}),
+        self._require_fitted()
+        save_tensors(Run(check_folder(folder)).model, self._model_tensors(), self._model_facts())
+
+    def _identity(self) -> dict[str, Any]:
+        """What runs and models say first: who made them, and how."""
+        config = to_dict(self.config)
+        return {"method": self.name, "config": config, "seed": self.seed, "versions": versions()}
+
+    def _model_facts(self) -> dict[str, Any]:
+        facts = self._identity() | {"in_dim": self.in_dim_, "history": self.history_} | self.own_facts()
+        more = {"max_columns": self.max_columns, "only_for": self.only_for_}
+        return facts | {name: value for name, value in more.items() if value is not None}
+
+    def _model_tensors(self) -> dict[str, Tensor]:
+        axes = {} if self.reduction_ is None else vars(self.reduction_)
+        return dict(self.encoder_.state_dict()) | {
+            f"{_KEPT}{name}": torch.from_numpy(value) for name, value in axes.items()
         }
-        tensors = dict(self.encoder_.state_dict())
-        if self.reduction_ is not None:
-            tensors |= {f"{_KEPT}{name}": torch.from_numpy(v) for name, v in vars(self.reduction_).items()}
-        save_tensors(Run(check_folder(folder)).model, tensors, facts)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto") -> Self:
@@ -360,16 +385,20 @@ class Estimator(SklearnMixin, ABC):
         return cls(device=device)._restore(folder)
 
     def _restore(self, folder: str | Path) -> Self:
-        """Bring the method to what :meth:`save` wrote; everything that the file says is checked."""
+        """Bring the method to what :meth:`save` wrote."""
         path = Run(check_folder(folder)).model
-        tensors, facts = load_tensors(path)
+        self._take_model(*load_tensors(path), str(path))
+        return self
+
+    def _take_model(self, tensors: dict[str, Tensor], facts: Mapping[str, Any], where: str) -> None:
+        """Everything that the file says is checked."""
         if facts.get("method") != self.name:
-            raise CheckpointError(f"the model is a {facts.get('method')}, not a {self.name}", where=str(path))
+            raise CheckpointError(f"the model is a {facts.get('method')}, not a {self.name}", where=where)
         try:
             known, axes = of_type(_Facts, facts), None
             self.config = config_of_today(self.name, self.config_class, known.config)
             self.seed, self.in_dim_ = known.seed, known.in_dim
-            self.history_ = check_history(known.history, path)
+            self.history_ = check_history(known.history, where)
             self.take_facts(facts)
             self.max_columns, self.only_for_ = known.max_columns, known.only_for
             if f"{_KEPT}axes" in tensors:
@@ -378,16 +407,15 @@ class Estimator(SklearnMixin, ABC):
             check_sizes(self.config, self.in_dim_, sum(tensor.numel() for tensor in tensors.values()))
         except (KeyError, ValueError, OverflowError, ConfigError) as error:
             raise CheckpointError(
-                f"the model's description is not understood: {error}", where=str(path)
+                f"the model's description is not understood: {error}", where=where
             ) from None
         self.encoder_ = self.make_encoder(self.in_dim_)
-        load_into(self.encoder_, tensors, str(path))
-        return self
+        load_into(self.encoder_, tensors, where)
 
     def _learn(self, graph: RowGraph, run: Run | None, logging: Logging) -> None:
         inputs = self._inputs(graph, run.folder if run else None)
-        self.encoder_, self.history_ = self.learn(inputs, run, logging)
         self.in_dim_, self.reduction_ = graph.num_features, None
+        self.encoder_, self.history_ = self.learn(inputs, run, logging)
         if self.max_columns is not None:
             self.encoder_.eval().to(inputs.device)
             z = self._embed(inputs, run.folder if run else None)
@@ -405,14 +433,3 @@ class Estimator(SklearnMixin, ABC):
         """What a run is trained on: resuming with anything else is refused."""
         shape = {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features}
         return shape | {"hash": graph.content_hash}
-
-    def _facts(self, graph: RowGraph) -> Mapping[str, Any]:
-        return {
-            "method": self.name,
-            "config": to_dict(self.config),
-            "seed": self.seed,
-            "graph": self.training_data(graph),
-            "max_columns": self.max_columns,
-            "versions": versions(),
-            "source_hash": source_hash(),
-        }

@@ -77,7 +77,7 @@ class GraphMAETask(Task):
         hidden = torch.from_numpy(masked).to(inputs.device)
         seen = draw_view(inputs, ViewConfig(self.config.masking.edges, 0.0), generator)
         # masked again: nobody reads the others
-        visible = self.encoder(seen, hidden, self.token, rows=~masked)
+        visible = self.encoder(seen.masked(hidden, self.token), rows=~masked)
         codes = self.decoder(visible, inputs.propagation, masked)
         error = self._error(inputs, codes, masked, hidden)
         return {"loss": context.reduction.average(error, int(masked.sum()))}

@@ -1,6 +1,6 @@
 """LinearJEPA: latent prediction with a linear encoder and a linear predictor, in closed form.
 
-Nothing is trained by gradient descent and nothing is random: the latents that a node's neighbours foretell
+Nothing is trained by gradient descent and nothing is random: the latents that a node's neighbours predict
 best are the solution of an eigenproblem (:mod:`nodejepa.methods.closed_form`). Every choice that graphs want
 differently is read off the graph, never off labels (docs/recipe.md).
 """
@@ -22,9 +22,9 @@ from nodejepa.memory import peak_memory_mb
 from nodejepa.methods.budget import ClosedFormCost
 from nodejepa.methods.closed_form import SecondMoments, Spectrum, second_moments
 from nodejepa.methods.estimator import Estimator, PlotStyle
-from nodejepa.nn.hop_encoder import HopEncoder, walk_weights
+from nodejepa.nn.hop_encoder import HopEncoder, pagerank_weights
 from nodejepa.nn.inputs import RowInputs
-from nodejepa.progress import progress_bar
+from nodejepa.progress import announce, progress_bar
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
 from nodejepa.validation import NonNegativeInt, Positive, PositiveInt, Settings, Share, ShareBelowOne, of_type
@@ -43,9 +43,9 @@ class LinearJEPAConfig(Settings):
     # ... and to no more than this share of the directions there are
     predictability_share: Annotated[float, Gt(0), Le(1)] = 0.125
     shrinkage: Positive | None = None  # eps as a share of the trace of C; none: by predictability
-    power: Annotated[float, Ge(0), Le(4)] = 0.5  # latent j is as loud as |rho_j| to this power
-    hops: Annotated[int, Ge(1), Le(64)] = 10  # how far the walk goes
-    restart: ShareBelowOne = 0.15  # how often it returns to the node itself
+    power: Annotated[float, Ge(0), Le(4)] = 0.5  # latent j is scaled by |rho_j| to this power
+    hops: Annotated[int, Ge(1), Le(64)] = 10  # of personalised-PageRank (APPNP) propagation
+    restart: ShareBelowOne = 0.15  # its restart probability
     own_below: Share = 0.5  # the latents themselves stand beside it where neighbours agree less than this
     agreement: Share | None = None  # of neighbours, 0 to 1; none: read off the signs of rho
     mean_kept: Share | None = None  # share of the latents' mean; none: the agreement
@@ -53,7 +53,7 @@ class LinearJEPAConfig(Settings):
     basis: Annotated[int, Ge(1), Le(8192)] = 768
     # features of no more directions keep hops 0 to 3 apart: dimensions are free there
     side_by_side: NonNegativeInt = 32
-    turned: bool = True  # latents are turned until columns are about equally loud: scaling them does no harm
+    rotated: bool = True  # latents are rotated so that columns are of about equal scale
     equal_rows: bool = True  # rows are of the same length
 
 
@@ -61,7 +61,7 @@ class LinearJEPAConfig(Settings):
 class Findings:
     """What the closed form found on a graph."""
 
-    rho: tuple[float, ...]  # how well each latent is foretold, loudest first
+    rho: tuple[float, ...]  # how well each latent is predicted, the largest first
     shrinkage: float
     agreement: float
     mean_kept: float
@@ -81,12 +81,12 @@ class Findings:
             if self.agreement >= 0.75
             else "neighbours are alike in some respects and different in others"
             if self.agreement >= 0.25
-            else "neighbours are hardly more alike than strangers"
+            else "neighbours are hardly more alike than random pairs"
         )
         first = f"{self.correlations[0]:.2f}" if self.rho else "none"
         return (
-            f"{clear} of {self.directions} directions of the features are clearly foretold by the neighbours "
-            f"(|rho| of 0.1 or more; the best: {first}); {kind} (agreement {self.agreement:.2f})."
+            f"{clear} of {self.directions} directions of the features are clearly predicted by the "
+            f"neighbours (|rho| of 0.1 or more; the best: {first}); {kind} (agreement {self.agreement:.2f})."
         )
 
 
@@ -130,12 +130,18 @@ class LinearJEPA(Estimator):
     ) -> tuple[HopEncoder, History]:
         """Solve the eigenproblem; the history is one record, for all of it."""
         started, group = time.perf_counter(), self.process_group
+        most, columns = self._most_columns(inputs.num_features), inputs.num_features
+        if most < self.config.dim and group.leads and logging.shown:
+            announce(f"{logging.description}: at most {most} columns, as the features have {columns}")
         with progress_bar(logging.description, shown=group.leads):
             moments = second_moments(inputs, basis=self.config.basis, group=group)
-            encoder = self._solve(inputs, moments) if group.leads else None
-        encoder = self.share_encoder(encoder, inputs.num_features).to(inputs.device)
+            self.in_dim_, self.history_ = inputs.num_features, []
+            if group.leads:
+                self.encoder_ = self._solve(inputs, moments)
+            self._share()
         seconds = time.perf_counter() - started
-        return encoder, [{"epoch": 1, "seconds": seconds, "peak_memory_mb": peak_memory_mb()}]
+        history: History = [{"epoch": 1, "seconds": seconds, "peak_memory_mb": peak_memory_mb()}]
+        return self.encoder_.to(inputs.device), history
 
     def _solve(self, inputs: RowInputs, moments: SecondMoments) -> HopEncoder:
         config, directions = self.config, len(moments.second)
@@ -156,8 +162,8 @@ class LinearJEPA(Estimator):
         kept = config.mean_kept if config.mean_kept is not None else agreement
         self.findings_ = Findings(tuple(rho.tolist()), shrinkage, agreement, kept, directions, blocks)
         weight = v * rho.abs() ** config.power
-        weight = weight * (latents**0.5 / moments.loudness(weight))  # as loud as latents of unit variance
-        if config.turned and not apart:
+        weight = weight * (latents**0.5 / moments.scale(weight))  # that of latents of unit variance
+        if config.rotated and not apart:
             weight = weight @ hartley(latents).to(weight)
         encoder = self.make_encoder(inputs.num_features).to(inputs.device)
         encoder.weight.copy_(weight)
@@ -169,18 +175,23 @@ class LinearJEPA(Estimator):
     def _mixture(self, agreement: float, blocks: int) -> Tensor:
         """How hops are added, ``[blocks, hops + 1]``.
 
-        The walk with restart shares weights between a node and its surroundings, which is right where they
+        Personalised PageRank shares weights between a node and its surroundings, which is right where they
         are alike; the latents themselves beside it let a reader tell them apart.
         """
         mix = torch.zeros(blocks, self.config.hops + 1, dtype=torch.float64)
-        mix[0] = walk_weights(self.config.hops, self.config.restart)
+        mix[0] = pagerank_weights(self.config.hops, self.config.restart)
         if blocks == 2:
             mix[1, 0] = self.config.restart * (1 - agreement)
         return mix
 
-    def width(self, graph: RowGraph) -> int:  # noqa: ARG002 - the same on all
+    def width(self, graph: RowGraph) -> int:
         """As set; fewer where the features have few directions."""
-        return int(self.config.dim)
+        return self._most_columns(graph.num_features)
+
+    def _most_columns(self, in_dim: int) -> int:
+        """Of embeddings: hops stand side by side where there are few directions, else at most two blocks."""
+        directions = min(in_dim, self.config.basis)
+        return int(min(self.config.dim, max(2 * directions, 4 * min(directions, self.config.side_by_side))))
 
     def describe(self) -> str:
         """How predictable the features are, and whether neighbours are alike."""
@@ -208,12 +219,12 @@ def hartley(size: int) -> Tensor:
     """The orthogonal matrix (cos(2 pi j k / n) + sin(2 pi j k / n)) / sqrt(n): rows spread over all columns.
 
     Latents fall off by orders of magnitude. Left as they are, whoever standardises the columns of embeddings,
-    as is usual, makes noise as loud as what was found; turned by this, columns hold a share of nearly each.
+    as is usual, scales noise up to what was found; rotated by this, columns hold a share of nearly each.
     """
     place = torch.arange(size, dtype=torch.float64)
     angle: Tensor = 2 * torch.pi * (torch.outer(place, place) % size) / size
-    turn: Tensor = (angle.cos() + angle.sin()) / size**0.5
-    return turn
+    rotation: Tensor = (angle.cos() + angle.sin()) / size**0.5
+    return rotation
 
 
 def _agreement(rho: Tensor) -> float:

@@ -38,12 +38,12 @@ _ABSENT: dict[str, dict[str, Any]] = {
 _ABSENT["nodejepa"] |= {"loss.prediction_weight": 1.0, "masking.max_neighbours": None}
 _ABSENT["nodejepa"] |= {"start": "random", "loss.covariance_over": "dimensions", "loss.regularised": "all"}
 _ABSENT["patchjepa"] |= {"patches.encode": "patch", "loss.sigreg_on": "context"}
-# LinearJEPA's first recipe added hops of equal loudness, the second kept the latents themselves always: no
+# LinearJEPA's first recipe added hops of equal scale, the second kept the latents themselves always: no
 # setting of today means the same
 _REMOVED: dict[str, dict[str, Any]] = {"linear-jepa": {"equal_hops": None, "high": None, "own": None}}
 _REMOVED["nodejepa"] = {"masking.pool": None}  # neighbourhoods that were searched once: docs/log.md
 
-_RENAMED = {"training.units": "training.micro_batches"}
+_RENAMED = {"training.units": "training.micro_batches", "turned": "rotated"}
 
 MIGRATIONS: dict[str, Migration] = {  # by name of the method
     method: Migration(_RENAMED, _REMOVED.get(method, {}), _ABSENT.get(method, {}))

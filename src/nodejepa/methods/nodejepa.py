@@ -156,8 +156,9 @@ class NodeJEPATask(TeacherTask):
         least = 1 / inputs.num_nodes  # one node to predict, one to predict it from
         ratio = min(max(ratio, least), 1 - least)
         targets = self._targets(inputs, ratio, hops, context)  # line 1
-        hidden = torch.from_numpy(targets).to(inputs.device) if self.config.masking.isolation else None
-        h = self.encoder(inputs, hidden, self.token)  # lines 2-3
+        hidden = torch.from_numpy(targets).to(inputs.device)
+        seen = inputs.masked(hidden, self.token) if self.config.masking.isolation else inputs
+        h = self.encoder(seen)  # lines 2-3
         with torch.no_grad():  # line 3
             teacher, latents = self.target_encoder, self.latents
             wanted = latents.predicted(teacher, inputs, targets) if latents else teacher(inputs, rows=targets)

@@ -20,7 +20,7 @@ from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.ema import frozen_copy
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.sparse import Rows
-from nodejepa.nn.stack import HiddenFeatures, pick_rows
+from nodejepa.nn.stack import FirstWeight, pick_rows
 from nodejepa.training.logger import Logging
 from nodejepa.training.task import StepContext, Task, TrainingConfig
 from nodejepa.validation import NonNegative, Settings, ShareBelowOne, of_type
@@ -169,7 +169,7 @@ class ClassifierTask(Task):
         return self.classifier.logits(inputs, known.cpu().numpy()), codes[known]
 
     def _penalty(self) -> Tensor:
-        first = [m.weight for m in self.classifier.encoder.modules() if isinstance(m, HiddenFeatures)]
+        first = [m.weight for m in self.classifier.encoder.modules() if isinstance(m, FirstWeight)]
         return self.l2 / 2 * torch.stack([weight.square().sum() for weight in first]).sum()
 
     @torch.no_grad()

@@ -213,25 +213,25 @@ class StartedEstimator(TrainedEstimator, ABC):
         """The encoder before the first step, ready to be trained; none where it is a network."""
         if self.config.start == "random":
             return None
-        # not turned yet: the guards take every latent in its own unit
-        encoder, _ = self._solve(inputs, Logging(description="Solving the closed form"), turned=False)
+        # not rotated yet: the guards take every latent in its own unit
+        encoder, _ = self._solve(inputs, Logging(description="Solving the closed form"), rotated=False)
         entry = float(encoder.weight.double().square().mean().sqrt()) or 1.0  # root of the mean square
         encoder.unit = 2.0 ** round(math.log2(entry))
         encoder.weight.div_(encoder.unit)  # exact: a power of two
         return encoder.requires_grad_(True)
 
     def _solve(
-        self, inputs: RowInputs, logging: Logging, *, turned: bool = True
+        self, inputs: RowInputs, logging: Logging, *, rotated: bool = True
     ) -> tuple[HopEncoder, History]:
-        self.solved_ = self._linear(turned=turned)
+        self.solved_ = self._linear(rotated=rotated)
         self.solved_.process_group = self.process_group
         encoder, history = self.solved_.learn(inputs, None, logging)
         if self.config.start == "random-hops":
             _redraw(encoder, inputs, self.solved_.findings_.mean_kept)
         return encoder, history
 
-    def _linear(self, *, turned: bool = True) -> LinearJEPA:
-        return LinearJEPA(LinearJEPAConfig(dim=self.config.encoder.hidden, turned=turned), device=self.device)
+    def _linear(self, *, rotated: bool = True) -> LinearJEPA:
+        return LinearJEPA(device=self.device, dim=self.config.encoder.hidden, rotated=rotated)
 
     def learn(self, inputs: RowInputs, run: Run | None, logging: Logging) -> tuple[Any, History]:
         """As LinearJEPA where the start is kept as it is."""
@@ -240,15 +240,15 @@ class StartedEstimator(TrainedEstimator, ABC):
         return super().learn(inputs, run, logging)
 
     def trained_encoder(self, task: Any) -> Any:
-        """The encoder to keep, its weights in plain units and turned as LinearJEPA's are."""
+        """The encoder to keep, its weights in plain units and rotated as LinearJEPA's are."""
         encoder = super().trained_encoder(task)
         if isinstance(encoder, HopEncoder):
             with torch.no_grad():
                 encoder.weight.mul_(encoder.unit)
                 if encoder.equal_rows:  # hops that stand side by side are neither
-                    turn = hartley(len(encoder.shift)).to(encoder.weight)
-                    encoder.weight.copy_(encoder.weight @ turn)
-                    encoder.shift.copy_(encoder.shift @ turn)
+                    rotation = hartley(len(encoder.shift)).to(encoder.weight)
+                    encoder.weight.copy_(encoder.weight @ rotation)
+                    encoder.shift.copy_(encoder.shift @ rotation)
             encoder.unit = 1.0
             encoder.requires_grad_(False)
         return encoder

@@ -1,4 +1,4 @@
-"""Encoders by name. All are called alike: ``encoder(inputs, hidden=None, token=None, rows=None)``."""
+"""Encoders by name. All are called alike: ``encoder(inputs, rows=None)``."""
 
 from typing import Literal, Unpack, get_args
 
@@ -11,7 +11,7 @@ from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.sparse import Rows
 from nodejepa.nn.stack import (
     Encoder,
-    HiddenFeatures,
+    FirstWeight,
     StackSettings,
     make_activation,
     make_norm,
@@ -29,14 +29,12 @@ class GCN(Encoder):
 
     def __init__(self, in_dim: int, **settings: Unpack[StackSettings]) -> None:
         super().__init__(in_dim, **settings)
-        self.first = HiddenFeatures(in_dim, self.widths[1])
+        self.first = FirstWeight(in_dim, self.widths[1])
         self.weights, self.biases = self.later_weights(), self.zero_biases()
 
-    def first_layer(
-        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
-    ) -> Tensor:
+    def first_layer(self, inputs: GraphInputs, rows: Rows) -> Tensor:
         r"""``S \tilde X W + b``."""
-        return self.first.propagated(inputs, hidden, token, rows).add_(self.biases[0])
+        return self.first.propagated(inputs, rows).add_(self.biases[0])
 
     def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
         """``S H W + b``."""
@@ -52,18 +50,16 @@ class GraphSAGE(Encoder):
 
     def __init__(self, in_dim: int, **settings: Unpack[StackSettings]) -> None:
         super().__init__(in_dim, **settings)
-        self.first_own = HiddenFeatures(in_dim, self.widths[1])
-        self.first_neighbours = HiddenFeatures(in_dim, self.widths[1])
+        self.first_own = FirstWeight(in_dim, self.widths[1])
+        self.first_neighbours = FirstWeight(in_dim, self.widths[1])
         self.own, self.neighbours = self.later_weights(), self.later_weights()
         self.biases = self.zero_biases()
 
-    def first_layer(
-        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
-    ) -> Tensor:
+    def first_layer(self, inputs: GraphInputs, rows: Rows) -> Tensor:
         r"""``\tilde X W_self + M \tilde X W_neigh + b``."""
-        own = pick_rows(self.first_own(inputs, hidden, token), rows)
+        own = pick_rows(self.first_own(inputs), rows)
         mean = inputs.neighbour_mean.cut(rows)
-        neighbours = self.first_neighbours.gathered(mean, inputs, hidden, token)
+        neighbours = self.first_neighbours.gathered(mean, inputs)
         total: Tensor = own + neighbours + self.biases[0]
         return total
 
@@ -90,23 +86,19 @@ class GIN(Encoder):
         outputs = self.widths[1:]
         norm, activation = settings.get("norm", "layer"), settings.get("activation", "relu")
         self.eps = nn.Parameter(torch.zeros(len(outputs)))
-        self.first = HiddenFeatures(in_dim, outputs[0])
+        self.first = FirstWeight(in_dim, outputs[0])
         self.weights, self.biases = self.later_weights(), self.zero_biases()
         self.inner = nn.ModuleList(
             nn.Sequential(make_norm(norm, width), make_activation(activation), nn.Linear(width, width))
             for width in outputs
         )
 
-    def first_layer(
-        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
-    ) -> Tensor:
+    def first_layer(self, inputs: GraphInputs, rows: Rows) -> Tensor:
         """The layer on features, W pulled through the sum."""
         total = inputs.neighbour_sum.cut(rows)
-        own = self.first(inputs, hidden, token)
-        if inputs.propagates_first(own.shape[1]):  # A X of narrow features is cheaper than A (X W)
-            gathered = self.first.gathered(total, inputs, hidden, token)
-        else:
-            gathered = total(own)
+        own = self.first(inputs)
+        narrow = inputs.propagates_first(own.shape[1])  # A X is cheaper than A (X W)
+        gathered = self.first.gathered(total, inputs) if narrow else total(own)
         return self._finish(0, (1 + self.eps[0]) * pick_rows(own, rows) + gathered)
 
     def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
@@ -126,14 +118,12 @@ class MLP(Encoder):
 
     def __init__(self, in_dim: int, **settings: Unpack[StackSettings]) -> None:
         super().__init__(in_dim, **settings)
-        self.first = HiddenFeatures(in_dim, self.widths[1])
+        self.first = FirstWeight(in_dim, self.widths[1])
         self.weights, self.biases = self.later_weights(), self.zero_biases()
 
-    def first_layer(
-        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
-    ) -> Tensor:
+    def first_layer(self, inputs: GraphInputs, rows: Rows) -> Tensor:
         r"""``\tilde X W + b``."""
-        out: Tensor = pick_rows(self.first(inputs, hidden, token), rows) + self.biases[0]
+        out: Tensor = pick_rows(self.first(inputs), rows) + self.biases[0]
         return out
 
     def later_layer(
@@ -203,14 +193,12 @@ class GAT(Encoder):
         self.attentions = nn.ModuleList(
             GraphAttention(width // heads, heads, dropout=attention_dropout) for width in self.widths[1:]
         )
-        self.first = HiddenFeatures(in_dim, self.widths[1])
+        self.first = FirstWeight(in_dim, self.widths[1])
         self.weights = self.later_weights()
 
-    def first_layer(
-        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
-    ) -> Tensor:
+    def first_layer(self, inputs: GraphInputs, rows: Rows) -> Tensor:
         """Attention on the features, transformed first: sparse ones stay sparse."""
-        return self._attend(0, inputs, self.first(inputs, hidden, token), rows)
+        return self._attend(0, inputs, self.first(inputs), rows)
 
     def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
         """Attention on embeddings."""

@@ -1,6 +1,18 @@
-"""The linear encoder of LinearJEPA: latents of the features, heard over several hops."""
+"""The linear encoder of LinearJEPA: latents of the features, mixed over several hops.
 
+Columns are independent until rows are finished. So they are embedded in groups that fit into memory, and
+several processes take some columns each and propagate them without talking. When a group of columns is done,
+its rows go to the first process. It keeps those of a graph on disk in files: killed and started again, the
+processes go on after the last group.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,16 +20,19 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from nodejepa.nn.inputs import GraphInputs
+from nodejepa.files import atomic_path
+from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.sparse import Rows
 from nodejepa.nn.stack import transformed
+from nodejepa.nn.workspace import Block, mapped
 from nodejepa.progress import progress_bar
+from nodejepa.training.distributed import SINGLE, ProcessGroup
 
 _ROWS = 1 << 16  # that are added to a block at a time
 
 
-def walk_weights(hops: int, restart: float) -> Tensor:
-    """How loud hops 0, 1, ... are in a walk ``y = restart z + (1 - restart) S y`` of so many, begun at z."""
+def pagerank_weights(hops: int, restart: float) -> Tensor:
+    """Weights of hops 0, 1, ... in so many steps of APPNP, ``y = restart z + (1 - restart) S y`` from z."""
     weights = (1 - restart) ** torch.arange(hops + 1, dtype=torch.float64)
     weights[:hops] *= restart
     return weights
@@ -48,67 +63,128 @@ class HopEncoder(nn.Module):
         self.register_buffer("shift", torch.zeros(latents))
         self.register_buffer("mix", torch.zeros(blocks, hops + 1))
 
-    def latents(
-        self,
-        inputs: GraphInputs,
-        columns: slice = slice(None),
-        hidden: Tensor | None = None,
-        token: Tensor | None = None,
-    ) -> Tensor:
-        """Columns of ``X W - c``; nodes in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``)."""
+    def latents(self, inputs: GraphInputs, columns: slice = slice(None)) -> Tensor:
+        """Columns of ``X W - c``."""
         weight = self.weight[:, columns]
         weight = weight if self.unit == 1 else weight * self.unit
-        return transformed(inputs, weight, hidden, token) - self.shift[columns]
+        return transformed(inputs, weight) - self.shift[columns]
 
     def latents_of(self, inputs: GraphInputs, rows: npt.NDArray[np.bool_]) -> Tensor:
         """``X W - c`` of some rows (bool ``[N]``), in order."""
         return inputs.transform_features(self.weight * self.unit, rows) - self.shift
 
     @torch.no_grad()
-    def embed(self, inputs: GraphInputs, rows: Rows = None) -> Any:
-        """As :meth:`forward`, nothing hidden, no gradients; of a graph on disk some columns at a time."""
+    def embed(
+        self,
+        inputs: GraphInputs,
+        rows: Rows = None,
+        *,
+        group: ProcessGroup = SINGLE,
+        scratch: Path | None = None,
+    ) -> Any:
+        """As :meth:`forward`, no gradients; of a graph on disk some columns at a time.
+
+        Every process of a ``group`` calls it, with the same encoder and graph, and the first has the rows.
+        What is too large for memory lies in a folder in ``scratch`` until the embeddings are gone.
+        """
         if rows is not None:
             return self.forward(inputs, rows=rows)
-        space = inputs.workspace
+        space, latents = inputs.workspace, self.weight.shape[1]
+        folder = None
+        if scratch is not None and group.leads and not space.keeps(self.out_dim):
+            folder = self._folder(inputs, scratch)
         found: dict[int, Tensor] = {}
+        shown = space.on_disk and group.leads
         with (
-            progress_bar("Embedding", total=self.out_dim, shown=space.on_disk) as advance,
-            space.holding(self.arrays_held),
+            progress_bar("Embedding", total=self.out_dim, shown=shown) as advance,
+            space.holding(self._arrays_held),
         ):
-            for group in space.column_groups(self.weight.shape[1]):
-                for column, part in self.columns(inputs, group):
-                    found[column] = space.keep(part, of=self.out_dim)
-                    del part  # while propagation goes on, there is no room for it
-                    advance(group.stop - group.start)
+            share = -(-latents // group.size)
+            rounds = group.first(
+                lambda: {"ends": torch.tensor([[g.start, g.stop] for g in space.column_groups(share)])}
+            )["ends"].tolist()
+            for low, high in rounds:  # the columns each process works on at a time, as the first has memory
+                firsts = range(0, share * group.size, share)
+                shares = [slice(min(at + low, latents), min(at + high, latents)) for at in firsts]
+                kept = {} if folder is None else self._kept(folder, shares)
+                if not group.decide(bool(kept)):
+                    kept = self._round(inputs, shares, group, folder)
+                found |= kept
+                advance(sum(part.shape[1] for part in kept.values()))
         space.forget()
-        return space.join([found.pop(start) for start in sorted(found)], self.finish)
+        if not group.leads:
+            return torch.empty(0, self.out_dim)
+        z = space.join([found.pop(start) for start in sorted(found)], self.finish)
+        if folder is not None:
+            weakref.finalize(z, shutil.rmtree, folder, ignore_errors=True)
+        return z
 
     @property
-    def arrays_held(self) -> int:
+    def _arrays_held(self) -> int:
         """Arrays that embedding has in memory: two hops and the blocks that still wait for one."""
         return 2 + max(1, sum(hop > 0 for hop in self._farthest()))
 
-    def columns(self, inputs: GraphInputs, latents: slice) -> Iterator[tuple[int, Tensor]]:
-        """What some latents become in each block ``[N, l]``, and the first of these columns.
+    def _round(
+        self, inputs: GraphInputs, shares: list[slice], group: ProcessGroup, folder: Path | None
+    ) -> dict[int, Tensor]:
+        """Columns that all processes made, each of its share, by the first of them; in the first process."""
+        found: dict[int, Tensor] = {}
+        mine, latents = shares[group.rank], self.weight.shape[1]
+        if mine.start == mine.stop:
+            return found
+        for block, part in self._mixed(inputs, self.latents(inputs, mine)):
+            if not group.leads:
+                for low, high in inputs.workspace.spans():
+                    group.send(part[low:high])
+            for rank, share in enumerate(shares if group.leads else []):
+                start, width = block * latents + share.start, share.stop - share.start
+                if width:
+                    path = None if folder is None else folder / _name(start, width)
+                    rows = _rows(part, group, rank, width)
+                    found[start] = self._collected(inputs, rows, width, path)
+                    del rows
+            del part  # while propagation goes on, there is no room for it
+        return found
 
-        Rows are not finished yet: that needs all columns.
-        """
-        for block, part in self._mixed(inputs, self.latents(inputs, latents)):
-            yield block * self.weight.shape[1] + latents.start, part
-            del part
+    def _collected(self, inputs: GraphInputs, rows: Tensor | Block, width: int, path: Path | None) -> Tensor:
+        """Columns where they stay until the end."""
+        space = inputs.workspace
+        if path is None:
+            columns: Tensor = (
+                space.keep(rows, of=self.out_dim) if isinstance(rows, Tensor) else space.fill(width, rows)
+            )
+            return columns
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            for low, high in space.spans():
+                block = rows[low:high] if isinstance(rows, Tensor) else rows(low, high)
+                file.write(block.contiguous().numpy().data)
+        return _read(path)
 
-    def forward(
-        self,
-        inputs: GraphInputs,
-        hidden: Tensor | None = None,
-        token: Tensor | None = None,
-        rows: Rows = None,
-    ) -> Tensor:
-        """Embeddings ``[N, blocks * L]``, or only those of ``rows`` (bool ``[N]``), in order.
+    def _folder(self, inputs: GraphInputs, scratch: Path) -> Path:
+        """Of the columns of this encoder on this graph."""
+        assert isinstance(inputs, RowInputs)
+        sha = hashlib.sha256(inputs.graph.content_hash.encode())
+        for tensor in self.state_dict().values():
+            sha.update(tensor.cpu().contiguous().numpy().data)
+        folder = scratch / f".columns-{sha.hexdigest()[:16]}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
-        Nodes in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``) instead of their features.
-        """
-        blocks = dict(self._mixed(inputs, self.latents(inputs, slice(None), hidden, token), rows))
+    def _kept(self, folder: Path, shares: list[slice]) -> dict[int, Tensor]:
+        """The columns of a round that an earlier start has left; none if some are missing."""
+        wanted = {
+            at + share.start: folder / _name(at + share.start, share.stop - share.start)
+            for at in range(0, self.out_dim, self.weight.shape[1])
+            for share in shares
+            if share.start < share.stop
+        }
+        if not all(path.is_file() for path in wanted.values()):
+            return {}
+        return {start: _read(path) for start, path in wanted.items()}
+
+    def forward(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
+        """Embeddings ``[N, blocks * L]``, or only those of ``rows`` (bool ``[N]``), in order."""
+        blocks = dict(self._mixed(inputs, self.latents(inputs), rows))
         return self.finish(torch.cat([blocks[block] for block in sorted(blocks)], dim=1))
 
     def finish(self, rows: Tensor) -> Tensor:
@@ -126,12 +202,12 @@ class HopEncoder(nn.Module):
         blocks: dict[int, Tensor] = {}
         for k, weights in enumerate(self.mix.T):
             hop = inputs.propagation(hop) if k else hop
-            heard = hop if kept is None else hop[kept]
+            seen = hop if kept is None else hop[kept]
             for block, weight in enumerate(weights):
                 if k == 0:
-                    blocks[block] = weight * heard
-                elif weight:  # a block need not hear every hop
-                    _add(blocks[block], weight, heard)
+                    blocks[block] = weight * seen
+                elif weight:  # a block need not have every hop
+                    _add(blocks[block], weight, seen)
                 if farthest[block] == k:
                     yield block, blocks.pop(block)
 
@@ -140,10 +216,29 @@ class HopEncoder(nn.Module):
         return [max(np.flatnonzero(weights).tolist(), default=0) for weights in self.mix.cpu().numpy()]
 
 
-def _add(block: Tensor, weight: Tensor, heard: Tensor) -> None:
-    """``block += weight * heard``; without gradients the product is never as long as the graph."""
+def _add(block: Tensor, weight: Tensor, hop: Tensor) -> None:
+    """``block += weight * hop``; without gradients the product is never as long as the graph."""
     if block.requires_grad:
-        block += weight * heard
+        block += weight * hop
         return
     for low in range(0, len(block), _ROWS):
-        block[low : low + _ROWS] += weight * heard[low : low + _ROWS]
+        block[low : low + _ROWS] += weight * hop[low : low + _ROWS]
+
+
+def _rows(part: Tensor, group: ProcessGroup, rank: int, width: int) -> Tensor | Block:
+    """Columns of process ``rank``: the own ``part``, or what is received by blocks of rows in their order."""
+    device = part.device
+    if rank == group.rank:
+        return part
+    return lambda low, high: group.receive(rank, high - low, width).to(device)
+
+
+def _name(start: int, width: int) -> str:
+    return f"{start}-{start + width}.f32"
+
+
+def _read(path: Path) -> Tensor:
+    """A file of columns, which is whole or not there."""
+    first, end = map(int, path.stem.split("-"))
+    with path.open("rb") as file:
+        return mapped(file, torch.float32).view(-1, end - first)

@@ -57,6 +57,8 @@ class GraphInputs(ABC):
         self.device, self.num_nodes, self.num_features = device, num_nodes, num_features
         self.directed, self.is_row_normalised, self._of = directed, is_row_normalised, of
         self.workspace = Workspace(num_nodes) if workspace is None else workspace
+        # nodes (bool ``[N]``) that show a token (``[F]``) instead of their features, and that token
+        self.mask: tuple[Tensor, Tensor] | None = None if of is None else of.mask
 
     @property
     @abstractmethod
@@ -143,6 +145,12 @@ class GraphInputs(ABC):
         if keep_columns is not None:
             columns = torch.from_numpy(keep_columns).to(self.device, torch.float32)
         return View(self, adjacency=adjacency, columns=columns)
+
+    def masked(self, hidden: Tensor, token: Tensor) -> View:
+        """The same where nodes in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``), not their features."""
+        view = View(self)
+        view.mask = hidden, token
+        return view
 
     def shuffled(self, order: Tensor) -> tuple[View, View]:
         """These nodes, and the same where node i carries the features of node ``order[i]``.
@@ -281,6 +289,7 @@ class Part(GraphInputs):
     """
 
     def __init__(self, of: GraphInputs, node_lists: list[NodeList]) -> None:
+        assert of.mask is None, "what is hidden is hidden of a part, not cut with it"
         self._cut_from, self._lists, self._rows = of, node_lists, np.concatenate(node_lists)
         super().__init__(of.device, len(self._rows), of.num_features, of.directed, of.is_row_normalised)
 

@@ -13,11 +13,6 @@ from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.sparse import Rows, SparseOperator
 from nodejepa.progress import progress_bar
 
-BLOCK_ROWS = 2**16  # of :meth:`Encoder.embed`: 64 MiB at width 256
-# MKL sums a row of a product in one order, however many rows there are, if there are some and their width
-# fills its registers. PyTorch's activations take 32 numbers at a time (AVX-512), and the rest in another way.
-_EXACT_WIDTHS, _EXACT_ROWS = 32, 64
-
 Activation = Literal["relu", "prelu", "elu", "gelu"]
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "prelu": nn.PReLU, "elu": nn.ELU, "gelu": nn.GELU}
 
@@ -129,9 +124,7 @@ class Encoder(nn.Module, ABC):
         return nn.ParameterList(torch.zeros(width) for width in self.widths[1:])
 
     @abstractmethod
-    def first_layer(
-        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows
-    ) -> Tensor:
+    def first_layer(self, inputs: GraphInputs, rows: Rows) -> Tensor:
         """Layer 0 on the graph's features, before norm and activation."""
 
     @abstractmethod
@@ -142,102 +135,64 @@ class Encoder(nn.Module, ABC):
         """What every row of a layer reads of ``h`` ``[N, width]``, the layer before."""
         return h
 
-    def forward(
-        self,
-        inputs: GraphInputs,
-        hidden: Tensor | None = None,
-        token: Tensor | None = None,
-        rows: Rows = None,
-    ) -> Tensor:
+    def forward(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
         """Embeddings ``[N, out_dim]``, or only those of ``rows`` (bool ``[N]``), in order.
 
-        Nodes in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``) instead of their features. With
-        ``rows`` the last layer is computed for these alone.
+        With ``rows`` the last layer is computed for these alone.
         """
         if rows is not None and not self.by_rows:
-            return pick_rows(self(inputs, hidden, token), rows)
+            return pick_rows(self(inputs), rows)
         inputs = inputs.row_normalised if self.row_normalise else inputs
         last = len(self.norms) - 1
-        h = self._layer(0, inputs, None, rows if last == 0 else None, hidden, token)
+        h = self._layer(0, inputs, None, rows if last == 0 else None)
         for i in range(1, last + 1):
             h = nn.functional.dropout(h, self.dropout, self.training)
             h = self._layer(i, inputs, self.shared(i, h), rows if i == last else None)
         return h
 
-    def _layer(
-        self,
-        layer: int,
-        inputs: GraphInputs,
-        h: Tensor | None,
-        rows: Rows,
-        hidden: Tensor | None = None,
-        token: Tensor | None = None,
-    ) -> Tensor:
+    def _layer(self, layer: int, inputs: GraphInputs, h: Tensor | None, rows: Rows) -> Tensor:
         """One layer, normalised and activated; ``h`` is what it reads of the one before, if there is one."""
-        if h is None:
-            out = self.first_layer(inputs, hidden, token, rows)
-        else:
-            out = self.later_layer(layer, inputs, h, rows)
+        out = self.first_layer(inputs, rows) if h is None else self.later_layer(layer, inputs, h, rows)
         done: Tensor = self.activations[layer](self.norms[layer](out))
         return done
 
     @torch.no_grad()
-    def embed(
-        self,
-        inputs: GraphInputs,
-        rows: Rows = None,
-        *,
-        block_rows: int = BLOCK_ROWS,
-    ) -> Tensor:
-        """``forward(inputs)``, or its ``rows``, without gradients, by blocks of rows and so in less memory.
+    def embed(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
+        """``forward`` without gradients; on disk layer by layer, each by blocks of rows.
 
-        In memory it has the bits of ``forward``: the first layer is computed at once, the others at most
-        ``block_rows`` rows at a time, so that two layers and one block are all that is held. What is not cut:
-        widths for which a dense product's bits depend on its number of rows, and a network in training, whose
-        batch statistics and dropout are of all rows. On disk every layer is cut, which leaves the bits of a
-        GCN, and changes those of the others by rounding.
+        Blocks leave the bits of a GCN, and change those of the others by rounding.
         """
-        on_disk = inputs.workspace.on_disk
-        if on_disk and not self.by_rows:
+        space = inputs.workspace
+        if not space.on_disk:
+            return self(inputs, rows=rows)  # type: ignore[no-any-return]
+        if not self.by_rows:
             raise ConfigError(
                 "norm graph needs all nodes at once, and a graph on disk is read by blocks of rows",
                 where="encoder.norm",
                 fix="Use norm layer, or read the graph into memory.",
             )
-        inexact = any(width % _EXACT_WIDTHS for width in self.widths[1:])
-        if not on_disk and (self.training or not self.by_rows or inexact):
-            return pick_rows(self(inputs), rows)
         inputs = inputs.row_normalised if self.row_normalise else inputs
         h: Tensor | None = None
-        with progress_bar("Embedding", total=len(self.norms), shown=on_disk) as advance:
+        with progress_bar("Embedding", total=len(self.norms)) as advance:
             for i in range(len(self.norms)):
-                asked = rows if i == len(self.norms) - 1 else None
-                h = self._in_blocks(i, inputs, h, asked, max(block_rows, 2 * _EXACT_ROWS))
+                h = self._in_blocks(i, inputs, h)
                 inputs.workspace.forget()
                 advance()
         assert h is not None
-        return h
+        return pick_rows(h, rows)
 
-    def _in_blocks(
-        self, layer: int, inputs: GraphInputs, before: Tensor | None, rows: Rows, block_rows: int
-    ) -> Tensor:
+    def _in_blocks(self, layer: int, inputs: GraphInputs, before: Tensor | None) -> Tensor:
         space, width = inputs.workspace, self.widths[layer + 1]
         h = before
         if before is not None and type(self).shared is not Encoder.shared:
             h = space.fill(width, lambda low, high: self.shared(layer, before[low:high]))
-        places = None if rows is None else np.flatnonzero(rows)
-        count = inputs.num_nodes if places is None else len(places)
-        if not space.on_disk and (layer == 0 or count < _EXACT_ROWS):
-            return pick_rows(self._layer(layer, inputs, h, None), rows)
 
         def block(low: int, high: int) -> Tensor:
-            if high - low == count and not space.on_disk:
-                return self._layer(layer, inputs, h, rows)
             part = np.zeros(inputs.num_nodes, dtype=bool)
-            part[slice(low, high) if places is None else places[low:high]] = True
+            part[low:high] = True
             return self._layer(layer, inputs, h, part)
 
-        out: Tensor = space.fill(width, block, count=count, most=block_rows)
+        out: Tensor = space.fill(width, block)
         return out
 
 
@@ -249,17 +204,18 @@ def pick_rows(h: Tensor, rows: Rows) -> Tensor:
     return h.index_select(0, torch.from_numpy(np.flatnonzero(rows)).to(h.device))
 
 
-def transformed(inputs: GraphInputs, weight: Tensor, hidden: Tensor | None, token: Tensor | None) -> Tensor:
-    """``X W`` ``[N, columns of W]``; rows in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``)."""
-    if hidden is None or token is None:
+def transformed(inputs: GraphInputs, weight: Tensor) -> Tensor:
+    """``X W`` ``[N, columns of W]``, with the token of ``inputs`` for hidden rows."""
+    if inputs.mask is None:
         return inputs.transform_features(inputs.shown(weight))
     # hidden rows are not transformed at all: a step that hides half of the nodes pays for half of X W
+    hidden, token = inputs.mask
     shown = ~hidden
     visible = inputs.transform_features(inputs.shown(weight), shown.cpu().numpy())
     return (token @ weight).repeat(len(hidden), 1).index_copy(0, shown.nonzero().squeeze(1), visible)
 
 
-class HiddenFeatures(nn.Module):
+class FirstWeight(nn.Module):
     r"""First linear map of an encoder, for features of which some rows may be hidden behind a mask token.
 
     .. math:: \tilde X W = \text{keep} \odot (X W) + \text{hide}\,(t W)
@@ -273,31 +229,28 @@ class HiddenFeatures(nn.Module):
         self.weight = nn.Parameter(torch.empty(in_dim, out_dim))
         nn.init.xavier_uniform_(self.weight)
 
-    def forward(self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None) -> Tensor:
-        """``[N, out_dim]``; rows in ``hidden`` (bool ``[N]``) show ``token`` (``[F]``)."""
-        return transformed(inputs, self.weight, hidden, token)
+    def forward(self, inputs: GraphInputs) -> Tensor:
+        r"""``\tilde X W`` ``[N, out_dim]``."""
+        return transformed(inputs, self.weight)
 
-    def propagated(
-        self, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None, rows: Rows = None
-    ) -> Tensor:
+    def propagated(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
         r"""``S \tilde X W``: as :meth:`gathered`, but the constant ``S X`` is computed only once."""
         if inputs.workspace.on_disk and rows is not None:  # block after block: S X is never whole
-            return self.gathered(inputs.propagation.cut(rows), inputs, hidden, token)
-        if (hidden is None or token is None) and inputs.propagates_first(self.weight.shape[1]):
+            return self.gathered(inputs.propagation.cut(rows), inputs)
+        if inputs.mask is None and inputs.propagates_first(self.weight.shape[1]):
             return pick_rows(inputs.propagated_features @ inputs.shown(self.weight), rows)
-        return pick_rows(self.gathered(inputs.propagation, inputs, hidden, token), rows)
+        return pick_rows(self.gathered(inputs.propagation, inputs), rows)
 
-    def gathered(
-        self, operator: SparseOperator, inputs: GraphInputs, hidden: Tensor | None, token: Tensor | None
-    ) -> Tensor:
+    def gathered(self, operator: SparseOperator, inputs: GraphInputs) -> Tensor:
         r"""``M \tilde X W`` for an operator M, in the order of products that is cheaper for this graph."""
         if not inputs.propagates_first(self.weight.shape[1]):
-            return operator(self(inputs, hidden, token))
+            return operator(self(inputs))
         features = inputs.features
         assert isinstance(features, Tensor)
-        if hidden is None or token is None:
+        if inputs.mask is None:
             return operator(features) @ inputs.shown(self.weight)
         # M (keep * X) carries no gradient: the backward pass has no sparse product here
+        hidden, token = inputs.mask
         visible = operator(features.masked_fill(hidden[:, None], 0))
         share = operator(hidden.to(features.dtype)[:, None])
         return visible @ inputs.shown(self.weight) + share * (token @ self.weight)

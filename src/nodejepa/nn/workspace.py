@@ -73,37 +73,20 @@ class Workspace:
         memory: int | None = None,
     ) -> None:
         self.on_disk = spans is not None  # not all rows of a thing are at hand at once
-        self._spans = spans or (lambda: iter([(0, nodes)]))
+        self.spans = spans or (lambda: iter([(0, nodes)]))
         self._nodes, self._scratch, self._held = nodes, scratch, _ARRAYS
         self.memory = array_bytes(Room.of()) if self.on_disk and memory is None else memory or 0
         self.kept: dict[Any, Any] = {}  # products and operators that several blocks of a layer read
 
-    def fill(self, width: int, block: Block, *, count: int | None = None, most: int | None = None) -> Any:
-        """The array whose rows ``low`` to ``high - 1`` are ``block(low, high)``.
-
-        In memory they are made at once, or ``most`` of ``count`` rows at a time: blocks are of one size then,
-        and the last one may overlap the one before.
-        """
-        if self.on_disk:
-            return self._fill_spans(width, block)
-        count = self._nodes if count is None else count
-        if most is None or count <= most:
-            return block(0, count)
-        size = -(-count // -(-count // most))  # as even as they can be
-        array = None
-        for start in range(0, count, size):
-            low = min(start, count - size)
-            rows = block(low, low + size)
-            array = rows.new_empty(count, width) if array is None else array
-            array[low : low + size] = rows
-        return array
-
-    def _fill_spans(self, width: int, block: Block) -> Tensor:
+    def fill(self, width: int, block: Block) -> Any:
+        """The array whose rows ``low`` to ``high - 1`` are ``block(low, high)``; in memory all at once."""
+        if not self.on_disk:
+            return block(0, self._nodes)
         if 4 * self._nodes * width > self.memory // self._held:
             return self._spill(width, block)
         # NumPy asks for large pages, PyTorch does not: products read rows from all over the array
         array = np.empty((self._nodes, width), dtype=np.float32)
-        for low, high in self._spans():
+        for low, high in self.spans():
             array[low:high] = _dense(block(low, high))
         return torch.from_numpy(array)
 
@@ -126,11 +109,13 @@ class Workspace:
         finally:
             self._held = before
 
+    def keeps(self, width: int) -> bool:
+        """Whether a finished array of so many columns stays in memory."""
+        return not self.on_disk or 4 * self._nodes * width <= self.memory // _ARRAYS
+
     def keep(self, array: Any, of: int) -> Any:
         """Columns of an array that will have ``of``: they stay in memory only if all of them can."""
-        if not self.on_disk or 4 * self._nodes * of <= self.memory // _ARRAYS:
-            return array
-        return self._spill(array.shape[1], lambda low, high: array[low:high])
+        return array if self.keeps(of) else self._spill(array.shape[1], lambda low, high: array[low:high])
 
     def forget(self) -> None:
         """Let go of what was kept for blocks to come."""
@@ -145,7 +130,7 @@ class Workspace:
         return joined if finish is None else finish(joined)
 
     def _spill(self, width: int, block: Block) -> Tensor:
-        blocks = (_dense(block(*span)) for span in self._spans())
+        blocks = (_dense(block(*span)) for span in self.spans())
         return self.write(blocks, torch.float32).view(-1, width)
 
     def write(self, arrays: Iterable[npt.NDArray[Any]], dtype: torch.dtype) -> Tensor:

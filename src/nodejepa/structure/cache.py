@@ -31,20 +31,19 @@ def cached(
     graph: RowGraph,
     key: str,
     compute: Callable[[], npt.NDArray[_Scalar]],
-    *,
-    shape: tuple[int, ...],
-    dtype: type[_Scalar],
+    *columns: int,
+    dtype: type[_Scalar] = np.float64,  # type: ignore[assignment]
     keep: bool = True,
 ) -> npt.NDArray[_Scalar]:
     """The array of this graph and ``key`` from disk, or else computed and, with ``keep``, stored.
 
-    The key, usable as a file name, tells the quantity and every parameter it depends on; ``shape`` and
-    ``dtype`` are what an array from disk must look like to be believed.
+    The key, usable as a file name, tells the quantity and every parameter it depends on. An array from disk
+    is believed if it has a row for each node, so many ``columns`` and this ``dtype``.
     """
     if not keep:
         return compute()
     path = cache_file(graph, key)
-    stored = _read(path, shape, dtype)
+    stored = _read(path, (graph.num_nodes, *columns), dtype)
     if stored is not None:
         return stored
     array = compute()

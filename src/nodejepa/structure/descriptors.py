@@ -69,16 +69,12 @@ def descriptors(
 
 def node_pagerank(graph: RowGraph, *, cache: bool = True) -> npt.NDArray[np.float64]:
     """:func:`pagerank` with its default settings, kept on disk."""
-    shape = (graph.num_nodes,)
-    return cached(graph, "pagerank", lambda: pagerank(graph), shape=shape, dtype=np.float64, keep=cache)
+    return cached(graph, "pagerank", lambda: pagerank(graph), keep=cache)
 
 
 def node_clustering(graph: RowGraph, *, cache: bool = True) -> npt.NDArray[np.float64]:
     """:func:`local_clustering`, kept on disk."""
-    shape = (graph.num_nodes,)
-    return cached(
-        graph, "clustering", lambda: local_clustering(graph), shape=shape, dtype=np.float64, keep=cache
-    )
+    return cached(graph, "clustering", lambda: local_clustering(graph), keep=cache)
 
 
 def node_spectral(graph: RowGraph, dim: int, *, cache: bool = True) -> npt.NDArray[np.float64]:
@@ -95,8 +91,7 @@ def node_spectral(graph: RowGraph, dim: int, *, cache: bool = True) -> npt.NDArr
             )
         return spectral_coordinates(graph, dim)
 
-    shape = (graph.num_nodes, dim)
-    return cached(graph, f"spectral-{dim}", compute, shape=shape, dtype=np.float64, keep=cache)
+    return cached(graph, f"spectral-{dim}", compute, dim, keep=cache)
 
 
 def node_adjacency(graph: Graph, dim: int, room: Room, *, cache: bool = True) -> npt.NDArray[np.float64]:
@@ -112,8 +107,7 @@ def node_adjacency(graph: Graph, dim: int, room: Room, *, cache: bool = True) ->
         )
         return adjacency_coordinates(graph, dim)
 
-    shape = (graph.num_nodes, dim)
-    return cached(graph, f"adjacency-{dim}", compute, shape=shape, dtype=np.float64, keep=cache)
+    return cached(graph, f"adjacency-{dim}", compute, dim, keep=cache)
 
 
 def standardize(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

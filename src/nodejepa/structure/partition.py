@@ -64,8 +64,7 @@ def partition(graph: RowGraph, parts: int, *, cache: bool = True) -> Int32Array:
     if parts < 1:
         raise ConfigError(f"parts is {parts}", where="partition", fix="Ask for at least one part.")
     parts = _at_most(parts, graph.num_nodes)
-    made, shape = partial(_partition, graph, parts), (graph.num_nodes,)
-    return cached(graph, _key(parts), made, shape=shape, dtype=np.int32, keep=cache)
+    return cached(graph, _key(parts), partial(_partition, graph, parts), dtype=np.int32, keep=cache)
 
 
 def partition_is_kept(graph: RowGraph, parts: int) -> bool:

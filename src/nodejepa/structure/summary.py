@@ -16,7 +16,6 @@ from nodejepa.structure.undirected import undirected_rows
 
 _LISTED_COMPONENTS = 5
 _HUB_SHARE = 0.01
-_BLOCK_ELEMENTS = 2**22
 
 
 @dataclass(frozen=True)
@@ -96,28 +95,12 @@ def _features(features: Features) -> tuple[int, int, int]:
     rows, columns = features.shape
     if not rows or not columns:
         return 0, columns if rows else 0, rows
-    if not isinstance(features, np.ndarray):
-        return _sparse_features(features)
-    filled, zero_rows = 0, 0
-    varies = np.zeros(columns, dtype=bool)
-    step = max(1, _BLOCK_ELEMENTS // columns)  # no second copy of a large matrix
-    for start in range(0, rows, step):
-        block = features[start : start + step]
-        filled += int(np.count_nonzero(block))
-        zero_rows += int(np.count_nonzero(~block.any(axis=1)))
-        varies |= (block != features[0]).any(axis=0)
-    return filled, int(np.count_nonzero(~varies)), zero_rows
-
-
-def _sparse_features(features: Any) -> tuple[int, int, int]:
-    rows, columns = features.shape
-    used = features.data != 0
-    filled_columns = np.bincount(features.indices[used], minlength=columns)
-    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
-    np.minimum.at(low, features.indices[used], features.data[used])
-    np.maximum.at(high, features.indices[used], features.data[used])
-    empty = filled_columns == 0
-    same = empty | ((filled_columns == rows) & (low == high))
-    row_of = np.repeat(np.arange(rows), np.diff(features.indptr))
-    in_row = np.bincount(row_of[used], minlength=rows)
-    return int(used.sum()), int(same.sum()), int(np.count_nonzero(in_row == 0))
+    # none of these makes a second copy of a large matrix
+    if isinstance(features, np.ndarray):
+        filled, low, high = np.count_nonzero(features), features.min(axis=0), features.max(axis=0)
+        empty = ~features.any(axis=1)
+    else:
+        filled = features.count_nonzero()
+        low, high = (end.toarray().ravel() for end in (features.min(axis=0), features.max(axis=0)))
+        empty = abs(features).max(axis=1).toarray().ravel() == 0
+    return int(filled), int(np.count_nonzero(low == high)), int(np.count_nonzero(empty))

@@ -156,14 +156,6 @@ class ProcessGroup:
         _together(lambda: dist.all_reduce(total))
         return total
 
-    def all_gather(self, x: Tensor) -> list[Tensor]:
-        """Every process's ``x``, all of one shape."""
-        if self.size == 1:
-            return [x]
-        gathered = [torch.empty_like(x) for _ in range(self.size)]
-        _together(lambda: dist.all_gather(gathered, x.contiguous()))
-        return gathered
-
     def broadcast(self, content: bytes) -> bytes:
         """The first process's bytes: a length, then what is so long."""
         if self.size == 1:
@@ -196,11 +188,6 @@ class ProcessGroup:
     def decide(self, choice: bool) -> bool:
         """What the first process chooses."""
         return self.broadcast(b"yes" if choice else b"") != b""
-
-    def barrier(self) -> None:
-        """Wait until all are here."""
-        if self.size > 1:
-            _together(dist.barrier)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Give ``parameters`` the sum of all processes' gradients."""

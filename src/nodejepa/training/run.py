@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import safetensors.torch
 import torch
@@ -65,7 +65,7 @@ class Run:
         self._config_of_today: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
 
     @contextmanager
-    def owned(self, lock_name: str = ".lock") -> Iterator[None]:
+    def owned(self, lock_name: str = ".lock") -> Iterator[Self]:
         """Hold the folder; a second process is refused. The kernel lets go of it when the owner dies.
 
         A caller that does more with a folder than train holds a lock of another name around it.
@@ -87,7 +87,7 @@ class Run:
                 fix="Wait for it to end or choose another folder.",
             )
         with lock:
-            yield
+            yield self
 
     def start(
         self,
@@ -226,7 +226,7 @@ def check_epoch(record: Any, *needed: str) -> dict[str, Any]:
     return epoch
 
 
-def check_history(history: Any, where: Path, *more: str) -> History:
+def check_history(history: Any, where: Path | str, *more: str) -> History:
     """The epochs of a run as a file tells them, with ``more`` numbers each; else an error names the file."""
     try:
         epochs = of_type(list[Any], history, "history")
