@@ -51,3 +51,20 @@ def toy_graph() -> Graph:
     source, target = np.nonzero(np.triu(rng.random((60, 60)) < chance, k=1))
     features = rng.normal(size=(60, 8)) + community[:, None]
     return Graph.from_edges(source, target, features=features, num_nodes=60)
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run a command in this process: exit code, stdout, stderr."""
+    from nodejepa.cli import main
+
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NODEJEPA_DEBUG", "")  # put back afterwards, whatever --debug does to it
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    return call

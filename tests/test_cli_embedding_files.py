@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 
-from nodejepa.cli import main
 from nodejepa.graph import Graph
 from nodejepa.tables import write_embeddings
 
@@ -15,28 +14,12 @@ Z = np.array([[1, 0], [0.9, 0.1], [0, 1], [-1, 0], [0, 0]], dtype=np.float32)
 NAMES = ["ann", "bob", "\x1b[31mred\x07", "=[bold]eve[/bold]", "nobody"]
 
 
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run a command in this process, in a folder with embeddings: exit code, stdout, stderr."""
-    monkeypatch.setenv("COLUMNS", "200")
+@pytest.fixture(autouse=True)
+def _folder(monkeypatch, tmp_path):
+    """A folder with embeddings to work in."""
     monkeypatch.chdir(tmp_path)
     for name, ids in {"z.parquet": NAMES, "whole.parquet": [2**60, -7, 0, 1, 2], "z.npy": None}.items():
         write_embeddings(tmp_path / name, Graph.from_edges([0], [1], num_nodes=5, node_ids=ids), Z)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(arguments)
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
-
-    return call
-
-
-@pytest.mark.parametrize("command", ["neighbours", "export"])
-def test_help_has_examples(run, command):
-    code, out, err = run(command, "--help")
-    assert (code, err) == (0, "")
-    assert f"nodejepa {command} z.parquet" in out
 
 
 def test_neighbours_as_a_table(run):

@@ -12,8 +12,7 @@ from nodejepa.tables import read_embeddings, read_graph
 
 
 @pytest.mark.slow
-def test_the_demo_leaves_a_graph_its_embeddings_and_a_page(tmp_path, monkeypatch):
-    monkeypatch.setattr("nodejepa.report.maps._TSNE_STEPS", 250)
+def test_the_demo_leaves_a_graph_its_embeddings_and_a_page(tmp_path):
     (tmp_path / "report.html").write_text("of the last time")
     found = run_demo(tmp_path, methods=("raw",), epochs=1)
     assert [row.method for row in found.rows] == ["linear-jepa", "raw"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from workflow_files import Files, people, write
 
-from nodejepa.cli import main
-
 
 @pytest.fixture(params=["parquet"])
 def files(tmp_path, request) -> Files:
@@ -22,18 +20,3 @@ def files(tmp_path, request) -> Files:
 def _steady_speed(monkeypatch):
     """A plan reckons with the same machine, however busy this one is."""
     monkeypatch.setattr("nodejepa.workflow.plan.measured_speed", lambda: 1e11)
-
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """Run a command in this process: exit code, stdout, stderr."""
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("NODEJEPA_DEBUG", "")
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
-
-    return call

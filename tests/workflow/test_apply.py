@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from workflow_files import people, write
+from workflow_files import TINY, TINY_RUN, people, write
 
 from nodejepa import apply_run, embed_graph, read_embeddings
 from nodejepa.errors import CheckpointError
@@ -201,18 +201,7 @@ def test_columns_asked_for_by_name_are_remembered(tmp_path):
     edges, nodes = people()
     edges = edges.rename_columns(["b", "a"]).select(["a", "b"])
     files = write(edges, tmp_path / "e.csv"), write(nodes, tmp_path / "n.csv")
-    settings = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 0}
-    made = embed_graph(
-        *files,
-        out=tmp_path / "z.npy",
-        method="nodejepa",
-        preset="paper",
-        settings=settings,
-        source="b",
-        target="a",
-        directed=True,
-        report=False,
-    )
+    made = embed_graph(*files, out=tmp_path / "z.npy", source="b", target="a", directed=True, **TINY_RUN)
     again = apply_run(tmp_path / "z.run", *files)
     np.testing.assert_array_equal(again.embeddings, made.embeddings)
     assert again.loaded.graph.directed
@@ -241,18 +230,7 @@ def test_every_flipped_digit_of_the_schema_is_found(trained, tmp_path):
 @pytest.mark.slow
 def test_two_kinds_of_nodes_are_kept_apart_in_a_run_and_whatever_it_is_applied_to(run, tmp_path):
     edges = write(pa.table({"user_id": [0, 0, 1, 2], "item_id": [0, 1, 1, 2]}), tmp_path / "e.csv")
-    quick = (
-        "--method",
-        "nodejepa",
-        "--set",
-        "encoder.hidden=4",
-        "--set",
-        "predictor.hidden=4",
-        "--epochs",
-        "0",
-        "--no-report",
-    )
-    command = ("embed-graph", "--edges", edges, "--out", tmp_path / "z.parquet", *quick)
+    command = ("embed-graph", "--edges", edges, "--out", tmp_path / "z.parquet", *TINY)
     code, _, err = run(*command)
     assert code == 2
     assert "apart with --bipartite, or say --one-id-space if both" in " ".join(err.split())
@@ -273,16 +251,7 @@ def test_two_kinds_of_nodes_are_kept_apart_in_a_run_and_whatever_it_is_applied_t
 
 def test_a_run_from_before_two_kinds_were_told_apart_reads_as_it_did(tmp_path):
     edges = pa.table({"user_id": [0, 0, 1, 2], "item_id": [0, 1, 1, 2]})
-    settings = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 0}
-    made = embed_graph(
-        edges,
-        out=tmp_path / "z.npy",
-        method="nodejepa",
-        preset="paper",
-        settings=settings,
-        report=False,
-        bipartite=False,
-    )
+    made = embed_graph(edges, out=tmp_path / "z.npy", bipartite=False, **TINY_RUN)
     path = tmp_path / "z.run" / "schema.json"
     content = json.loads(path.read_text())
     del content["bipartite"]

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 import scipy.sparse as sp
+from workflow_files import TINY
 
-from nodejepa import FeatureSchema, Graph, apply_run, embed_graph, load_graph, read_graph
+from nodejepa import FeatureSchema, apply_run, load_graph, read_graph
 from nodejepa.cli.screen import in_options
 from nodejepa.errors import ConfigError
 
 IDS = [f"n{i}" for i in range(8)]
 EDGES = pa.table({"source": IDS, "target": [*IDS[1:], IDS[0]]})
-TINY = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 0}
 
 
 def table(**columns):
@@ -167,16 +167,17 @@ def test_terminal_report_and_manifest_say_what_was_done(run, tmp_path):
     edges, nodes = tmp_path / "e.csv", tmp_path / "n.csv"
     pacsv.write_csv(EDGES, edges)
     pacsv.write_csv(table(bit=BITS, bat=BITS, age=AGES, label=list("aabbaabb")), nodes)
-    settings = (
-        *("--method", "nodejepa", "--preset", "paper"),
-        "--set",
-        "encoder.hidden=4",
-        "--set",
-        "predictor.hidden=4",
-        "--epochs",
-        "0",
+    command = (
+        "embed-graph",
+        "--edges",
+        edges,
+        "--nodes",
+        nodes,
+        "--out",
+        tmp_path / "z.parquet",
+        *TINY,
+        "--report",
     )
-    command = ("embed-graph", "--edges", edges, "--nodes", nodes, "--out", tmp_path / "z.parquet", *settings)
     code, _, err = run(*command)
     assert code == 0, err
     said = " ".join(err.split())
@@ -196,13 +197,3 @@ def test_terminal_report_and_manifest_say_what_was_done(run, tmp_path):
     assert [c["name"] for c in manifest["features"]["columns"]] == ["bit", "bat", "age"]
     applied = apply_run(tmp_path / "z.run", EDGES, table(bit=BITS, bat=BITS, age=AGES)).loaded.graph
     np.testing.assert_array_equal(applied.features[:, 2], AGES)
-
-
-def test_the_encoder_of_a_run_sees_new_files_as_it_saw_the_old(tmp_path):
-    nodes = table(bit=BITS, text=VECTORS, age=AGES)
-    made = embed_graph(
-        EDGES, nodes, out=tmp_path / "z.npy", method="nodejepa", preset="paper", settings=TINY, report=False
-    )
-    assert isinstance(made.inspection.data.graph, Graph)
-    applied = apply_run(tmp_path / "z.run", EDGES, nodes)
-    np.testing.assert_array_equal(applied.embeddings, made.embeddings)

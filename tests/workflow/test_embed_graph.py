@@ -144,18 +144,6 @@ def test_without_a_node_table_structure_describes_the_nodes(run, files):
     assert manifest_of(files)["features"]["structural"] == 139
 
 
-@pytest.mark.parametrize("method", ["patchjepa", "dgi", "graphmae", "bgrl", "cca-ssg"])
-def test_every_method_that_is_trained_without_labels(run, files, method):
-    command = [
-        *("embed-graph", "--edges", files.edges, "--nodes", files.nodes, "--out", files.folder / "z.parquet"),
-        *("--method", method, "--set", "encoder.hidden=8", "--epochs", "2", "--no-report", "--seed", "3"),
-    ]
-    code, _, err = run(*command)
-    assert code == 0, err
-    assert manifest_of(files)["method"] == method
-    assert manifest_of(files)["seed"] == 3
-
-
 @pytest.mark.parametrize(
     ("more", "said"),
     [

@@ -11,7 +11,7 @@ from workflow_files import NODES, people
 
 from nodejepa import embed_graph, load_graph, read_embeddings
 from nodejepa.errors import CheckpointError, ConfigError, EvaluationError
-from nodejepa.methods import METHODS, UNTRAINED, load_method, make_method
+from nodejepa.methods import UNTRAINED, load_method, make_method
 from nodejepa.workflow import apply_run, make_trainable
 from reference.matrices import dense
 
@@ -70,14 +70,6 @@ def test_the_score_of_a_narrowed_floor_is_its_own(options):
     whole = embed_graph(**options | {"method": "raw", "report": False, "force": True})
     narrowed, full = (m.scores.rows["sgc"].scores[0] for m in (made, whole))
     assert (narrowed.scaling, narrowed.C) != (full.scaling, full.C)
-
-
-def test_methods_that_learn_from_labels_are_refused_with_advice():
-    supervised = [name for name, entry in METHODS.items() if entry.supervised]
-    assert supervised
-    for name in supervised:
-        with pytest.raises(ConfigError, match=r"learns from labels.*`nodejepa methods`"):
-            make_trainable(name)
 
 
 @pytest.mark.parametrize("dim", [0, -3, 2.5, "8", True])

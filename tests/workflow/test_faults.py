@@ -66,12 +66,16 @@ main(arguments)
 """
 
 
+def with_files(folder):
+    edges, nodes = people()
+    write(edges, folder / "edges.parquet")
+    write(nodes.drop_columns(["team"]), folder / "nodes.parquet")
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path):
-    edges, nodes = people()
-    write(edges, tmp_path / "edges.parquet")
-    write(nodes.drop_columns(["team"]), tmp_path / "nodes.parquet")
-    return tmp_path
+    return with_files(tmp_path)
 
 
 def command(folder, *more):
@@ -86,18 +90,9 @@ def undisturbed(tmp_path_factory):
 
     def of(method):
         if method not in made:
-            folder = tmp_path_factory.mktemp(method)
-            edges, nodes = people()
-            write(edges, folder / "edges.parquet")
-            write(nodes.drop_columns(["team"]), folder / "nodes.parquet")
-            embed_graph(
-                folder / "edges.parquet",
-                folder / "nodes.parquet",
-                out=folder / "z.parquet",
-                method=method,
-                **PYTHON,
-            )
-            made[method] = folder
+            folder = made[method] = with_files(tmp_path_factory.mktemp(method))
+            files = folder / "edges.parquet", folder / "nodes.parquet"
+            embed_graph(*files, out=folder / "z.parquet", method=method, **PYTHON)
         return made[method]
 
     return of

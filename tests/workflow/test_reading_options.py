@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from workflow_files import write
+from workflow_files import TINY, TINY_RUN, write
 
 import nodejepa
 from nodejepa import apply_run, embed_graph, read_graph
@@ -22,7 +22,6 @@ from nodejepa.tables.options import COMPARABLE, STRUCTURAL
 
 PACKAGE = Path(nodejepa.__file__).parent
 _OPTION = re.compile(r"(?<![\w-])--[a-z]")
-TINY = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 0}
 
 
 @pytest.fixture
@@ -143,30 +142,13 @@ def test_unknown_options_of_reading_are_refused_by_name():
 def test_a_run_without_weights_reads_none_from_other_files_either(tmp_path):
     edges = pa.table({"source": list("abc"), "target": list("bca"), "weight": [1.0, 2.0, 3.0]})
     file = write(edges, tmp_path / "e.csv")
-    embed_graph(
-        file,
-        out=tmp_path / "z.npy",
-        method="nodejepa",
-        preset="paper",
-        settings=TINY,
-        weight=False,
-        report=False,
-    )
+    embed_graph(file, out=tmp_path / "z.npy", weight=False, **TINY_RUN)
     assert not apply_run(tmp_path / "z.run", file).loaded.graph.is_weighted
 
 
 def test_embed_takes_the_same_options(run, tmp_path):
     (tmp_path / "e.csv").write_text("a,b\nb,c\nc,d\nd,a\n")
-    embed_graph(
-        tmp_path / "e.csv",
-        out=tmp_path / "z.npy",
-        method="nodejepa",
-        preset="paper",
-        settings=TINY,
-        report=False,
-        header=False,
-        structural="all",
-    )
+    embed_graph(tmp_path / "e.csv", out=tmp_path / "z.npy", header=False, structural="all", **TINY_RUN)
     command = ("embed", tmp_path / "z.run", "--edges", tmp_path / "e.csv", "--out")
     code, out, err = run(*command, tmp_path / "a.parquet", "--header", "--delimiter", "comma")
     assert (code, "4 nodes" in out) == (0, True), err
@@ -183,17 +165,7 @@ def test_structural_features_by_name(run, tmp_path):
     assert FeatureSchema.from_dict(loaded.schema.to_dict()) == loaded.schema
     with pytest.raises(ConfigError, match="Choose from pagerank"):
         read_graph(file, structural=["degre"])
-    quick = (
-        *("--method", "nodejepa", "--preset", "paper"),
-        "--set",
-        "encoder.hidden=4",
-        "--set",
-        "predictor.hidden=4",
-        "--epochs",
-        "0",
-        "--no-report",
-    )
-    command = ("embed-graph", "--edges", file, "--out", tmp_path / "z.npy", *quick)
+    command = ("embed-graph", "--edges", file, "--out", tmp_path / "z.npy", *TINY)
     code, _, err = run(*command, "--structural", "degree,clustering")
     assert code == 0, err
     assert "features are structural: degree and clustering" in err

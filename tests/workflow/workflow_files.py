@@ -15,6 +15,17 @@ QUICK = (
     *("--set", "encoder.hidden=8", "--set", "predictor.hidden=8"),
     *("--no-report", "--no-finetune"),
 )
+# the smallest encoder there is, untrained: what is asked about is not what it learns
+TINY = (
+    *("--method", "nodejepa", "--preset", "paper", "--epochs", "0", "--no-report"),
+    *("--set", "encoder.hidden=4", "--set", "predictor.hidden=4"),
+)
+TINY_RUN = {
+    "method": "nodejepa",
+    "preset": "paper",
+    "settings": {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 0},
+    "report": False,
+}
 NODES = 60
 
 
