@@ -211,9 +211,6 @@ class Model:
             raise OSError("no such model")
         self.width = int(name)
 
-    def get_sentence_embedding_dimension(self):
-        return self.width
-
     def encode(self, texts, *, show_progress_bar):
         assert not show_progress_bar
         return np.array([[len(text)] * self.width for text in texts], dtype=np.float32)

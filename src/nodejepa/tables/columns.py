@@ -358,7 +358,7 @@ class ColumnFit:
             return FeatureColumn(self.name, "text", buckets=width, indicator=self._missing)
         if self.reading.text.startswith(TEXT_MODEL):
             model = self.reading.text.removeprefix(TEXT_MODEL)
-            width = int(_text_model(model).get_sentence_embedding_dimension())
+            width = _model_vectors(model, ["any text"]).shape[1]
             return FeatureColumn(self.name, "text", buckets=width, indicator=self._missing, model=model)
         if self.reading.text == "ignore":
             return "free text"
@@ -477,7 +477,7 @@ def _embedded(column: FeatureColumn, words: pa.ChunkedArray) -> Numbers:
     texts = pc.fill_null(words, "").to_pylist()
     block = np.zeros((len(texts), column.buckets))
     if texts:
-        vectors = np.asarray(_text_model(column.model).encode(texts, show_progress_bar=False))
+        vectors = _model_vectors(column.model, texts)
         if vectors.shape != block.shape:
             raise GraphError(
                 f"the model {column.model!r} gives {vectors.shape[-1]} columns, not {column.buckets}",
@@ -485,6 +485,10 @@ def _embedded(column: FeatureColumn, words: pa.ChunkedArray) -> Numbers:
             )
         block[~missing] = vectors[~missing]
     return np.column_stack([block, missing]) if column.indicator else block
+
+
+def _model_vectors(name: str, texts: list[str]) -> npt.NDArray[Any]:
+    return np.asarray(_text_model(name).encode(texts, show_progress_bar=False))
 
 
 @cache
