@@ -22,7 +22,7 @@ print("take", found.recommendation.method, "-", found.recommendation.words[0])
 print("its embeddings:", found.embeddings.shape)
 
 # %% [markdown]
-# ## Is a method better than an untrained baseline, or lucky?
+# ## Is a method better than a baseline, or lucky?
 #
 # Three rules make the answer worth something: the same splits for everybody, untrained baselines,
 # and a test that pairs the seeds and is corrected for the number of comparisons.
@@ -43,18 +43,18 @@ print("test accuracy with 20 labels per class, mean ± standard deviation over s
 for method, result in scores.items():
     print(f"  {method:<11} {result.test_accuracy_mean:5.1f} ± {result.test_accuracy_std:.1f}")
 
-# %% linear-jepa against every floor: paired t-test, Holm's correction, 95 % interval of the difference
+# %% linear-jepa against every baseline: paired t-test, Holm's correction, 95 % interval of the difference
 by_seed = {method: [score.test_accuracy for score in result.scores] for method, result in scores.items()}
-floors = [method for method in METHODS if method != "linear-jepa"]
-tests = [ttest_rel(by_seed["linear-jepa"], by_seed[floor]) for floor in floors]
+baselines = [method for method in METHODS if method != "linear-jepa"]
+tests = [ttest_rel(by_seed["linear-jepa"], by_seed[baseline]) for baseline in baselines]
 order = np.argsort([test.pvalue for test in tests])  # the smallest p times their number, the next one less
 steps = [(len(tests) - step) * tests[place].pvalue for step, place in enumerate(order)]
 corrected = np.empty(len(tests))
 corrected[order] = np.minimum(np.maximum.accumulate(steps), 1)
-for floor, test, p in zip(floors, tests, corrected, strict=True):
+for baseline, test, p in zip(baselines, tests, corrected, strict=True):
     low, high = test.confidence_interval(0.95)
     words = "no difference shown" if p >= 0.05 else "better" if low > 0 else "worse"
-    print(f"linear-jepa - {floor:<10} [{low:+.1f}, {high:+.1f}] points, Holm p = {p:.3f}: {words}")
+    print(f"linear-jepa - {baseline:<10} [{low:+.1f}, {high:+.1f}] points, Holm p = {p:.3f}: {words}")
 
 # %% [markdown]
 # Whatever the table says here holds for one small graph. A study

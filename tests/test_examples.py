@@ -22,7 +22,7 @@ SAYS = {
         r"(100|[5-9]\d)% of the five nearest",  # far above the third that chance gives
     ],
     "02_compare_methods.py": [
-        r"  linear-jepa +links \d\.\d\d, features",
+        r"  linear-jepa +links \d\.\d\d",
         r"take linear-jepa - Take linear-jepa, by default",
         r"  linear-jepa +\d\d\.\d % right",
         r"take [a-z-]+ - Take [a-z-]+: with your labels",
