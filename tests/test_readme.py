@@ -173,6 +173,23 @@ def test_linked_files_exist():
             assert (page.parent / target).is_file(), (page, target)
 
 
+def test_contributing_names_what_is_there():
+    """Every module and folder is in the tree, every file that is named exists, and so does its function."""
+    page, source = text(ROOT / "CONTRIBUTING.md"), ROOT / "src" / "nodejepa"
+    tree = page.partition("## A CSV")[0]
+    for path in source.iterdir():
+        if path.suffix == ".py" and not path.stem.startswith("__"):
+            assert re.search(rf"\b{path.name}\b", tree), path
+        elif path.is_dir() and path.name != "__pycache__":
+            assert f"\n      {path.name}/ " in tree, path
+    for name in set(re.findall(r"`([\w/]+\.py)`", page)):
+        assert "NAME" in name or (source / name).is_file() or (ROOT / name).is_file(), name
+    steps = re.findall(r"^\| `([\w/]+\.py)` \| `(\w+)` \|", page, flags=re.MULTILINE)
+    assert len(steps) == 10
+    for name, function in steps:
+        assert f"def {function}(" in text(source / name), (name, function)
+
+
 def test_readme_is_short():
     """What a visitor needs; the rest has pages. The table grows with the study."""
     prose = re.sub(r"<!-- table .*?<!-- end -->", "", text(ROOT / "README.md"), flags=re.DOTALL)
