@@ -87,6 +87,7 @@ def test_the_width_is_understood_by_its_other_names(method, name):
         (lambda: nodejepa.LinearJEPA(random_state=3), "It is called seed here"),
         (lambda: make_method("sgc", overrides={"hops": 1}), "It is called settings here"),
         (lambda: make_method("sgc", random_state=1), "It is called seed here"),
+        (lambda: make_method("nodejepa", settings={"training.units": 2}), "It is called micro_batches here"),
         (lambda: embed_graph("e.csv", out="z.npy", overrides={}), "It is called settings here"),
         (lambda: embed_graph("e.csv", out="z.npy", label="y"), "It is called labels here"),
         (lambda: embed_graph("e.csv", out="z.npy", sources="y"), "Did you mean source"),

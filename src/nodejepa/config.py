@@ -110,7 +110,7 @@ def right_name(name: str, known: Iterable[str]) -> str:
     'It is called seed here. '
     """
     leaves = [full.rsplit(".", 1)[-1] for full in known]
-    ours = _ELSEWHERE.get(name)
+    ours = _ELSEWHERE.get(name.rsplit(".", 1)[-1])
     return f"It is called {ours} here. " if ours in leaves else ""
 
 
