@@ -14,14 +14,21 @@ from nodejepa.tables import read_embeddings, read_graph
 @pytest.mark.slow
 def test_the_demo_leaves_a_graph_its_embeddings_and_a_page(tmp_path):
     (tmp_path / "report.html").write_text("of the last time")
-    found = run_demo(tmp_path, methods=("raw",), epochs=1)
-    assert [row.method for row in found.rows] == ["linear-jepa", "raw"]
+    found = run_demo(tmp_path, methods=("raw", "nodejepa"), epochs=1)
+    assert [row.method for row in found.rows] == ["linear-jepa", "raw", "nodejepa"]
     assert found.recommendation.by_labels
     assert "1 of its 300 epochs" in found.notes[0]
     loaded = read_graph(tmp_path / "edges.csv", nodes=tmp_path / "nodes.csv", labels="label")
     stored = read_embeddings(tmp_path / "embeddings.parquet")
     assert stored.ids.tolist() == loaded.graph.node_ids.tolist()
-    assert "1 of its 300 epochs" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    for shown in (
+        "1 of its 300 epochs",
+        "How NodeJEPA was trained",
+        "loss and its terms",
+        "The mask of one training step",
+    ):
+        assert shown in page
 
 
 def test_the_demo_compares_learned_methods_with_untrained_ones():

@@ -250,9 +250,6 @@ def test_labels_choose_and_what_they_cannot_tell_apart_is_named():
     clear = recommend([row("linear-jepa", 70, 72), row("sgc", 60, 61)])
     assert (clear.method, clear.by_labels) == ("linear-jepa", True)
     assert "behind by more" in clear.words[-1]
-    paper = recommend([row("linear-jepa", 50, 51), row("nodejepa", 60, 61)])
-    assert "Its settings are those of preset paper: ask for it by that name." in paper.words
-    assert not any("preset" in word for word in clear.words)
     close = recommend([row("linear-jepa", 70, 72), row("sgc", 69.5, 71.4), row("raw", 20, 21)])
     assert "Not told apart from it by these labels: sgc." in close.words
     assert "sgc needs no training" in close.words[-1]

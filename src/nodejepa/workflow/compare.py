@@ -38,7 +38,7 @@ from nodejepa.workflow.compare_page import comparison_report
 from nodejepa.workflow.outputs import input_files, refuse_existing
 from nodejepa.workflow.plan import make_plan
 from nodejepa.workflow.read import Inspection, inspect_graph, make_trainable
-from nodejepa.workflow.recommend import COMPARED_PRESETS, DEFAULT, MethodRow, Recommendation, recommend
+from nodejepa.workflow.recommend import DEFAULT, MethodRow, Recommendation, recommend
 from nodejepa.workflow.scores import describe_split
 
 VERSION = 3  # of what is measured: rows of another one are measured again
@@ -89,8 +89,7 @@ def compare(
         graph: a :class:`Graph`, PyG ``Data``, NetworkX or SciPy object with features.
         labels: a whole number a node, -1 where unknown; scored, never trained on.
         class_names: of the classes 0, 1, ...
-        methods: names in :data:`nodejepa.METHODS`; LinearJEPA is always among them. NodeJEPA is the paper's,
-            as its default is LinearJEPA's solution.
+        methods: names in :data:`nodejepa.METHODS`; LinearJEPA is always among them.
         epochs: of every method that is trained by gradient descent; its own number if not given.
         seed: of everything random.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
@@ -110,7 +109,6 @@ def compare(
     estimators = [
         make_trainable(
             name,
-            preset=COMPARED_PRESETS.get(name, "default"),
             settings={"training.epochs": epochs} if epochs is not None and METHODS[name].by_gradient else {},
             seed=seed,
             device=device,
@@ -147,7 +145,13 @@ def compare(
             (folder / RESULT).unlink(missing_ok=True)
             with progress_bar("Writing embeddings and report"):
                 write_embeddings(folder / EMBEDDINGS, graph, embeddings, columns)
-                write_report(comparison_report(made, graph, bench.drawn, known, class_names), folder / PAGE)
+                trained = [
+                    load_method(bench.runs / row.method, device="cpu")
+                    for row in rows
+                    if row.problem is None and METHODS[row.method].by_gradient
+                ]
+                page = comparison_report(made, graph, bench.drawn, known, class_names, trained)
+                write_report(page, folder / PAGE)
             write_json(folder / RESULT, {"format": _FORMAT, "version": VERSION, **made.to_dict()})
     return made
 

@@ -11,10 +11,23 @@ import numpy.typing as npt
 from nodejepa.diagnostics import diagnose
 from nodejepa.evaluation.clusters import find_clusters
 from nodejepa.graph import Graph
+from nodejepa.masking.khop import khop_mask
 from nodejepa.methods import METHODS
+from nodejepa.methods.estimator import Estimator
+from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.report import Report, footer
 from nodejepa.report.maps import embedding_map, names_of_classes
-from nodejepa.report.sections import Chapter, EmbeddingMap, Section, SortableTable, Text, verdict
+from nodejepa.report.sections import (
+    Chapter,
+    Dot,
+    DotPlot,
+    EmbeddingMap,
+    Section,
+    SortableTable,
+    Text,
+    training_curves,
+    verdict,
+)
 from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
 from nodejepa.workflow.recommend import MethodRow
 
@@ -71,25 +84,37 @@ def problems(rows: Sequence[MethodRow]) -> tuple[str, ...]:
 
 
 def comparison_report(
-    made: Comparison, graph: Graph, drawn: Labels, labels: Labels | None, class_names: Sequence[str] | None
+    made: Comparison,
+    graph: Graph,
+    drawn: Labels,
+    labels: Labels | None,
+    class_names: Sequence[str] | None,
+    trained: Sequence[Estimator],
 ) -> Report:
-    """The recommendation, the table, a small map of every method and a large one of the chosen."""
+    """The recommendation, the scores, a small map of every method, a large one of the chosen, the training.
+
+    ``trained`` are the methods that were trained by gradient descent.
+    """
     chosen = made.recommendation
     sections: list[Section] = [Text(chosen.words, tone="good" if chosen.by_labels else "plain")]
     if said := (*made.notes, *problems(made.rows)):
         sections.append(Text(said, tone="warning"))
     sections.append(SortableTable(comparison_table(made.rows, chosen.method, made.split)))
+    sections += _accuracies(made.rows)
     groups = None if labels is not None else find_clusters(made.embeddings[drawn]).assigned
     ids = drawn if graph.node_ids is None else graph.node_ids[drawn]
     notes = [f"t-SNE of {len(drawn):,} nodes, the same on every map; distances between groups mean little."]
     if groups is not None:
         notes.append(f"Colours: groups that k-means finds in {chosen.method}, on all maps the same.")
+    names = [str(node) for node in ids.tolist()]
+    degrees = np.diff(graph.adjacency.indptr)[drawn].astype(np.int64)
+    planes = {row.method: np.array(row.plane) for row in made.rows if row.plane}
     sections.append(
         EmbeddingMap(
             "The same nodes, seen by each method",
-            [str(node) for node in ids.tolist()],
-            np.diff(graph.adjacency.indptr)[drawn].astype(np.int64),
-            {row.method: np.array(row.plane) for row in made.rows if row.plane},
+            names,
+            degrees,
+            planes,
             labels=None if labels is None else labels[drawn],
             clusters=groups,
             names=names_of_classes(class_names, labels),
@@ -107,9 +132,36 @@ def comparison_report(
         title="All its nodes",
     )
     size = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges (both directions)"
-    chapters = (
+    chapters = [
         Chapter("Which embedding to trust", tuple(sections)),
         Chapter(f"The chosen one: {chosen.method}", (verdict(shape), own), METHODS[chosen.method].summary),
-    )
+    ]
+    for estimator in trained:
+        how = list(training_curves(estimator.history_))
+        if isinstance(estimator, NodeJEPA):
+            masking = estimator.config.masking
+            hidden = khop_mask(graph, masking.ratio, masking.hops, np.random.default_rng(estimator.seed))
+            how.append(
+                EmbeddingMap(
+                    "The mask of one training step: embeddings of hidden nodes are predicted",
+                    names,
+                    degrees,
+                    {estimator.name: planes[estimator.name]},
+                    labels=hidden[drawn].astype(np.int64),
+                    names=("visible", "hidden"),
+                )
+            )
+        chapters.append(Chapter(f"How {estimator.title} was trained", tuple(how), estimator.summary))
     subtitle = f"{size}, {graph.num_features:,} features"
-    return Report("Comparison of embeddings", chapters, subtitle, footer())
+    return Report("Comparison of embeddings", tuple(chapters), subtitle, footer())
+
+
+def _accuracies(rows: Sequence[MethodRow]) -> list[Section]:
+    """Accuracy of every method as a chart; nothing without labels."""
+    dots = []
+    for row in rows:
+        if score := summarise(row.accuracy):
+            learned = METHODS[row.method].trained
+            dots.append(Dot(row.method, score.mean, score.std, row.accuracy, emphasised=learned))
+    caption = "Hollow: untrained baselines. The axis does not start at zero."
+    return [DotPlot("Accuracy", "test accuracy, %", {"": dots}, caption)] if dots else []

@@ -13,7 +13,6 @@ from nodejepa.methods import METHODS
 from nodejepa.report.table import mean_and_std, summarise
 
 DEFAULT = DEFAULT_METHOD  # what is recommended where labels say nothing
-COMPARED_PRESETS = {"nodejepa": "paper"}  # its own default is DEFAULT once more
 POINT = 1.0  # of accuracy: closer is as good
 GRAPHS, DEFAULT_RIGHT, BEST_RULE_RIGHT = 10, 10, 7  # of studies/compare/recommendation.md
 
@@ -72,10 +71,6 @@ def _by_labels(rows: Sequence[MethodRow]) -> Recommendation:
         f"right over {found.n} draws of the labels, of {len(rows)} methods.",
         "Being the best of several, it may owe some of that to luck: expect a little less on new nodes.",
     ]
-    if best.method in COMPARED_PRESETS:
-        words.append(
-            f"Its settings are those of preset {COMPARED_PRESETS[best.method]}: ask for it by that name."
-        )
     if level:
         words.append(f"Not told apart from it by these labels: {', '.join(level)}.")
         cheap = [name for name in level if not METHODS[name].trained]
