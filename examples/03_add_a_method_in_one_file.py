@@ -41,9 +41,9 @@ class GraphAutoEncoderTask(Task):
         z = self.encoder(inputs)
         z = z / z.shape[1] ** 0.25  # inner products of size about one
         source, target = (torch.from_numpy(ends).long().to(z.device) for ends in inputs.adjacency.nonzero())
-        strangers = torch.randint(len(z), (2, len(source)), generator=context.torch("mask")).to(z.device)
+        negatives = torch.randint(len(z), (2, len(source)), generator=context.torch("mask")).to(z.device)
         joined = (z[source] * z[target]).sum(dim=1)
-        random = (z[strangers[0]] * z[strangers[1]]).sum(dim=1)
+        random = (z[negatives[0]] * z[negatives[1]]).sum(dim=1)
         loss = -(nn.functional.logsigmoid(joined).mean() + nn.functional.logsigmoid(-random).mean())
         return {"loss": loss}
 
@@ -83,7 +83,7 @@ model.save(folder)
 same = (load_method(folder).transform(digits.graph) == model.transform(digits.graph)).all()
 print(f"loaded again: {'the same embeddings' if same else 'something else'}")
 
-# %% Scored like any other, beside a floor
+# %% Scored like any other, beside an untrained baseline
 for method in ("gae", "sgc"):
     score = score_method(digits, method, seeds=(42, 43)).result
     print(f"{method}: {score.test_accuracy_mean:.1f} % right with 20 labels per class")

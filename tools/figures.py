@@ -128,13 +128,15 @@ def hops(club: Club) -> Canvas:
         canvas.circle(x, y, 12, fill=shades[hop], edge=DARK)
         canvas.text(x, y + 5, str(hop), size=15, colour="white" if hop < 2 else "#111111")
     canvas.words(
-        HEIGHT, "hops from the node marked 0: each hop is one", "more mean over neighbours, far ones quieter"
+        HEIGHT,
+        "hops from the node marked 0: each hop is one",
+        "more mean over neighbours, far ones count less",
     )
     return canvas
 
 
-def foretold() -> Canvas:
-    """Two directions of the digits' features, one that neighbours foretell and one that they do not."""
+def predicted() -> Canvas:
+    """Two directions of the digits' features, one that neighbours predict and one that they do not."""
     graph = load_dataset("digits").graph
     moments = second_moments(WholeGraph(graph, torch.device("cpu")), basis=64)
     spectrum = Spectrum(moments.centred())
@@ -142,7 +144,7 @@ def foretold() -> Canvas:
     latents = np.asarray(graph.features, dtype=np.float64) @ v.numpy()
     neighbours = graph.adjacency.astype(np.float64)
     means = (neighbours @ latents) / neighbours.sum(axis=1).reshape(-1, 1)
-    canvas = Canvas(730, 300, "Directions that neighbours foretell are kept loud")
+    canvas = Canvas(730, 300, "Directions that neighbours predict get a large scale")
     for left, j in ((0, 0), (225, 50)):
         points = np.stack([means[::12, j], -latents[::12, j]], axis=1)
         for x, y in scaled(points, 230, 230):
@@ -151,7 +153,7 @@ def foretold() -> Canvas:
         canvas.line(left + MARGIN - 8, 208, left + 200, 208)
         canvas.text(left + 115, 228, "mean latent of its neighbours", size=14)
         canvas.text(left + 115, 18, "a node's latent", size=14)
-        words = "foretold: loud" if j == 0 else "hardly foretold: quiet"
+        words = "predicted: large" if j == 0 else "hardly predicted: small"
         canvas.text(left + 115, 258, f"direction {j + 1}, rho = {float(rho[j]):.2f}", size=16)
         canvas.text(left + 115, 280, words, size=16)
     for j, value in enumerate(rho.abs().tolist()):
@@ -160,9 +162,9 @@ def foretold() -> Canvas:
             490 + 3 * j, 208, 490 + 3 * j, 208 - height, colour=ORANGE if j in (0, 50) else DARK, width=2
         )
     canvas.text(590, 18, "|rho| of every direction", size=14)
-    canvas.text(590, 228, "loudest first", size=14)
+    canvas.text(590, 228, "largest first", size=14)
     canvas.text(590, 258, "orange: the two on the left", size=16)
-    canvas.text(590, 280, "a latent is as loud as root |rho|", size=16)
+    canvas.text(590, 280, "a latent has the scale root |rho|", size=16)
     return canvas
 
 
@@ -207,7 +209,7 @@ def figures() -> dict[str, str]:
             "loss: cosine + hyperbola, and SIGReg",
         ),
         "linearjepa-hops": hops(club),
-        "linearjepa-foretold": foretold(),
+        "linearjepa-predicted": predicted(),
         "linearjepa-flow": flow(
             "LinearJEPA step by step",
             ["mean of neighbours", "linear encoder"],

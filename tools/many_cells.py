@@ -1,10 +1,10 @@
-"""Floors, LinearJEPA and what is trained once for all splits of a study, many cells a process.
+"""Untrained baselines, LinearJEPA and what is trained once for all splits of a study, many cells a process.
 
 ``python -m tools.many_cells studies/NAME.toml [graph ...] [--method NAME]``. ``nodejepa study run`` starts a
-process for every cell, which costs more than a floor does. This calls the worker's own function cell by cell,
+process for each cell, which costs more than a baseline. This calls the worker's own function cell by cell,
 in one process for each graph and method, and computes what no seed changes (the graph, embeddings and their
 geometry) once. Records differ in ``peak_memory_mb`` alone: that of the shared process. An earlier form
-of it made those of floors in recipe, development and, of 10 labels, fewshot.
+of it made those of baselines in recipe, development and, of 10 labels, fewshot.
 """
 
 from __future__ import annotations

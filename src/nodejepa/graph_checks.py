@@ -100,7 +100,7 @@ def count_nodes(
     start: npt.NDArray[np.int64],
     end: npt.NDArray[np.int64],
 ) -> int:
-    """The number of nodes as told, or as the features, ids or edges imply."""
+    """The number of nodes as given, or as the features, ids or edges imply."""
     if num_nodes is not None:
         try:
             size = operator.index(num_nodes)  # type: ignore[arg-type]

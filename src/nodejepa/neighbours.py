@@ -22,7 +22,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 _SCORES = 2**23  # scores of one block of queries against all rows: 64 MB
-_ELEMENTS = 2**20  # embedding values turned into float64 at one time: 8 MB, a few times over
+_ELEMENTS = 2**20  # embedding values converted to float64 at one time: 8 MB, a few times over
 _LARGEST = 1e150  # its square still is a float64
 
 

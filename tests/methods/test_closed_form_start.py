@@ -41,7 +41,7 @@ def wide():
 
 @pytest.fixture(params=["few columns", "wide"])
 def graph(request, toy_graph, wide):
-    """Both roads of the closed form."""
+    """Both ways to the closed form."""
     return toy_graph if request.param == "few columns" else wide
 
 

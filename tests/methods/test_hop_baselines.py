@@ -1,4 +1,4 @@
-"""Floors over several hops equal their equations, in memory and on disk, dense and sparse."""
+"""Baselines over several hops equal their equations, in memory and on disk, dense and sparse."""
 
 from __future__ import annotations
 

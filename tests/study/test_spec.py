@@ -134,7 +134,7 @@ def test_the_main_study_is_the_papers_table_and_the_floors() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)
-def test_a_study_that_measures_floors_with_few_labels_measures_all(path: Path) -> None:
+def test_a_study_that_measures_baselines_with_few_labels_measures_all(path: Path) -> None:
     cells = [cell for cell in load_spec(path).cells if not cell.split.startswith("random")]
     places = {(cell.dataset, cell.split, cell.seed) for cell in cells if cell.method in UNTRAINED}
     measured = {(cell.method, cell.dataset, cell.split, cell.seed) for cell in cells}

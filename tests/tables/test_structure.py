@@ -23,7 +23,7 @@ from nodejepa.tables.prepare import prepare_store
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    """Nothing that one road computed is found by the other."""
+    """Nothing that one way computed is found by the other."""
     folders = iter(range(100))
 
     def fresh():

@@ -251,7 +251,7 @@ def test_labels_choose_and_what_they_cannot_tell_apart_is_named():
     assert (clear.method, clear.by_labels) == ("linear-jepa", True)
     assert "behind by more" in clear.words[-1]
     close = recommend([row("linear-jepa", 70, 72), row("sgc", 69.5, 71.4), row("raw", 20, 21)])
-    assert "Not told apart from it by these labels: sgc." in close.words
+    assert "Level with it by these labels: sgc." in close.words
     assert "sgc needs no training" in close.words[-1]
     spread = recommend([row("raw", 60, 80), row("sgc", 70, 66)])  # 2 points apart, with a spread of 17
     assert spread.method == "raw"

@@ -75,7 +75,7 @@ def embed(
     nodes: NodeFile = None,
     reading: Any = None,  # the options of reading, see reads_files
     force: Annotated[
-        bool, typer.Option("--force", help="Replace --out, and take away a manifest that told of it.")
+        bool, typer.Option("--force", help="Replace --out, and remove a manifest that describes it.")
     ] = False,
     device: Device = "auto",
     memory_limit: MemoryLimit = None,

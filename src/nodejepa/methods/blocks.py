@@ -90,7 +90,7 @@ def draw_view(inputs: GraphInputs, config: ViewConfig, generator: np.random.Gene
 
 
 # Whose embeddings are kept. The paper says only "the encoder"; I-JEPA keeps its target encoder, and so does
-# this: on the development graphs the two cannot be told apart (docs/log.md).
+# this: on the development graphs the two do not differ significantly (docs/log.md).
 Keep = Literal["target", "context"]
 
 

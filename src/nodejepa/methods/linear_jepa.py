@@ -218,8 +218,8 @@ class LinearJEPA(Estimator):
 def hartley(size: int) -> Tensor:
     """The orthogonal matrix (cos(2 pi j k / n) + sin(2 pi j k / n)) / sqrt(n): rows spread over all columns.
 
-    Latents fall off by orders of magnitude. Left as they are, whoever standardises the columns of embeddings,
-    as is usual, scales noise up to what was found; rotated by this, columns hold a share of nearly each.
+    Latents fall off by orders of magnitude. A reader who standardises columns, as is usual, would scale
+    noise up to what was found; rotated by this, columns hold a share of nearly each.
     """
     place = torch.arange(size, dtype=torch.float64)
     angle: Tensor = 2 * torch.pi * (torch.outer(place, place) % size) / size

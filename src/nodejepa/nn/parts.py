@@ -1,4 +1,4 @@
-"""Parts of a graph on disk, which are stretches of the rows of a copy that is ordered by part."""
+"""Parts of a graph on disk, which are contiguous rows of a copy that is ordered by part."""
 
 from functools import cached_property
 from typing import final

@@ -21,11 +21,11 @@ from nodejepa.nn.sparse import to_dense
 
 Block = Callable[[int, int], Any]  # rows low to high - 1 of an array: a tensor, or a matrix of NumPy or SciPy
 
-_MEMORY = 4_000_000_000  # bytes of arrays, unless told otherwise or less is free
-_ARRAYS = 5  # that are as long as the graph and in memory at a time, unless told otherwise
+_MEMORY = 4_000_000_000  # bytes of arrays, unless set otherwise or less is free
+_ARRAYS = 5  # that are as long as the graph and in memory at a time, unless set otherwise
 _REGISTER = 16  # columns: a row of so many is one line of the processor's cache
 # A private map that may be written to counts as memory in full, and one larger than the machine is refused,
-# although nobody writes; unless the system is told not to set memory aside (Python names it from 3.13 on).
+# although nobody writes; unless the system is asked not to set memory aside (Python names it from 3.13 on).
 _NOT_SET_ASIDE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 

@@ -1,4 +1,4 @@
-"""The interactive report: one HTML page that needs no network. Whoever has something to show composes it.
+"""The interactive report: one HTML page that needs no network.
 
 sections     what a page is made of, as plain data, and the page; its style and scripts are in assets/
 table        a table as data, its cells, means and spreads; as Markdown, LaTeX and CSV

@@ -1,4 +1,4 @@
-"""What a report is made of: sections as plain data, composed by whoever has something to show.
+"""What a report is made of: sections as plain data.
 
 A report is a list of chapters, a chapter a list of sections. Sections hold values only; how they look is the
 business of ``assets/``. Every text may come from a user's file: the page inserts it as text, never as markup.

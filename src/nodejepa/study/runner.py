@@ -107,7 +107,7 @@ def run_study(
     """Measure the cells of a worklist in ``jobs`` processes; one line of ``records.jsonl`` a cell.
 
     One thread each (all cores are shared evenly if ``threads`` is not given) is usually faster than one cell
-    with all threads. ``say`` is told about each finished cell.
+    with all threads. ``say`` is called for each finished cell.
     """
     check_run(work, folders, jobs)
     _make_folders(folders)
@@ -304,7 +304,7 @@ def pool_of(jobs: int, workers: Workers) -> Iterator[ThreadPoolExecutor]:
 
 @contextmanager
 def _terminate_is_interrupt() -> Iterator[None]:
-    """A runner that is told to end takes its workers along: left alone they would compete with the next."""
+    """A runner that is asked to end also ends its workers: left alone they would compete with the next."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -351,7 +351,7 @@ def claim_path(cell: Cell, out: Path, runs: Path) -> Path:
 
 
 def keep_failure(runs: Path, cell: Cell, text: str) -> None:
-    """What went wrong, in full, for whoever wants to know; the record has one line of it."""
+    """What went wrong, in full; the record has one line of it."""
     write_text(runs / "failures" / f"{cell.key}.txt", f"{cell.label}\n\n{text}")
 
 

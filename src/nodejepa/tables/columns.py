@@ -522,7 +522,7 @@ def worth_sparse(filled: int, cells: int) -> bool:
 
 
 def join_blocks(blocks: list[Any], rows: int, *, sparse: bool | None = None) -> Features:
-    """The blocks side by side: sparse if most of it is zero, or as told."""
+    """The blocks side by side: sparse if most of it is zero, or as asked."""
     if not blocks:
         return np.zeros((rows, 0), dtype=np.float32)
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused by the graph, by row and column

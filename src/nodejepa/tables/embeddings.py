@@ -289,7 +289,7 @@ _EXACT_IN_JAVASCRIPT = 2**53
 
 
 def _write_vectors(path: Path, names: pa.Table, z: FloatArray) -> list[Path]:
-    """A list of fixed size a node: what vector stores take for a vector without being told."""
+    """One list of fixed size per node: vector stores take it for a vector."""
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(z.ravel()), z.shape[1])
     with atomic_path(path) as temporary:
         table = names.add_column(1, "vector", vectors)

@@ -159,7 +159,7 @@ class _LimitedStream(io.BufferedIOBase):
     read1 = read
 
     def readable(self) -> bool:
-        """Whoever decodes text asks."""
+        """Decoders of text ask."""
         return True
 
 

@@ -1,6 +1,6 @@
 """Names that say what a column is: the end of an edge, a weight, an id, a kind of node, an index.
 
-What was not told is guessed from them, and said.
+What was not given is guessed from them, and reported.
 """
 
 import re
@@ -69,7 +69,7 @@ def frame_indexes(names: Sequence[str]) -> tuple[str, ...]:
 def edge_columns(
     table: "InputTable", reading: ReadingOptions, report: ReadReport
 ) -> tuple[str, str, str | None]:
-    """Names of the source, target and weight columns; what was not told is guessed, and said."""
+    """Names of the source, target and weight columns; what was not given is guessed, and reported."""
     if len(table.names) < 2:
         raise GraphError(
             f"an edge list needs two columns, there is only {', '.join(map(repr, table.names)) or 'none'}",
@@ -209,7 +209,7 @@ def is_one_of(id_column: str | None, report: ReadReport) -> bool:
 def sides_of(ids: Sequence[str], report: ReadReport, *, whole: bool | None = None) -> dict[str, list[Any]]:
     """Of ids (of all nodes, or of some) that were kept apart: the side of every node, and its id there.
 
-    ``whole``: whether ids are given as numbers; if not told, where all of them are some.
+    ``whole``: whether ids are given as numbers; if not given, where all of them are some.
     """
     names = sorted((str(report.edge_columns[end]) for end in ("source", "target")), key=len, reverse=True)
     sides = [next((n for n in names if text.startswith(f"{n}:")), "") for text in ids]

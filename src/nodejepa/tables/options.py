@@ -32,7 +32,7 @@ class ReadingOptions:
     Args:
         source: column of the edges' start; guessed from the names, else the first.
         target: column of the edges' end; guessed from the names, else the second.
-        weight: column of edge weights; a column named ``weight`` if not told, none if False.
+        weight: column of edge weights; a column named ``weight`` if not given, none if False.
         id_column: column of the node table that the edges refer to; guessed from the values, else the names.
         columns: columns of the node table to use as features; all others are ignored.
         drop: columns of the node table to leave out; ``ignore`` is another name for it.
@@ -45,7 +45,7 @@ class ReadingOptions:
         unknown_ids: nodes that only the edges name are added without features (``"add"``), their edges are
             left out (``"drop"``), or they are an error (``"refuse"``).
         bipartite: the two columns of the edges are of two kinds of nodes, each with ids of its own: a node is
-            called ``column:id`` (True), or both are of the same nodes (False). If not told, columns that are
+            called ``column:id`` (True), or both are of the same nodes (False). If not given, columns that are
             named after two kinds and share numbers are refused.
         structural: add structural features to the others: all descriptors (``"all"``) or those named
             (``"pagerank"``, ``"degree"``, ``"clustering"``, ``"spectral"``; ``"adjacency"``, coordinates of

@@ -1,4 +1,4 @@
-"""A copy of a stored graph whose rows are ordered by part: a part is then one stretch of each file."""
+"""A copy of a stored graph whose rows are ordered by part: a part is then one range of each file."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _pointers(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _runs(values: Int32Array) -> Iterator[tuple[int, int]]:
-    """``(first, last)`` of stretches of equal values."""
+    """``(first, last)`` of runs of equal values."""
     bounds = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), values.size]
     return pairwise(bounds)
 

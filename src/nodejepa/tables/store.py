@@ -189,7 +189,7 @@ class StoredGraph:
     """The graph in a folder that ``nodejepa prepare`` wrote: a :class:`nodejepa.graph.RowGraph`.
 
     Sizes and pointers are checked when it is opened and positions whenever rows are read; :meth:`verify`
-    reads all of it and compares checksums, which whoever learns from it or embeds it does first.
+    reads all of it and compares checksums, which training and embedding do first.
 
     >>> graph = StoredGraph("graph.store")  # doctest: +SKIP
     >>> graph.rows(0, 1000)  # doctest: +SKIP

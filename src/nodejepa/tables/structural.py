@@ -158,8 +158,8 @@ def _with_structure(graph: Graph, names: tuple[str, ...], room: Room) -> Graph:
     if "adjacency" in names:
         whole = node_adjacency(graph, STRUCTURAL["adjacency"], room)
         heard, own = float(np.sum(np.square(places, dtype=np.float64))), float(np.sum(whole**2))
-        loud = np.sqrt((heard or graph.num_nodes) / own) if own else 0.0  # as all descriptors together
-        places = np.column_stack([places, (loud * whole).astype(np.float32)])
+        scale = np.sqrt((heard or graph.num_nodes) / own) if own else 0.0  # as all descriptors together
+        places = np.column_stack([places, (scale * whole).astype(np.float32)])
     made = graph.with_features(side_by_side(graph.features, places))
     return replace(made, incomparable="adjacency" in names)
 

@@ -28,7 +28,7 @@ from nodejepa.tables.text import TextTable
 
 _BATCH_CELLS = 1 << 21  # that are read together
 _BATCH_BYTES = 1 << 26  # and what they may take
-_ROWS = 1 << 13  # of a parquet file that are decoded together: no less can be told of their size before
+_ROWS = 1 << 13  # of a parquet file that are decoded together: their size is not known before
 
 
 @dataclass(frozen=True)

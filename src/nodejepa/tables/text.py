@@ -104,7 +104,7 @@ class _WithLastRow:
         return content
 
     def close(self) -> None:
-        """The stream belongs to whoever opened it."""
+        """The stream belongs to its opener."""
 
 
 # ---------------------------------------------------------------- layout
@@ -127,7 +127,7 @@ _FEWEST_NUMBERED = 3  # columns called 0, 1, 2 are numbered, two of them may be 
 def open_text(
     path: Path, compression: str | None, report: ReadReport, delimiter: str | None, header: bool | None
 ) -> TextTable:
-    """Look at the beginning of a file; what was not told is guessed, and doubtful guesses are noted."""
+    """Look at the beginning of a file; what was not given is guessed, and doubtful guesses are noted."""
     if delimiter is not None and not _is_plain(delimiter):
         raise GraphError(f"delimiter {delimiter!r} is not one plain character", where="delimiter")
     sample, whole = _sample(path, compression)

@@ -57,7 +57,7 @@ def apply_run(
             the run if not given, and what the features were made of is not asked again.
         out: where to write the embeddings, ``.parquet`` or ``.npy``; none: nowhere.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        force: replace ``out`` if it exists; a manifest and a report that told of it are taken away.
+        force: replace ``out`` if it exists; a manifest and a report that describe it are removed.
         memory_limit: gigabytes that may be taken; what is available if not given.
         group: processes that embed a graph store together; the others call :func:`help_to_apply`.
         options: single options of ``reading`` by their names.

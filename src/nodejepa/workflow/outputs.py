@@ -136,7 +136,7 @@ def refuse_existing(paths: Iterable[Path], *, force: bool, resume: bool | None =
 def claimed(out: Path, inputs: Sequence[Path], *, force: bool) -> Iterator[Callable[[], None]]:
     """Hold the place of a file while what goes into it is made; call what is yielded before it is written.
 
-    What is there is replaced by ``force`` only. A manifest and a report that told of it are removed then.
+    What is there is replaced by ``force`` only. A manifest and a report that describe it are removed then.
     """
     refuse_replacing(out, *inputs)
     refuse_existing([out], force=force)

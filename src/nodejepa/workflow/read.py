@@ -50,7 +50,7 @@ class RunSchema(Exact):
     source: str | None = None
     target: str | None = None
     weight: str | Literal[False] | None = None  # False: no weights, whatever columns there are
-    bipartite: bool | None = False  # runs from before it could be told took all ids for those of one kind
+    bipartite: bool | None = False  # runs from before it could be set took all ids for those of one kind
     id_column: str | None = None
 
     def completed(self, reading: ReadingOptions, *, with_nodes: bool) -> ReadingOptions:

@@ -72,7 +72,7 @@ def _by_labels(rows: Sequence[MethodRow]) -> Recommendation:
         "Being the best of several, it may owe some of that to luck: expect a little less on new nodes.",
     ]
     if level:
-        words.append(f"Not told apart from it by these labels: {', '.join(level)}.")
+        words.append(f"Level with it by these labels: {', '.join(level)}.")
         cheap = [name for name in level if not METHODS[name].trained]
         if METHODS[best.method].trained and cheap:
             need = f"{', '.join(cheap)} need{'s' if len(cheap) == 1 else ''}"

@@ -444,11 +444,11 @@ def official_table(frame: pd.DataFrame) -> ReportTable:
             difference = None if ours is None else ours.mean - published
             near = "-" if difference is None else "yes" if round(difference + tolerance, 6) >= 0 else "no"
             shared = [
-                means_on_shared_seeds({"ours": mine, "floor": baseline})
+                means_on_shared_seeds({"ours": mine, "baseline": baseline})
                 for (_, *place), baseline in baselines.items()
                 if place == [dataset, split]
             ]
-            best = max((means["floor"] for means in shared if means), default=None)
+            best = max((means["baseline"] for means in shared if means), default=None)
             rows.append(
                 (
                     *map(TableCell.name, (method_name(method), dataset_name(dataset), split)),

@@ -146,7 +146,7 @@ def baseline_mark(mine: pd.Series | None, baselines: Sequence[pd.Series]) -> str
     if mine is None:
         return ""
     for baseline in baselines:
-        means = means_on_shared_seeds({"mine": mine, "floor": baseline})
+        means = means_on_shared_seeds({"mine": mine, "baseline": baseline})
         ours, theirs = means.values() if means else (mine.mean(), baseline.mean())
         if ours <= theirs:
             return DAGGER
