@@ -36,7 +36,7 @@ import nodejepa
 graph = nodejepa.load_graph(folder / "edges.csv", nodes=folder / "nodes.csv")
 print(graph)  # ids are text, numbers were scaled, regions encoded
 model = nodejepa.NodeJEPA(epochs=20, seed=0).fit(graph)  # no label is ever seen
-z = model.transform(graph)  # float32, a row a node
+z = model.transform(graph)  # float32, a row per node
 print(nodejepa.diagnose(z).verdict)
 nodejepa.write_embeddings(folder / "z.parquet", graph, z)  # keyed by your own ids
 ids, z = nodejepa.read_embeddings(folder / "z.parquet")

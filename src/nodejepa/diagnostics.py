@@ -60,7 +60,7 @@ class Diagnostics:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing but good was found: neither collapse nor anything to mind or left unjudged."""
+        """Whether everything was judged and found good."""
         return self.verdict.startswith("healthy") and self.verdict.endswith(_SPREAD)
 
     def to_dict(self) -> dict[str, int | float | str | None]:
@@ -125,7 +125,7 @@ def check_embeddings(embeddings: Embeddings, where: str = "embeddings") -> Embed
             raise EvaluationError(f"no array can be made of this: {error}", where=where) from None
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise EvaluationError(
-            f"shape {matrix.shape} is no table of rows", where=where, fix="Give one non-empty row a node."
+            f"shape {matrix.shape} is no table of rows", where=where, fix="Give one non-empty row per node."
         )
     if values.dtype.kind not in "fiub":
         raise EvaluationError(

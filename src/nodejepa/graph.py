@@ -232,7 +232,7 @@ class Graph:
             features: ``[nodes, F]``, dense or SciPy sparse; none means zero columns. A pandas frame is
                 aligned by its index where that holds the ids.
             num_nodes: taken from ``features`` or ``node_ids`` or the largest position if not given.
-            weights: one non-negative number an edge; 1 if not given.
+            weights: one non-negative number per edge; 1 if not given.
             node_ids: the caller's own name of each node, unique.
             direction: ``"symmetrize"`` (edge lists usually name an undirected edge once), ``"check"`` (refuse
                 an edge without its reverse) or ``"keep"`` (a directed graph).

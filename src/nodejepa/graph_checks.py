@@ -251,7 +251,9 @@ def read_features(features: object, before: int = 0) -> Features | None:
             matrix = np.array(read_numbers(features, where), dtype=np.float32, order="C")
     if len(matrix.shape) != 2:
         raise GraphError(
-            f"features have shape {tuple(matrix.shape)}", where=where, fix="Give one row a node: [nodes, F]."
+            f"features have shape {tuple(matrix.shape)}",
+            where=where,
+            fix="Give one row per node: [nodes, F].",
         )
     _refuse_infinite(matrix, before)
     if isinstance(matrix, np.ndarray):
@@ -292,7 +294,7 @@ def fit_features(matrix: Features | None, size: int) -> Features:
         raise GraphError(
             f"features have shape {tuple(matrix.shape)} for {size} nodes",
             where="features",
-            fix="One row a node is expected.",
+            fix="One row per node is expected.",
         )
     return matrix
 

@@ -57,7 +57,7 @@ def compare(
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(help="Begin no method that would, by estimate, not be done in this time.", metavar="N"),
+        typer.Option(help="Skip methods that would, by estimate, take longer than this.", metavar="N"),
     ] = None,
     seed: Seed = 0,
     device: Device = "auto",

@@ -60,7 +60,7 @@ class Split:
         return sha.hexdigest()[:16]
 
     def check(self, codes: Indices, *parts: str, may_lack: str = "") -> None:
-        """Refuse a part without nodes (but for the one it ``may_lack``), or with nodes that have no class.
+        """Refuse an empty part (but for the one it ``may_lack``), or one with nodes that have no class.
 
         Args:
             codes: class of each node, -1 where it is unknown.

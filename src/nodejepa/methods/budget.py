@@ -1,9 +1,9 @@
 """How much memory and time will a method take on a graph? Counted before anything is allocated.
 
-Memory is counted in what dominates it: arrays of one float32 row a node, as wide as the encoder (activations
-that the backward pass needs, and their gradients), the adjacency and the features. How many such arrays each
-method keeps was measured (peak resident memory of two epochs, 2 thousand to 100 thousand nodes). Time is
-counted in floating-point operations; how many this machine does in a second is measured on the spot.
+Memory is counted in what dominates it: arrays of one float32 row per node, as wide as the encoder
+(activations that the backward pass needs, and their gradients), the adjacency and the features. How
+many such arrays each method keeps was measured (peak resident memory of two epochs, 2 thousand to 100
+thousand nodes). Time is counted in floating-point operations; how many this machine does in a second is measured on the spot.
 """
 
 from __future__ import annotations

@@ -125,7 +125,9 @@ def embedding_map(
     for name, array in given.items():
         if array is not None and array.shape[0] != graph.num_nodes:
             raise EvaluationError(
-                f"{array.shape[0]} {name} for {graph.num_nodes} nodes", where=name, fix="Give one row a node."
+                f"{array.shape[0]} {name} for {graph.num_nodes} nodes",
+                where=name,
+                fix="Give one row per node.",
             )
     rng = np.random.default_rng(seed)
     drawn = sample(graph.num_nodes, MAX_POINTS, rng)

@@ -142,7 +142,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class DotPlot(Section):
-    """One panel a dataset, one line a method: a mean, its spread and the single values."""
+    """One panel per dataset, one line per method: a mean, its spread and the single values."""
 
     title: str
     unit: str

@@ -199,7 +199,7 @@ def optional_module(module: str, extra: str) -> Any:
 
 
 def embeddings_frame(ids: npt.ArrayLike | Graph | None, embeddings: Any) -> Any:
-    """A ``pandas.DataFrame`` with a row a node: index ``id``, columns ``z0``, ``z1``, ...
+    """A ``pandas.DataFrame`` with a row per node: index ``id``, columns ``z0``, ``z1``, ...
 
     Args:
         ids: of the rows, in order, or the graph that has them; none numbers them.

@@ -254,7 +254,7 @@ def refuse_repeated(codes: Place, ids: Any, where: str) -> None:
     raise GraphError(
         f"{repeated.size} ids appear more than once: {said} (rows {rows[0]} and {rows[1]})",
         where=where,
-        fix="Keep one row a node (rows are counted from 1). Or are edges and nodes swapped?",
+        fix="Keep one row per node (rows are counted from 1). Or are edges and nodes swapped?",
     )
 
 

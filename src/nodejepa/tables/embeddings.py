@@ -313,7 +313,7 @@ def _write_jsonl(path: Path, names: pa.Table, z: FloatArray) -> list[Path]:
 
 
 def _write_csv(path: Path, names: pa.Table, z: FloatArray) -> list[Path]:
-    """A header, then a line a node; text is quoted."""
+    """A header, then a line per node; text is quoted."""
     schema = pa.schema([*names.schema, *((f"z{j}", pa.float32()) for j in range(z.shape[1]))])
     with atomic_path(path) as temporary, pyarrow.csv.CSVWriter(temporary, schema) as file:
         for start, block in _blocks(z):

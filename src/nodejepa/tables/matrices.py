@@ -72,7 +72,7 @@ class MatrixFile:
             raise GraphError(
                 f"labels are {values.dtype} of shape {values.shape} for {size} nodes",
                 where=f"{self.where}, array {name!r}",
-                fix="Store one word or whole number a node.",
+                fix="Store one word or whole number per node.",
             )
         return pa.chunked_array([pa.array(values.tolist() if values.dtype.kind == "U" else values)])
 

@@ -104,8 +104,8 @@ def read_graph(
 
     Args:
         edges: parquet, CSV or TSV (also compressed), npz, npy, MatrixMarket, GraphML (with its nodes), or a
-            data frame; a row an edge.
-        nodes: as ``edges``, a row a node; a list of several is one table, columns by name. Without it nodes
+            data frame; a row per edge.
+        nodes: as ``edges``, a row per node; a list of several is one table, columns by name. Without it nodes
             are described by their place in the graph.
         reading: how; see :class:`nodejepa.tables.ReadingOptions`.
         schema: encode the nodes as another table was (``LoadedGraph.schema``) instead of fitting anew.
@@ -361,7 +361,7 @@ def _number_positions(
             raise GraphError(
                 f"{rows} rows of nodes for an adjacency of {size} nodes",
                 where=tables.nodes.where,
-                fix="Give one row a node, in the order of the adjacency.",
+                fix="Give one row per node, in the order of the adjacency.",
             )
         size = rows
     size = count_nodes(size, None, None, source, target)

@@ -85,11 +85,11 @@ class Tables:
     """The opened files, and which of their columns mean what.
 
     Args:
-        edges: one row an edge, or a matrix; None when no longer needed.
+        edges: one row per edge, or a matrix; None when no longer needed.
         source: column of the edges' start.
         target: column of the edges' end.
         weight: column of the edges' weights.
-        nodes: one row a node.
+        nodes: one row per node.
         ids: the column that names the nodes.
         features: columns that become features.
         labels: the column of labels.

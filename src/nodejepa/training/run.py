@@ -1,7 +1,7 @@
 """A run folder: configuration, history, checkpoint, final model; owned by one process at a time.
 
 config.json              what was asked for: method, settings, seed, graph, versions
-history.jsonl            one line an epoch, written as it ends (history.csv: the same as a table)
+history.jsonl            one line per epoch, written as it ends (history.csv: the same as a table)
 checkpoint.safetensors   the newest state training can go on from
 model.safetensors        the finished model
 

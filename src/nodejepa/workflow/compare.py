@@ -87,7 +87,7 @@ def compare(
 
     Args:
         graph: a :class:`Graph`, PyG ``Data``, NetworkX or SciPy object with features.
-        labels: a whole number a node, -1 where unknown; scored, never trained on.
+        labels: a whole number per node, -1 where unknown; scored, never trained on.
         class_names: of the classes 0, 1, ...
         methods: names in :data:`nodejepa.METHODS`; LinearJEPA is always among them.
         epochs: of every method that is trained by gradient descent; its own number if not given.

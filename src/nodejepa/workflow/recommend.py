@@ -109,5 +109,7 @@ def _by_default(rows: Sequence[MethodRow]) -> Recommendation:
             f"without labels was right on {BEST_RULE_RIGHT} of the {GRAPHS} graphs, and links mislead where "
             "neighbours differ."
         )
-    words.append("Twenty labels a class would settle it: name their column, and the scores are of your task.")
+    words.append(
+        "Twenty labels per class would settle it: name their column, and the scores are of your task."
+    )
     return Recommendation(best.method, False, tuple(words))
