@@ -3,7 +3,8 @@
 Memory is counted in what dominates it: arrays of one float32 row per node, as wide as the encoder
 (activations that the backward pass needs, and their gradients), the adjacency and the features. How
 many such arrays each method keeps was measured (peak resident memory of two epochs, 2 thousand to 100
-thousand nodes). Time is counted in floating-point operations; how many this machine does in a second is measured on the spot.
+thousand nodes). Time is counted in floating-point operations;
+how many this machine does in a second is measured on the spot.
 """
 
 from __future__ import annotations
