@@ -56,7 +56,10 @@ def test_one_set_where_nothing_is_shared_or_somebody_says_so():
     apart = BOUGHT.set_column(1, "item_id", pa.array([10, 11, 11, 12, 10]))
     assert read_graph(apart).graph.node_ids.tolist() == [0, 1, 2, 3, 10, 11, 12]
     everybody = pa.table({"id": [0, 1, 2, 3], "x": [1.0, 2, 3, 4]})
-    assert read_graph(BOUGHT, everybody).graph.num_nodes == 4
+    one = read_graph(BOUGHT, everybody)  # a table of users called id looks the same: it is said
+    assert one.graph.num_nodes == 4
+    assert any("user_id 0 and item_id 0 are taken for one node" in said for said in one.report.warnings)
+    assert not read_graph(BOUGHT, everybody, bipartite=False).report.warnings
     with pytest.raises(GraphError, match="two kinds"):
         read_graph(BOUGHT, everybody.rename_columns(["user_id", "x"]))
 

@@ -303,3 +303,11 @@ def test_graphs_of_nothing_but_loops_or_nothing(rows):
     else:
         with pytest.raises(NodeJEPAError, match="no edges"):
             load_graph(edges)
+
+
+@pytest.mark.parametrize(("weights", "ending"), [([1, 5], "once, with the larger weight."), ([], "once.")])
+def test_what_becomes_of_weights_in_both_directions_is_said(weights, ending):
+    columns = {"source": ["a", "b"], "target": ["b", "a"]} | ({"weight": weights} if weights else {})
+    loaded = read_graph(pa.table(columns))
+    assert loaded.graph.adjacency.max() == max(weights, default=1)
+    assert any(note.endswith(f"listed in both directions and count {ending}") for note in loaded.notes)

@@ -13,7 +13,7 @@ import pytest
 from workflow_files import TINY, TINY_RUN, people, write
 
 from nodejepa import apply_run, embed_graph, read_embeddings
-from nodejepa.errors import CheckpointError
+from nodejepa.errors import CheckpointError, GraphError
 from nodejepa.workflow.read import RunSchema
 
 
@@ -225,6 +225,30 @@ def test_every_flipped_digit_of_the_schema_is_found(trained, tmp_path):
         (tmp_path / "schema.json").write_text(damaged)
         with pytest.raises(CheckpointError, match="damaged"):
             RunSchema.load(tmp_path)
+
+
+def test_directed_edges_point_the_same_way_where_columns_are_in_another_order(tmp_path):
+    edges = pa.table({"giver": [0, 0, 1, 2], "taker": [1, 2, 3, 3]})
+    swapped = edges.select(["taker", "giver"])
+    made = embed_graph(
+        edges, out=tmp_path / "z.npy", directed=True, structural=("pagerank", "degree"), **TINY_RUN
+    )
+    again = apply_run(tmp_path / "z.run", swapped)
+    assert again.loaded.report.edge_columns["source"] == "giver"
+    np.testing.assert_array_equal(again.embeddings, made.embeddings)
+    with pytest.raises(GraphError, match="no column 'giver'"):
+        apply_run(tmp_path / "z.run", edges.rename_columns(["from", "to"]))
+    named = apply_run(tmp_path / "z.run", edges.rename_columns(["from", "to"]), source="from", target="to")
+    np.testing.assert_array_equal(named.embeddings, made.embeddings)
+
+
+def test_directed_edges_with_usual_names_are_guessed_again(tmp_path):
+    edges = pa.table({"from": [0, 0, 1, 2], "to": [1, 2, 3, 3]})
+    made = embed_graph(
+        edges, out=tmp_path / "z.npy", directed=True, structural=("pagerank", "degree"), **TINY_RUN
+    )
+    other = edges.rename_columns(["source", "target"]).select(["target", "source"])
+    np.testing.assert_array_equal(apply_run(tmp_path / "z.run", other).embeddings, made.embeddings)
 
 
 @pytest.mark.slow

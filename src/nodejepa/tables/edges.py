@@ -295,11 +295,12 @@ class Counted:
         report.nodes, report.edges = nodes, self.entries // (1 if directed else 2)
         report.isolated_nodes = self.isolated
         merged = "their weights add up" if weighted else "each counts once"
+        once = "count once, with the larger weight" if weighted else "count once"
         for count, said in (
             (self.loops, "edges join a node with itself and are left out."),
             (self.zeros, "edges weigh 0 and are left out."),
             (report.duplicate_rows, f"edges repeat another; {merged}."),
-            (report.reciprocal_pairs, "edges are listed in both directions and count once."),
+            (report.reciprocal_pairs, f"edges are listed in both directions and {once}."),
             (self.isolated, "nodes have no edge; they are kept."),
         ):
             if count:

@@ -169,9 +169,14 @@ protein company order document question answer
 """
 
 
+def are_partners(source: str, target: str) -> bool:
+    """Whether the names of two columns tell that they are the ends of edges, and which is which."""
+    return PARTNER.get(plain(source)) == plain(target)
+
+
 def two_kinds(source: str, target: str) -> bool:
     """Whether the ends of the edges are named after two kinds of nodes, such as user_id and item_id."""
-    if PARTNER.get(plain(source)) == plain(target) or PARTNER.get(plain(target)) == plain(source):
+    if are_partners(source, target) or are_partners(target, source):
         return False
     first, second = _nouns(source), _nouns(target)
     if not first or not second or first & second or (first | second) & set(_ROLES.split()):
@@ -185,12 +190,20 @@ def refuse_mixed_spaces(
 ) -> None:
     """Refuse to make one node of two that only share their number (``shared``: those at both ends).
 
-    Not where a node table, whose ids are of neither kind, has all of them (``described``).
+    Where a node table, whose ids are of neither kind, has all of them (``described``), warn instead.
     """
     first, second = (str(report.edge_columns.get(end) or "") for end in ("source", "target"))
-    if report.id_kind != "integer" or described or not shared.size or not two_kinds(first, second):
+    if report.id_kind != "integer" or not shared.size or not two_kinds(first, second):
         return
     example = ids[shared[0]]
+    if described:
+        report.warnings.append(
+            f"columns {first!r} and {second!r} are named after two kinds of nodes, and {shared.size:,} "
+            f"numbers occur in both: {first} {example} and {second} {example} are taken for one node, as the "
+            "node table has all of them. Say bipartite=True if they are two, or bipartite=False if they are "
+            "one."
+        )
+        return
     raise GraphError(
         f"columns {first!r} and {second!r} are named after two kinds of nodes, but {shared.size:,} numbers "
         f"occur in both: {first} {example} and {second} {example} would be one node",

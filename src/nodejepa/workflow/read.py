@@ -26,7 +26,7 @@ from nodejepa.structure.summary import GraphSummary, summarise_graph
 from nodejepa.tables import FeatureSchema, LoadedGraph, ReadingOptions, StoredGraph, read_graph
 from nodejepa.tables.embeddings import check_ending, id_column, stream_embeddings
 from nodejepa.tables.inputs import near_path
-from nodejepa.tables.names import sides_of
+from nodejepa.tables.names import are_partners, sides_of
 from nodejepa.tables.options import REMEMBERED, ReadReport, structural_width
 from nodejepa.tables.store import stored_labels
 from nodejepa.tables.structural import structural_names
@@ -52,6 +52,23 @@ class RunSchema(Exact):
     weight: str | Literal[False] | None = None  # False: no weights, whatever columns there are
     bipartite: bool | None = False  # runs from before it could be set took all ids for those of one kind
     id_column: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        features: FeatureSchema,
+        graph: Graph | StoredGraph,
+        asked: Mapping[str, Any],
+        report: ReadReport,
+    ) -> Self:
+        """That of a graph which was read with the options ``asked``.
+
+        Directed edges keep ends that were guessed by the order of columns: in a file with another order they
+        would point the other way. Ends with names such as source and target are found in any order.
+        """
+        ends = {end: asked.get(end) or report.edge_columns.get(end) for end in ("source", "target")}
+        guessed = graph.directed and not are_partners(str(ends["source"]), str(ends["target"]))
+        return cls(features, graph.directed, graph.is_weighted, **{**asked, **(ends if guessed else {})})
 
     def completed(self, reading: ReadingOptions, *, with_nodes: bool) -> ReadingOptions:
         """The options with the run's columns where they name none, and its direction of edges."""
@@ -131,19 +148,18 @@ class UserGraph:
     @classmethod
     def of_files(cls, loaded: LoadedGraph, reading: ReadingOptions) -> Self:
         """What was read from files into memory."""
-        graph, asked = loaded.graph, (getattr(reading, name) for name in REMEMBERED)
-        schema = RunSchema(loaded.schema, graph.directed, graph.is_weighted, *asked)
+        graph, asked = loaded.graph, {name: getattr(reading, name) for name in REMEMBERED}
+        schema = RunSchema.of(loaded.schema, graph, asked, loaded.report)
         return cls(graph, schema, loaded.report, loaded.labels, loaded.class_names or ())
 
     @classmethod
     def of_store(cls, graph: StoredGraph) -> Self:
         """What `nodejepa prepare` has left on disk."""
         facts, labels = graph.manifest, stored_labels(graph)
-        asked: Any = facts.reading
-        features = FeatureSchema.from_dict(dict(facts.schema))
-        schema = RunSchema(features, graph.directed, graph.is_weighted, **asked)
+        features, report = FeatureSchema.from_dict(dict(facts.schema)), ReadReport(**facts.report)
+        schema = RunSchema.of(features, graph, facts.reading, report)
         known = (None, ()) if labels is None else (labels.codes, labels.names)
-        return cls(graph, schema, ReadReport(**facts.report), *known)
+        return cls(graph, schema, report, *known)
 
     @property
     def name(self) -> str:
