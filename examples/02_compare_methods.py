@@ -11,7 +11,8 @@ from nodejepa import load_dataset
 digits = load_dataset("digits")
 found = nodejepa.compare(digits.graph, methods=("raw", "sgc"), seed=0)
 for row in found.rows:
-    print(f"  {row.method:<12} links {row.links_auc:.2f}")
+    links = "-" if row.links_auc is None else f"{row.links_auc:.2f}"  # edges-only knows all of them
+    print(f"  {row.method:<12} links {links}")
 print("take", found.recommendation.method, "-", found.recommendation.words[0])
 
 # %% With labels, which were not trained on: they decide

@@ -15,7 +15,7 @@ from nodejepa.tables import read_embeddings, read_graph
 def test_the_demo_leaves_a_graph_its_embeddings_and_a_page(tmp_path):
     (tmp_path / "report.html").write_text("of the last time")
     found = run_demo(tmp_path, methods=("raw", "nodejepa"), epochs=1)
-    assert [row.method for row in found.rows] == ["linear-jepa", "raw", "nodejepa"]
+    assert [row.method for row in found.rows] == ["linear-jepa", "raw", "nodejepa", "edges-only"]
     assert found.recommendation.by_labels
     assert "1 of its 300 epochs" in found.notes[0]
     loaded = read_graph(tmp_path / "edges.csv", nodes=tmp_path / "nodes.csv", labels="label")

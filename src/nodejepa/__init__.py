@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         to_pyg,
         write_embeddings,
     )
-    from nodejepa.workflow import apply_run, compare, embed_graph, inspect_graph
+    from nodejepa.workflow import apply_run, choose_features, compare, embed_graph, inspect_graph
 
 __version__ = version("nodejepa")
 
@@ -93,6 +93,7 @@ __all__ = [
     "__version__",
     "apply_run",
     "as_graph",
+    "choose_features",
     "compare",
     "descriptors",
     "diagnose",
@@ -132,7 +133,7 @@ _HOMES = {
     "methods": "METHODS LinearJEPA NodeJEPA PatchJEPA load_method make_method",
     "neighbours": "Neighbours nearest_neighbours",
     "pipeline": "NodeEmbedder",
-    "workflow": "apply_run compare embed_graph inspect_graph",
+    "workflow": "apply_run choose_features compare embed_graph inspect_graph",
     "structure": "descriptors",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -56,6 +56,10 @@ class RowGraph(Protocol):
         """Columns of the feature matrix."""
 
     @property
+    def structural(self) -> int:
+        """How many of them, the last ones, describe the structure."""
+
+    @property
     def directed(self) -> bool:
         """Whether the adjacency may differ from its transpose."""
 
@@ -109,6 +113,7 @@ class Graph:
     directed: bool = False
     self_loops_dropped: int = 0
     incomparable: bool = False  # features hold the adjacency's coordinates, which no other graph shares
+    structural: int = 0  # so many of the feature columns, the last ones, describe the structure
 
     def __post_init__(self) -> None:
         for array in (*buffers(self.adjacency), *buffers(self.features)):

@@ -17,6 +17,7 @@ from nodejepa.cli.options import (
     MemoryLimit,
     NodeFile,
     Seed,
+    Use,
     folder_path,
     reads_files,
 )
@@ -44,6 +45,7 @@ def compare(
     ],
     nodes: NodeFile = None,
     reading: Any = None,  # the options of reading, see reads_files
+    use: Use = None,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -75,6 +77,7 @@ def compare(
         nodes,
         reading,
         out=out,
+        use=use,
         methods=chosen,
         epochs=epochs,
         minutes=minutes,

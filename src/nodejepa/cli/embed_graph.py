@@ -26,6 +26,7 @@ from nodejepa.cli.options import (
     Preset,
     Seed,
     Settings,
+    Use,
     Workers,
     folder_path,
     given_again,
@@ -72,6 +73,7 @@ def embed_graph(
         ),
     ] = None,
     reading: Any = None,  # the options of reading, see reads_files
+    use: Use = None,
     method: MethodName = DEFAULT_METHOD,
     preset: Preset = "default",
     settings: Settings = None,
@@ -122,7 +124,8 @@ def embed_graph(
     trained: dict[str, Any] = {"method": method, "preset": preset, "settings": changes}
     trained |= {"seed": seed, "device": device, "dim": dim}
     if StoredGraph.is_at(edges):
-        for option in [*(["--nodes"] if nodes else []), *options_given(reading)]:
+        others = {"--nodes": nodes, "--use": use}
+        for option in [*(name for name, given in others.items() if given), *options_given(reading)]:
             raise typer.BadParameter(f"{option} does not go with a graph store.")
     elif workers > 1 or as_worker:
         raise typer.BadParameter("Workers share a graph store: see nodejepa prepare.", param_hint="--workers")
@@ -137,6 +140,7 @@ def embed_graph(
                 memory_limit=memory_limit,
                 describe=False,
                 score=score,
+                use=use,
             )
         except TooLarge as error:  # nothing is wrong with the files: the answer is another way
             if as_json:
@@ -175,6 +179,7 @@ def embed_graph(
             reading,
             out=out,
             run=run,
+            use=use,
             clusters=clusters,
             report=report,
             umap=umap,
@@ -221,6 +226,7 @@ def show_result(made: EmbeddedGraph, as_json: bool, context: typer.Context) -> N
             baseline_words,
             beats_baselines,
             best_baseline,
+            edges_words,
             largest_words,
             score_sections,
         )
@@ -238,8 +244,8 @@ def show_result(made: EmbeddedGraph, as_json: bool, context: typer.Context) -> N
             out = made.paths.embeddings.with_stem(f"{made.paths.embeddings.stem}-{best}")
             same = given_again(context, "method", "preset", "settings", "out", "run", "resume", "force")
             say("  ", shlex.join(["nodejepa", *same, "--method", best, "--out", str(out)]))
-        for words in largest_words(made.scores):
-            say(words)
+        for words in (*edges_words(made.scores, name), *largest_words(made.scores)):
+            say(in_options(words))
     if made.clusters is not None:
         from nodejepa.workflow.page import cluster_words
 

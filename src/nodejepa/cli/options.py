@@ -87,6 +87,13 @@ DatasetNameIfAny = Annotated[str | None, _DATASET]
 MethodName = Annotated[
     str, typer.Option(help="A name that `nodejepa methods` lists.", autocompletion=_method_names)
 ]
+Use = Annotated[
+    Literal["auto", "columns", "structure", "both"] | None,
+    typer.Option(
+        help="What embeddings are made of: columns of the nodes, structure of the graph, both; auto: "
+        "validation labels choose, or a rule (default: columns, if there are any).",
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -164,7 +171,7 @@ def _options(
         typer.Option(
             help="Structural features, separated by commas: pagerank, degree, clustering, spectral (these "
             "four: all), adjacency (of this graph only); or none. Without it: all five where there are no "
-            "other features, all four on disk and beyond 50,000 nodes.",
+            "other features, all four on disk and beyond 250,000 nodes.",
             metavar="NAMES",
         ),
     ] = None,

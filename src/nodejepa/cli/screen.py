@@ -28,7 +28,7 @@ _NAMES = frozenset(
     (
         *("source", "target", "weight", "id_column", "labels", "drop", "directed", "text", "text_columns"),
         *("scale", "unknown_ids", "bipartite", "structural", "header", "delimiter"),
-        *("out", "run", "runs", "method", "preset", "dim", "clusters", "score", "resume", "force"),
+        *("out", "run", "runs", "method", "preset", "dim", "clusters", "score", "use", "resume", "force"),
         *("root", "data_root", "dataset", "memory_limit"),
     )
 )

@@ -74,8 +74,9 @@ class Sums:
     there each takes some of the columns instead.
     """
 
-    def __init__(self, inputs: RowInputs, group: ProcessGroup = SINGLE) -> None:
+    def __init__(self, inputs: RowInputs, group: ProcessGroup = SINGLE, columns: slice = slice(None)) -> None:
         self.inputs, self.group = inputs, group
+        self.columns = range(inputs.num_features)[columns]  # of X, the others are not looked at
         self.spans = [*inputs.graph.spans()]
         self.mine = [self.spans[i] for i in group.share(len(self.spans))]
         self.has = torch.zeros(inputs.num_nodes, 1, device=inputs.device)
@@ -91,7 +92,7 @@ class Sums:
         def blocks() -> Iterator[Tensor]:
             for low, high in self.mine:
                 x = self.inputs.feature_rows(low, high)
-                yield _back(x, _onto(x, v) * self.has[low:high])
+                yield self._back(x, self._onto(x, v) * self.has[low:high])
 
         return self._over_all(_sum(blocks()), v.shape)
 
@@ -110,7 +111,7 @@ class Sums:
 
     def _cross(self, v: Tensor) -> Tensor:
         inputs = self.inputs
-        latents = inputs.workspace.fill(v.shape[1], lambda a, b: _onto(inputs.feature_rows(a, b), v))
+        latents = inputs.workspace.fill(v.shape[1], lambda a, b: self._onto(inputs.feature_rows(a, b), v))
 
         def blocks() -> Iterator[Tensor]:
             shown = inputs.workspace.on_disk and self.group.leads
@@ -118,7 +119,7 @@ class Sums:
                 for low, high in self.spans:
                     both = multiply(inputs.operator_rows("neighbour_mean", low, high).tensor, latents)
                     both += multiply(inputs.transposed_mean_rows(low, high), latents)
-                    yield _back(inputs.feature_rows(low, high), both)
+                    yield self._back(inputs.feature_rows(low, high), both)
                     advance()
 
         total = _sum(blocks())
@@ -132,10 +133,22 @@ class Sums:
             for low, high in self.mine:
                 x = self.inputs.feature_rows(low, high)
                 seen = multiply(self.inputs.transposed_mean_rows(low, high), self.has)
-                yield torch.cat([_back(x, self.has[low:high]), _back(x, seen)], dim=1)
+                yield torch.cat([self._back(x, self.has[low:high]), self._back(x, seen)], dim=1)
 
-        both = self._over_all(_sum(blocks()), (self.inputs.num_features, 2))
+        both = self._over_all(_sum(blocks()), (len(self.columns), 2))
         return both[:, 0], both[:, 1]
+
+    def _onto(self, x: FeatureMatrix, v: Tensor) -> Tensor:
+        """``X v``."""
+        if len(self.columns) < self.inputs.num_features:  # zeros for those that are not looked at
+            above, below = self.columns.start, self.inputs.num_features - self.columns.stop
+            v = torch.nn.functional.pad(v, (0, 0, above, below))
+        return multiply(x.tensor, v) if isinstance(x, SparseOperator) else x @ v
+
+    def _back(self, x: FeatureMatrix, u: Tensor) -> Tensor:
+        """``X' u``."""
+        found = multiply(x.transposed, u) if isinstance(x, SparseOperator) else x.T @ u
+        return found[self.columns.start : self.columns.stop]
 
     def _over_all(self, mine: Tensor | None, shape: Sequence[int]) -> Tensor:
         """The sum of all processes' blocks, of which this one may have none."""
@@ -152,22 +165,14 @@ def _sum(blocks: Iterable[Tensor]) -> Tensor | None:
     return total
 
 
-def _onto(x: FeatureMatrix, v: Tensor) -> Tensor:
-    """``X v``."""
-    return multiply(x.tensor, v) if isinstance(x, SparseOperator) else x @ v
-
-
-def _back(x: FeatureMatrix, u: Tensor) -> Tensor:
-    """``X' u``."""
-    return multiply(x.transposed, u) if isinstance(x, SparseOperator) else x.T @ u
-
-
-def second_moments(inputs: RowInputs, *, basis: int, group: ProcessGroup = SINGLE) -> SecondMoments:
+def second_moments(
+    inputs: RowInputs, *, basis: int, group: ProcessGroup = SINGLE, columns: slice = slice(None)
+) -> SecondMoments:
     """C, D and the means of a graph, in memory or on disk, in at most ``basis`` principal directions.
 
-    Every process of the group asks, and all get the same.
+    Every process of the group asks, and all get the same. Some ``columns`` of the features can be asked for.
     """
-    sums = Sums(inputs, group)
+    sums = Sums(inputs, group, columns)
     count = sums.count
     if count == 0:
         raise GraphError(
@@ -206,7 +211,7 @@ def _principal_directions(sums: Sums, count: int) -> tuple[Tensor, Tensor]:
     All of C is formed where that is cheap; else block iteration from a fixed start (Halko et al. 2011). What
     is small is computed by the first process alone.
     """
-    columns, device = sums.inputs.num_features, sums.inputs.device
+    columns, device = len(sums.columns), sums.inputs.device
 
     def times_c(v: Tensor) -> Tensor:
         return _chunked(lambda part: sums.second(part) / sums.count, v)

@@ -232,7 +232,7 @@ class Estimator(SklearnMixin, ABC):
         """Pretrain on a graph in memory or on disk (or a PyG ``Data``, NetworkX or SciPy object).
 
         Args:
-            graph: without features it is described by its structure; up to 50,000 nodes for no other graph.
+            graph: without features it is described by its structure; up to 250,000 nodes for no other graph.
             X: features ``[nodes, F]`` in place of the graph's own; a pandas frame is aligned by its index.
             out: run folder for history, checkpoints and the final model; none keeps all in memory.
             resume: go on with the run in ``out`` if there is one.

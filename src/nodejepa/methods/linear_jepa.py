@@ -8,7 +8,7 @@ differently is read off the graph, never off labels (docs/recipe.md).
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -29,6 +29,7 @@ from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
 from nodejepa.validation import NonNegativeInt, Positive, PositiveInt, Settings, Share, ShareBelowOne, of_type
 
+_STRUCTURE_WEIGHT = 0.25  # of a latent of the structure beside those of columns
 _RECIPE = 4  # what a saved encoder means: settings of methods that start at this one do not say it
 
 
@@ -134,41 +135,56 @@ class LinearJEPA(Estimator):
         if most < self.config.dim and group.leads and logging.shown:
             announce(f"{logging.description}: at most {most} columns, as the features have {columns}")
         with progress_bar(logging.description, shown=group.leads):
-            moments = second_moments(inputs, basis=self.config.basis, group=group)
+            parts = [
+                second_moments(inputs, basis=self.config.basis, group=group, columns=part)
+                for part in _column_groups(inputs.graph)
+            ]
             self.in_dim_, self.history_ = inputs.num_features, []
             if group.leads:
-                self.encoder_ = self._solve(inputs, moments)
+                self.encoder_ = self._solve(inputs, parts)
             self._share()
         seconds = time.perf_counter() - started
         history: History = [{"epoch": 1, "seconds": seconds, "peak_memory_mb": peak_memory_mb()}]
         return self.encoder_.to(inputs.device), history
 
-    def _solve(self, inputs: RowInputs, moments: SecondMoments) -> HopEncoder:
-        config, directions = self.config, len(moments.second)
-        apart = directions <= config.side_by_side
-        half = min(config.dim // (4 if apart else 2), directions)
-        spectrum = Spectrum(moments)
-        shrinkage = config.shrinkage
-        if shrinkage is None:
-            wanted = min(config.predictability, config.predictability_share * directions)
-            shrinkage = spectrum.shrinkage_for(wanted, half)
-        eps = shrinkage * spectrum.trace
+    def _solve(self, inputs: RowInputs, parts: Sequence[SecondMoments]) -> HopEncoder:
+        """Columns of the nodes and columns of the structure are solved apart, each with an eps of its own.
+
+        Together, those of the structure would be most of what is let in: they are made to be predictable.
+        """
+        config, directions = self.config, [len(moments.second) for moments in parts]
+        apart = sum(directions) <= config.side_by_side and len(parts) == 1
+        half = _shares(config.dim // (4 if apart else 2), directions)
+        spectra, shrinkages = [Spectrum(moments) for moments in parts], []
+        for spectrum, count, size in zip(spectra, half, directions, strict=True):
+            wanted = min(config.predictability, config.predictability_share * size)
+            shrinkages.append(config.shrinkage or spectrum.shrinkage_for(wanted, count))
         agreement = config.agreement
         if agreement is None:
-            agreement = _agreement(Spectrum(moments.centred()).rho(eps, half))
+            eps = shrinkages[0] * spectra[0].trace
+            agreement = _agreement(Spectrum(parts[0].centred()).rho(eps, half[0]))
         blocks = 4 if apart else 2 if agreement < config.own_below else 1
-        latents = min(config.dim, directions) if blocks == 1 else half
-        v, rho = spectrum.solve(eps, latents)
+        weights, rhos = [], []
+        for place, count in enumerate(_shares(config.dim, directions) if blocks == 1 else half):
+            v, rho = spectra[place].solve(shrinkages[place] * spectra[place].trace, count)
+            weight = v * rho.abs() ** config.power
+            weight = weight * (count**0.5 / parts[place].scale(weight))  # of unit variance each
+            weights.append(weight * (_STRUCTURE_WEIGHT if place else 1.0))
+            rhos.append(rho)
+        rho, weight = torch.cat(rhos), torch.block_diag(*weights)  # type: ignore[no-untyped-call]
+        order = torch.argsort(rho.abs(), descending=True, stable=True)
+        rho, weight = rho[order], weight[:, order]
         kept = config.mean_kept if config.mean_kept is not None else agreement
-        self.findings_ = Findings(tuple(rho.tolist()), shrinkage, agreement, kept, directions, blocks)
-        weight = v * rho.abs() ** config.power
-        weight = weight * (latents**0.5 / moments.scale(weight))  # that of latents of unit variance
+        self.findings_ = Findings(
+            tuple(rho.tolist()), shrinkages[0], agreement, kept, sum(directions), blocks
+        )
         if config.rotated and not apart:
-            weight = weight @ hartley(latents).to(weight)
+            weight = weight @ hartley(len(rho)).to(weight)
         encoder = self.make_encoder(inputs.num_features).to(inputs.device)
         encoder.weight.copy_(weight)
         if not apart:
-            encoder.shift.copy_((1 - kept) * (moments.to_features(moments.mean[:, None])[:, 0] @ weight))
+            mean = torch.cat([moments.to_features(moments.mean[:, None])[:, 0] for moments in parts])
+            encoder.shift.copy_((1 - kept) * (mean @ weight))
         encoder.mix.copy_(torch.eye(4) if apart else self._mixture(agreement, blocks))
         return encoder
 
@@ -213,6 +229,21 @@ class LinearJEPA(Estimator):
                 fix="Fit it again, which takes seconds, or use the version of nodejepa that wrote it.",
             )
         self.findings_ = of_type(Findings, facts.get("findings"), "findings")
+
+
+def _column_groups(graph: RowGraph) -> list[slice]:
+    """The columns of the nodes, then those that describe the structure; one group where there is one kind."""
+    own = graph.num_features - graph.structural
+    return [slice(0, own), slice(own, None)] if 0 < own < graph.num_features else [slice(None)]
+
+
+def _shares(total: int, directions: Sequence[int]) -> list[int]:
+    """How many latents of each group: half of them each, more where the other has fewer directions."""
+    if len(directions) == 1:
+        return [min(total, directions[0])]
+    own, other = directions
+    first = min(own, max(total // 2, total - other))
+    return [first, min(other, total - first)]
 
 
 def hartley(size: int) -> Tensor:

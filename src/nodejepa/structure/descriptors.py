@@ -16,7 +16,12 @@ from nodejepa.graph_checks import FloatArray, SparseMatrix
 from nodejepa.memory import Room
 from nodejepa.progress import progress_bar
 from nodejepa.structure.cache import cached
-from nodejepa.structure.laplacian import adjacency_coordinates, signed_log, spectral_coordinates
+from nodejepa.structure.laplacian import (
+    EXACT_UP_TO,
+    adjacency_coordinates,
+    signed_log,
+    spectral_coordinates,
+)
 from nodejepa.structure.undirected import neighbours
 
 _SPECTRAL_BYTES = 800  # a node: vectors that the eigensolver holds
@@ -107,7 +112,8 @@ def node_adjacency(graph: Graph, dim: int, room: Room, *, cache: bool = True) ->
         )
         return adjacency_coordinates(graph, dim)
 
-    return cached(graph, f"adjacency-{dim}", compute, dim, keep=cache)
+    how = "-block" if graph.num_nodes > EXACT_UP_TO else ""
+    return cached(graph, f"adjacency-{dim}{how}", compute, dim, keep=cache)
 
 
 def standardize(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -118,7 +118,7 @@ class ComponentRows:
         self.degrees: Float64Array = np.concatenate(sums)
         self._blocks = [*self._scaled(self.degrees.mean() if regularised else 0.0)]
 
-    def __matmul__(self, x: Float64Array) -> Float64Array:
+    def __matmul__(self, x: npt.NDArray[np.floating]) -> Float64Array:
         """The product with ``[n]`` or ``[n, k]``."""
         parts = [block @ x for block in self._blocks]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -20,7 +20,7 @@ STRUCTURAL = {"pagerank": 1, "degree": 1, "clustering": 1, "spectral": 8, "adjac
 COMPARABLE = tuple(STRUCTURAL)[:-1]  # the adjacency's columns mean something else on every graph
 TEXT_COLUMNS = 512  # chosen in studies/log/text-width
 MOST_TEXT_COLUMNS = 1 << 20
-ADJACENCY_UP_TO = 50_000  # nodes; beyond, its eigenvectors take many minutes and must be asked for
+ADJACENCY_UP_TO = 250_000  # nodes; beyond, its eigenvectors take minutes and must be asked for
 REMEMBERED = ("source", "target", "weight", "bipartite", "id_column")  # beside a model or a store
 _CHOICES = {"text": TextPolicy, "unknown_ids": UnknownIds, "scale": Scale}
 
@@ -50,7 +50,7 @@ class ReadingOptions:
         structural: add structural features to the others: all descriptors (``"all"``) or those named
             (``"pagerank"``, ``"degree"``, ``"clustering"``, ``"spectral"``; ``"adjacency"``, coordinates of
             the adjacency itself, which no other graph shares). By default, where there are no other
-            features, all of them; of more than 50,000 nodes the adjacency must be named.
+            features, all of them; of more than 250,000 nodes the adjacency must be named.
         directed: keep the direction of edges; by default an edge joins both ways.
         delimiter: of text files; guessed if not given.
         header: whether text files have one; guessed if not given.

@@ -226,6 +226,11 @@ class StoredGraph:
         return self.manifest.columns
 
     @property
+    def structural(self) -> int:
+        """How many of them, the last ones, describe the structure."""
+        return int(self.manifest.schema.get("structural", 0))
+
+    @property
     def directed(self) -> bool:
         """Whether the direction of edges was kept."""
         return self.manifest.directed

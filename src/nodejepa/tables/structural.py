@@ -161,7 +161,7 @@ def _with_structure(graph: Graph, names: tuple[str, ...], room: Room) -> Graph:
         scale = np.sqrt((heard or graph.num_nodes) / own) if own else 0.0  # as all descriptors together
         places = np.column_stack([places, (scale * whole).astype(np.float32)])
     made = graph.with_features(side_by_side(graph.features, places))
-    return replace(made, incomparable="adjacency" in names)
+    return replace(made, incomparable="adjacency" in names, structural=places.shape[1])
 
 
 def side_by_side(features: Features, places: FloatArray) -> Features:

@@ -1,6 +1,7 @@
 """The practitioner's path: files or a graph store in, embeddings out, nothing lost.
 
 read         a user's graph in memory or on disk, how it was read, and the data report
+use          what features are made of: columns, structure or both
 plan         estimated time and memory against what there is, and settings that fit
 embed        read, train, embed, write, then score; ``outputs`` says where to
 apply        a trained encoder on a graph it has not seen
@@ -14,6 +15,7 @@ from nodejepa.workflow.compare import COMPARED, EMBEDDINGS, PAGE, RESULT, Compar
 from nodejepa.workflow.embed import EmbeddedGraph, ScoringInterrupted, embed_graph
 from nodejepa.workflow.read import Inspection, inspect_graph, make_trainable
 from nodejepa.workflow.recommend import MethodRow
+from nodejepa.workflow.use import choose_features
 
 __all__ = [
     "COMPARED",
@@ -26,6 +28,7 @@ __all__ = [
     "MethodRow",
     "ScoringInterrupted",
     "apply_run",
+    "choose_features",
     "compare",
     "compare_files",
     "embed_graph",

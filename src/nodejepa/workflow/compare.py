@@ -31,6 +31,7 @@ from nodejepa.report import write_report
 from nodejepa.report.maps import neighbour_plane
 from nodejepa.tables import ReadingOptions, StoredGraph, as_graph, write_embeddings
 from nodejepa.tables.inputs import refuse_replacing
+from nodejepa.tables.options import ADJACENCY_UP_TO
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run
 from nodejepa.validation import of_type
@@ -40,9 +41,11 @@ from nodejepa.workflow.plan import make_plan
 from nodejepa.workflow.read import Inspection, inspect_graph, make_trainable
 from nodejepa.workflow.recommend import DEFAULT, MethodRow, Recommendation, recommend
 from nodejepa.workflow.scores import describe_split
+from nodejepa.workflow.use import choose_features
 
 VERSION = 3  # of what is measured: rows of another one are measured again
 COMPARED = (DEFAULT, *UNTRAINED, "nodejepa", "patchjepa")
+EDGES_ONLY = "edges-only"  # the row that has no columns
 RESULT, PAGE, EMBEDDINGS = "compare.json", "report.html", "embeddings.parquet"
 _FORMAT = "nodejepa comparison"
 _MAP_NODES = 1000  # of each small map
@@ -81,6 +84,7 @@ def compare(
     force: bool = False,
     columns: Mapping[str, Sequence[Any]] | None = None,
     notes: Sequence[str] = (),
+    use: str | None = None,
     announce: Callable[[MethodRow], None] | None = None,
 ) -> Comparison:
     """Embed a graph with several methods, score each and say which one to take.
@@ -101,6 +105,8 @@ def compare(
         force: replace it.
         columns: more columns of the embeddings' file.
         notes: what a reader of the report should know of the graph.
+        use: what embeddings are made of, as in :func:`nodejepa.choose_features`; the features as they are
+            if not given.
         announce: called with each method's result as soon as it is there.
     """
     graph = as_graph(graph)
@@ -116,6 +122,8 @@ def compare(
         for name in asked
     ]
     known = _check_labels(labels, graph)
+    if use is not None:
+        graph = choose_features(graph, use, known)
     if minutes is not None and not 0 < minutes < 1e9:
         raise ConfigError(f"minutes is {minutes!r}", where="minutes", fix="Give a positive number.")
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
@@ -132,6 +140,11 @@ def compare(
             if announce is not None:
                 announce(rows[-1])
         found = recommend(rows)
+        if graph.structural < graph.num_features:
+            rows.append(bench.edges_only(make_trainable(DEFAULT, device=device), deadline, memory_limit))
+            if announce is not None:
+                announce(rows[-1])
+            notes = [*notes, *edges_words(rows, found)]
         if found is None:
             raise EvaluationError(
                 f"no method could be measured; {rows[0].method}: {rows[0].problem}", where="compare"
@@ -148,12 +161,21 @@ def compare(
                 trained = [
                     load_method(bench.runs / row.method, device="cpu")
                     for row in rows
-                    if row.problem is None and METHODS[row.method].by_gradient
+                    if row.problem is None and row.method != EDGES_ONLY and METHODS[row.method].by_gradient
                 ]
                 page = comparison_report(made, graph, bench.drawn, known, class_names, trained)
                 write_report(page, folder / PAGE)
             write_json(folder / RESULT, {"format": _FORMAT, "version": VERSION, **made.to_dict()})
     return made
+
+
+def edges_words(rows: Sequence[MethodRow], found: Recommendation | None) -> list[str]:
+    """A word where the edges alone are better than what is recommended."""
+    scores = {row.method: float(np.mean(row.accuracy)) for row in rows if row.accuracy}
+    edges, best = scores.get(EDGES_ONLY), scores.get(found.method) if found else None
+    if edges is None or best is None or edges <= best:
+        return []
+    return [f'The edges alone score {edges:.1f} %, more than {best:.1f} %: take them with use="structure".']
 
 
 def _check_labels(labels: npt.ArrayLike | None, graph: Graph) -> npt.NDArray[np.int64] | None:
@@ -175,7 +197,7 @@ def _check_folder(folder: Path, *, resume: bool, force: bool) -> None:
     if force:
         for path in ours[:0:-1]:
             path.unlink(missing_ok=True)
-        for name in METHODS:  # ours, and nothing else that somebody has put there
+        for name in (*METHODS, EDGES_ONLY):  # ours, and nothing else that somebody has put there
             shutil.rmtree(folder / "runs" / name, ignore_errors=True)
 
 
@@ -186,6 +208,7 @@ def compare_files(
     *,
     out: str | os.PathLike[str],
     memory_limit: float | None = None,
+    use: str | None = None,
     inspected: Callable[[Inspection], None] | None = None,
     notes: Sequence[str] = (),
     **arguments: Any,
@@ -204,7 +227,7 @@ def compare_files(
     for name in (EMBEDDINGS, PAGE, RESULT):
         refuse_replacing(folder / name, *input_files(edges, nodes))
     default = make_trainable(DEFAULT)
-    found = inspect_graph(edges, nodes, reading, estimator=default, memory_limit=memory_limit)
+    found = inspect_graph(edges, nodes, reading, estimator=default, memory_limit=memory_limit, use=use)
     if inspected is not None:
         inspected(found)
     found.require_usable()
@@ -227,7 +250,7 @@ def compare_files(
         **arguments,
     )
     for row in made.rows:
-        if row.problem is None:
+        if row.problem is None and row.method != EDGES_ONLY:
             data.schema.save(folder / "runs" / row.method)
     return made
 
@@ -258,33 +281,50 @@ class Bench:
         digest = hashlib.sha256(b"" if labels is None else labels.tobytes()).hexdigest()
         self.identity = {"graph": graph.content_hash, "labels": digest, "version": VERSION}
 
-    def row(self, estimator: Estimator, deadline: float | None, memory_limit: float | None) -> MethodRow:
+    def edges_only(
+        self, estimator: Estimator, deadline: float | None, memory_limit: float | None
+    ) -> MethodRow:
+        """The row of LinearJEPA on the structure alone: what a node table must not fall behind."""
+        if self.graph.num_nodes > ADJACENCY_UP_TO:
+            return MethodRow(EDGES_ONLY, f"not begun: the graph has more than {ADJACENCY_UP_TO:,} nodes")
+        try:
+            with progress_bar("Describing the structure"):
+                graph = choose_features(self.graph, "structure")
+        except NodeJEPAError as error:
+            return MethodRow(EDGES_ONLY, error.what)
+        bench = Bench(graph, self.labels, self.runs, self.seed, len(self.drawn))
+        return bench.row(estimator, deadline, memory_limit, EDGES_ONLY)
+
+    def row(
+        self, estimator: Estimator, deadline: float | None, memory_limit: float | None, name: str = ""
+    ) -> MethodRow:
         """Read back if it is there, else measured; a method that fails or does not fit is a row, too."""
+        name = name or estimator.name
         identity = self.identity | {"config": to_dict(estimator.config), "seed": estimator.seed}
-        path = self.runs / estimator.name / "scores.json"
+        path = self.runs / name / "scores.json"
         if (there := _read(path)) and there.identity == identity:
             return there.row
         fits = 1 if self.held is None else 2
         plan = make_plan(estimator, self.graph, memory_limit)
         needed, left = fits * plan.seconds, None if deadline is None else deadline - time.monotonic()
-        if estimator.name != DEFAULT and left is not None and not needed < left:
+        if name != DEFAULT and left is not None and not needed < left:
             runs = "one run" if fits == 1 else f"{fits} runs"
             why = f"not begun: about {in_words(needed)} for {runs}, {in_words(max(left, 0.0))} were left"
-            return MethodRow(estimator.name, why)
+            return MethodRow(name, why)
         if not plan.fits:
             needs, there_is = gigabytes(plan.peak_bytes), gigabytes(plan.limit_bytes)
-            return MethodRow(estimator.name, f"not begun: it needs {needs} of memory, {there_is} are there")
+            return MethodRow(name, f"not begun: it needs {needs} of memory, {there_is} are there")
         try:
-            row = self._measure(estimator)
+            row = self._measure(estimator, name)
         except CheckpointError:
             raise  # what is in the folder belongs to something else
         except NodeJEPAError as error:
-            return MethodRow(estimator.name, error.what)
+            return MethodRow(name, error.what)
         write_json(path, {"identity": identity, "row": row.to_dict()})
         return row
 
-    def _measure(self, estimator: Estimator) -> MethodRow:
-        name, folder = estimator.name, self.runs / estimator.name
+    def _measure(self, estimator: Estimator, name: str) -> MethodRow:
+        folder = self.runs / name
         restored = Run(folder).model.exists()
         counted, started = reset_peak_memory(), time.perf_counter()
         estimator.fit(self.graph, out=folder, resume=True, logging=Logging(description=f"{name}, the graph"))

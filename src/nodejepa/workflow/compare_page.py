@@ -12,7 +12,7 @@ from nodejepa.diagnostics import diagnose
 from nodejepa.evaluation.clusters import find_clusters
 from nodejepa.graph import Graph
 from nodejepa.masking.khop import khop_mask
-from nodejepa.methods import METHODS
+from nodejepa.methods import METHODS, UNTRAINED
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.report import Report, footer
@@ -161,7 +161,7 @@ def _accuracies(rows: Sequence[MethodRow]) -> list[Section]:
     dots = []
     for row in rows:
         if score := summarise(row.accuracy):
-            learned = METHODS[row.method].trained
+            learned = row.method not in UNTRAINED
             dots.append(Dot(row.method, score.mean, score.std, row.accuracy, emphasised=learned))
     caption = "Hollow: untrained baselines. The axis does not start at zero."
     return [DotPlot("Accuracy", "test accuracy, %", {"": dots}, caption)] if dots else []

@@ -86,6 +86,7 @@ class EmbeddedGraph:
             "report": described(paths.page) if paths.page.exists() else None,
             **self.inspection.to_dict(),
             "features": self.inspection.data.schema.summary(),
+            "use": None if self.inspection.data.choice is None else self.inspection.data.choice.to_dict(),
             "method": estimator.name,
             "preset": self.preset,
             "config": to_dict(estimator.config),
@@ -128,6 +129,7 @@ def embed_graph(
     resume: bool = False,
     force: bool = False,
     memory_limit: float | None = None,
+    use: str | None = None,
     announce: Callable[[Inspection], None] | None = None,
     logging: Logging | None = None,
     group: ProcessGroup = SINGLE,
@@ -161,6 +163,9 @@ def embed_graph(
         resume: go on with a run that was killed.
         force: replace what is there.
         memory_limit: gigabytes the process may take; what is available if not given.
+        use: what embeddings are made of: the ``"columns"`` of the nodes, the ``"structure"`` of the graph,
+            ``"both"``, or ``"auto"``: validation labels choose, or a rule where there are none. If not
+            given, the columns where there are some.
         announce: called with the data report before training begins.
         logging: how often to checkpoint.
         group: processes that fit and embed a graph store together; the others call :func:`help_to_embed`.
@@ -187,6 +192,7 @@ def embed_graph(
             memory_limit=memory_limit,
             seconds=seconds,
             score=score,
+            use=use,
         )
         if announce is not None:
             announce(found)

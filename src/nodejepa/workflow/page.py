@@ -27,7 +27,7 @@ from nodejepa.report.sections import (
 from nodejepa.report.table import Column, ReportTable, TableCell
 from nodejepa.tables import FeatureSchema
 from nodejepa.tables.options import ReadReport, first_names
-from nodejepa.workflow.scores import Scores
+from nodejepa.workflow.scores import BESIDE, Scores
 
 if TYPE_CHECKING:
     from nodejepa.workflow.embed import EmbeddedGraph
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 # t-SNE can only show a few thousand nodes: in a graph much larger than that hardly any of them are neighbours
 # of each other, and the picture would take longer than everything else that is written
 MAX_NODES_FOR_NEIGHBOURS = 50_000
+_ABOUT = {
+    BESIDE["columns"]: "the closed form on the columns of the nodes alone",
+    BESIDE["structure"]: "the closed form on the structure alone",
+}
 _MOSTLY_ONE_CLASS = 70.0  # percent of the test nodes
 
 
@@ -84,7 +88,10 @@ def _nodes_to_draw(nodes: int, labels: npt.NDArray[np.integer[Any]] | None) -> n
 def graph_report(made: EmbeddedGraph, shown: GraphMap) -> Report:
     """Everything worth seeing about one graph and its embeddings."""
     estimator, scores, data = made.estimator, made.scores, made.inspection.data
-    words = () if scores is None else (*baseline_words(scores, estimator.name), *largest_words(scores))
+    words: tuple[str, ...] = ()
+    if scores is not None:
+        words = (*baseline_words(scores, estimator.name), *edges_words(scores, estimator.name))
+        words += largest_words(scores)
     doubtful = scores is not None and not beats_baselines(scores, estimator.name)
     sections: list[Section] = [verdict(made.diagnostics, *words, doubtful=doubtful)]
     if said := (*made.inspection.warnings(), *made.warnings):
@@ -115,6 +122,7 @@ def score_sections(scores: Scores, method: str) -> list[SortableTable]:
     rows = []
     for name, found in scores.table().items():
         about = "these embeddings" if name == method else METHODS[name].summary if name in UNTRAINED else ""
+        about = _ABOUT.get(name, about)
         about = about if name in scores.rows else "the largest class, whatever the node"
         means = (TableCell.mean(value, decimals=1) for value in found.values())
         rows.append((TableCell.name(name), TableCell.name(about), *means))
@@ -166,6 +174,15 @@ def largest_words(scores: Scores) -> tuple[str, ...]:
         return ()
     words = f"{share:.1f} % of the test nodes are {scores.largest_class!r}: always guessing it is"
     return (f"{words} right as often. Read balanced accuracy and macro-F1 instead.",)
+
+
+def edges_words(scores: Scores, method: str) -> tuple[str, ...]:
+    """A word where the structure alone scores higher: the columns of the node table make it worse."""
+    edges, ours = scores.rows.get(BESIDE["structure"]), scores.rows[method].test_accuracy_mean
+    if edges is None or edges.test_accuracy_mean <= ours:
+        return ()
+    alone = f"The edges alone score {edges.test_accuracy_mean:.1f} %, without the columns of the nodes"
+    return (f'{alone}: let validation labels choose what to use with use="auto".',)
 
 
 def best_baseline(scores: Scores, method: str) -> str:

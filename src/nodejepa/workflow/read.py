@@ -15,7 +15,7 @@ from nodejepa.diagnostics import RowArray
 from nodejepa.errors import CheckpointError, ConfigError, DataError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.memory import TooLarge, gigabytes
+from nodejepa.memory import Room, TooLarge, gigabytes
 from nodejepa.methods import make_method, refuse_supervised
 from nodejepa.methods.arguments import pick_device
 from nodejepa.methods.budget import Workload
@@ -27,12 +27,13 @@ from nodejepa.tables import FeatureSchema, LoadedGraph, ReadingOptions, StoredGr
 from nodejepa.tables.embeddings import check_ending, id_column, stream_embeddings
 from nodejepa.tables.inputs import near_path
 from nodejepa.tables.names import are_partners, sides_of
-from nodejepa.tables.options import REMEMBERED, ReadReport, structural_width
+from nodejepa.tables.options import REMEMBERED, ReadReport, structural_width, structure_alone
 from nodejepa.tables.store import stored_labels
 from nodejepa.tables.structural import structural_names
 from nodejepa.validation import Exact, of_type, read_document, write_document
 from nodejepa.workflow.outputs import described, input_files
 from nodejepa.workflow.plan import PREPARE, Plan, make_plan
+from nodejepa.workflow.use import Choice, Material, check_use, choose
 
 SCHEMA = "schema.json"
 _FORMAT = "nodejepa run schema"
@@ -144,6 +145,8 @@ class UserGraph:
     report: ReadReport
     labels: npt.NDArray[np.integer[Any]] | None = None
     class_names: tuple[str, ...] = ()
+    choice: Choice | None = None  # what features are made of; none of a graph on disk, which has its own
+    material: Material | None = None  # and what else they could be made of
 
     @classmethod
     def of_files(cls, loaded: LoadedGraph, reading: ReadingOptions) -> Self:
@@ -368,6 +371,7 @@ def inspect_graph(
     seconds: dict[str, float] | None = None,
     describe: bool = True,
     score: bool = True,
+    use: str | None = None,
 ) -> Inspection:
     """Read a graph and say what training ``estimator`` on it will take; nothing is trained.
 
@@ -379,13 +383,15 @@ def inspect_graph(
         seconds: filled with those of each phase.
         describe: compute structural features; without them the report is the same and, on a large graph,
             minutes earlier, but the graph is not ready to be trained on.
-        score: whether the estimate counts scoring, where there are labels.
+        score: whether the estimate counts scoring, where there are labels, and labels may choose.
+        use: what features are made of, ``"columns"``, ``"structure"``, ``"both"`` or ``"auto"``, see
+            :func:`nodejepa.choose_features`; if not given, of the columns where there are some.
     """
     seconds, reading = {} if seconds is None else seconds, reading or ReadingOptions()
     pending: tuple[str, ...] = ()
     with timed(seconds, "reading"):
         if StoredGraph.is_at(edges):
-            if nodes is not None or reading != ReadingOptions():
+            if nodes is not None or reading != ReadingOptions() or use is not None:
                 raise ConfigError(
                     "a graph store has its nodes and was read with its own options",
                     where=str(edges),
@@ -393,7 +399,8 @@ def inspect_graph(
                 )
             data = UserGraph.of_store(StoredGraph(edges))
         else:
-            data, pending = _read_files(edges, nodes, reading, memory_limit, describe)
+            data = _read_files(edges, nodes, reading, memory_limit)
+            data, pending = _made_of(data, reading, use, memory_limit, describe=describe, score=score)
     graph, classes = data.graph, len(data.class_names) if score else 0
     with timed(seconds, "checking"), progress_bar("Checking the graph"):
         summary = summarise_graph(graph) if isinstance(graph, Graph) else None
@@ -412,16 +419,44 @@ def inspect_graph(
     return Inspection(data, plan, inputs, summary, pending)
 
 
-def _read_files(
-    edges: Any, nodes: Any, reading: ReadingOptions, memory_limit: float | None, describe: bool
-) -> tuple[UserGraph, tuple[str, ...]]:
-    """The graph in memory, and the structural features that are left for later."""
-    asked = reading if describe else replace(reading, structural=())
+def _read_files(edges: Any, nodes: Any, reading: ReadingOptions, memory_limit: float | None) -> UserGraph:
+    """The graph in memory, with the columns of its node table alone."""
     try:
-        loaded = read_graph(edges, nodes, asked, memory_limit=memory_limit)
+        loaded = read_graph(edges, nodes, replace(reading, structural=()), memory_limit=memory_limit)
     except TooLarge as error:
         if not input_files(edges):
             raise
         raise TooLarge(error.what, where=error.where, fix=f"Try this: {PREPARE}. {error.fix}") from None
-    made_of = (reading.structural, loaded.schema, loaded.report, loaded.graph.num_nodes)
-    return UserGraph.of_files(loaded, reading), () if describe else structural_names(*made_of)
+    return UserGraph.of_files(loaded, reading)
+
+
+def _made_of(
+    data: UserGraph,
+    reading: ReadingOptions,
+    use: str | None,
+    memory_limit: float | None,
+    *,
+    describe: bool,
+    score: bool,
+) -> tuple[UserGraph, tuple[str, ...]]:
+    """The graph with the features to learn from, and the structural ones that are left for later."""
+    if use is not None:
+        check_use(use)
+    graph, own, report = data.graph, data.schema.features, data.report
+    assert isinstance(graph, Graph)
+    names = structural_names(reading.structural, own, report, graph.num_nodes)
+    material = Material(graph, own, names or structure_alone(graph.num_nodes), Room.of(memory_limit))
+    if use is None or (use == "auto" and (reading.structural is not None or not own.width)):
+        taken = "columns" if not names else "both" if own.width else "structure"
+        choice = Choice(use, taken, "request" if own.width else "nothing else")
+    elif describe:
+        choice = choose(material, use, data.labels if score else None)
+    else:
+        choice = Choice(use, "columns" if use == "auto" else use, "request")
+    if not describe:
+        return data, () if choice.taken == "columns" else material.names
+    if choice.words:
+        report.note(choice.words)
+    chosen, features = material.made_of(choice.taken, report)
+    schema = replace(data.schema, features=features)
+    return replace(data, graph=chosen, schema=schema, choice=choice, material=material), ()

@@ -1,6 +1,7 @@
 """What are the embeddings of a user's graph worth? Scores beside untrained baselines, if there are labels."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from nodejepa.data.splits import (
     scored_nodes,
 )
 from nodejepa.diagnostics import RowArray
+from nodejepa.errors import NodeJEPAError
 from nodejepa.evaluation import FinetuneResult, ProbeResult, SplitScore, finetune, linear_probe
 from nodejepa.evaluation.finetune import can_be_tuned
 from nodejepa.evaluation.probe import MEASURES, class_codes, measure_guesses
@@ -29,6 +31,7 @@ from nodejepa.report.table import Summary, summarise
 from nodejepa.tables import StoredGraph
 from nodejepa.workflow.read import UserGraph
 
+BESIDE = {"columns": "linear-jepa, columns only", "structure": "linear-jepa, edges only"}
 Labels = npt.NDArray[np.int64]
 
 
@@ -109,6 +112,13 @@ def score_embeddings(
     predicted = np.full(labels.shape, -1, dtype=np.int64)
     predicted[splits[0].test] = probed[0]
     scratch = graph.folder if isinstance(graph, StoredGraph) else None
+    if data.material is not None and data.choice is not None:
+        for taken, title in BESIDE.items():  # what was not taken of columns and structure
+            known_of = data.material.graph.num_features if taken == "columns" else data.material.is_described
+            if taken != data.choice.taken and known_of:
+                with suppress(NodeJEPAError):  # no edges, no memory: one row less, and the others are there
+                    rows[title] = linear_probe(scored_rows(data.material.embedded(taken)), labels, splits)
+        graph = data.material.graph if data.material.graph.num_features else graph  # columns as they are
     for name in UNTRAINED:
         if name != estimator.name:  # one after the other: only one is in memory
             with progress_bar(f"Embedding with {name}"):
@@ -119,8 +129,8 @@ def score_embeddings(
     counts = np.bincount(known[known >= 0], minlength=len(data.class_names))
     sizes = {str(name): int(count) for name, count in zip(data.class_names, counts, strict=True)}
     tuned = None
-    if tune and isinstance(graph, Graph) and every and can_be_tuned(estimator):
-        tuned = finetune(estimator, graph, labels, splits[0], seed=splits[0].seed)
+    if tune and isinstance(data.graph, Graph) and every and can_be_tuned(estimator):
+        tuned = finetune(estimator, data.graph, labels, splits[0], seed=splits[0].seed)
     drawn = describe_scored(nodes, graph.num_nodes)
     split = f"{describe_split(splits[0])}; {drawn}" if drawn else describe_split(splits[0])
     return Scores(rows, always_largest(labels, splits), tuned, split, sizes, nodes, predicted)

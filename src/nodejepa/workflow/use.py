@@ -1,0 +1,217 @@
+"""What embeddings are made of: the columns of the nodes, the structure of the graph, or both.
+
+Where columns are rich they say what edges do and more. Where they are few and weak the structure says nearly
+everything, and a node table makes embeddings worse. With labels, validation labels pick. Without, a rule that
+was chosen on graphs with labels decides (docs/own-graph.md; ``python -m benchmarks.practice`` measures it).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from nodejepa.data.splits import Split, default_splits, scored_nodes
+from nodejepa.errors import ConfigError, EvaluationError
+from nodejepa.graph import Graph
+from nodejepa.graph_checks import Features
+from nodejepa.memory import Room
+from nodejepa.methods.linear_jepa import LinearJEPA
+from nodejepa.nn.sparse import to_dense
+from nodejepa.progress import progress_bar
+from nodejepa.tables import FeatureSchema
+from nodejepa.tables.options import ADJACENCY_UP_TO, ReadReport, structure_alone
+from nodejepa.tables.structural import add_structure
+
+Use: TypeAlias = Literal["auto", "columns", "structure", "both"]
+Array: TypeAlias = npt.NDArray[np.float64]
+
+MADE_OF = {"columns": "the columns", "structure": "the structure", "both": "columns and structure"}
+_POINT = 1.0  # of validation accuracy: closer is as good, and a model of columns serves other graphs too
+_PREDICTED = 0.05  # share of the columns' variance that the structure predicts, from which on it is taken in
+_UNRELATED = 0.2  # |rho|: columns that neighbours predict less well say nothing of the graph
+_RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
+_SAMPLE, _COLUMNS = 8000, 1000  # nodes and columns that the share of variance is measured on, at most
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was taken, who chose it, and what is known of the others."""
+
+    asked: str | None
+    taken: str
+    by: Literal["request", "labels", "rule", "nothing else"]
+    words: str = ""  # one line: what was taken, and what the other would be
+    validation: Mapping[str, float] = field(default_factory=dict)  # accuracy in percent, where labels chose
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """A graph with the columns of its nodes alone, and what its structure can add."""
+
+    graph: Graph
+    schema: FeatureSchema
+    names: tuple[str, ...]  # of the structural features
+    room: Room
+
+    @property
+    def is_described(self) -> bool:
+        """Whether the structure is described in seconds; that of larger graphs has to be asked for."""
+        return self.graph.num_nodes <= ADJACENCY_UP_TO
+
+    def made_of(self, taken: str, report: ReadReport | None = None) -> tuple[Graph, FeatureSchema]:
+        """The graph with the features that are taken, and how they are made."""
+        graph, schema = self.graph, self.schema
+        if taken == "columns":
+            return graph, schema
+        if taken == "structure":
+            bare = np.zeros((graph.num_nodes, 0), dtype=np.float32)
+            graph = graph.with_features(bare)
+            schema = FeatureSchema()
+        return add_structure(graph, schema, self.names, report or ReadReport(), self.room)
+
+    def embedded(self, taken: str) -> Features:
+        """Embeddings by LinearJEPA, whatever method is trained later: it takes seconds."""
+        graph, _ = self.made_of(taken)
+        with progress_bar(f"Looking at {MADE_OF[taken]}"):
+            return LinearJEPA().fit(graph).transform(graph)
+
+
+def check_use(use: str) -> None:
+    """Refuse what is no choice."""
+    if use not in get_args(Use):
+        raise ConfigError(
+            f"use is {use!r}", where="use", fix=f"Use one of {', '.join(map(repr, get_args(Use)))}."
+        )
+
+
+def choose(material: Material, use: str, labels: npt.NDArray[np.integer[Any]] | None) -> Choice:
+    """What to make embeddings of, as asked or, for ``"auto"``, by validation labels or by the rule."""
+    check_use(use)
+    if not material.graph.num_features:
+        if use in ("columns", "both"):
+            raise ConfigError(
+                "the nodes have no columns", where="use", fix='Give a node table, or say use="structure".'
+            )
+        return Choice(use, "structure", "nothing else")
+    if use != "auto":
+        return Choice(use, use, "request")
+    if not material.names or not material.graph.num_edges or not material.is_described:
+        return Choice(use, "columns", "nothing else")
+    if labels is not None:
+        nodes = scored_nodes(labels)
+        try:
+            return _by_labels(material, nodes, labels[nodes].astype(np.int64))
+        except EvaluationError:  # too few labels to choose by
+            pass
+    return _by_rule(material)
+
+
+def _by_labels(material: Material, nodes: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]) -> Choice:
+    splits = default_splits(labels)
+    found = {taken: validation_accuracy(material.embedded(taken)[nodes], labels, splits) for taken in MADE_OF}
+    best = max(found, key=lambda taken: found[taken])
+    taken = "columns" if found["columns"] >= found[best] - _POINT else best
+    said = ", ".join(f"{name} {value:.1f}" for name, value in found.items())
+    words = f"embeddings are made of {MADE_OF[taken]}, as validation labels say (% right: {said})."
+    return Choice("auto", taken, "labels", f"{words} {_other(taken)}", found)
+
+
+def _by_rule(material: Material) -> Choice:
+    predicted = share_predicted(material.graph.features, material.embedded("structure"))
+    related = max(map(abs, LinearJEPA().fit(material.graph).spectrum()), default=0.0)
+    taken = "both" if predicted >= _PREDICTED or related < _UNRELATED else "columns"
+    why = f"the structure predicts {100 * max(0.0, predicted):.0f} % of the columns' variance"
+    if predicted < _PREDICTED and taken == "both":
+        why += f" and neighbours hardly any of it (|rho| {related:.2f})"
+    words = f"embeddings are made of {MADE_OF[taken]}: {why}."
+    return Choice("auto", taken, "rule", f"{words} {_other(taken)} Labels would settle it.")
+
+
+def _other(taken: str) -> str:
+    if taken == "columns":
+        return 'use="both" adds the structure, use="structure" takes the edges only.'
+    return 'use="columns" takes the columns only, in a model that serves other graphs, too.'
+
+
+def validation_accuracy(z: Features, labels: npt.NDArray[np.int64], splits: Sequence[Split]) -> float:
+    """Percent of validation nodes that a ridge classifier gets right, the ridge chosen on them.
+
+    Solved in closed form: milliseconds where the probe, which scores embeddings, takes seconds. Test labels
+    of a split are not looked at.
+    """
+    classes = np.arange(labels.max() + 1)
+    found = []
+    for split in splits:
+        train, val = _unit(z[split.train]), _unit(z[split.val])
+        mean, targets = train.mean(axis=0), (labels[split.train][:, None] == classes).astype(np.float64)
+        train, val, shares = train - mean, val - mean, targets.mean(axis=0)
+        values, vectors = np.linalg.eigh(train @ train.T)
+        rotated, onto = vectors.T @ (targets - shares), val @ train.T @ vectors
+        spread = max(float(values.sum()), 1e-12)
+        right = []
+        for ridge in _RIDGES:
+            guesses = (onto @ (rotated / (values[:, None].clip(0) + ridge * spread)) + shares).argmax(axis=1)
+            right.append(float(100 * np.mean(guesses == labels[split.val])))
+        found.append(max(right))
+    return float(np.mean(found))
+
+
+def share_predicted(columns: Features, z: Features) -> float:
+    """Share of the columns' variance that a ridge regression on embeddings predicts for held-out nodes.
+
+    At most 1; 0 or less where embeddings say nothing about the columns.
+    """
+    rng = np.random.default_rng(0)
+    drawn = rng.permutation(columns.shape[0])[:_SAMPLE]
+    if columns.shape[1] > _COLUMNS:
+        columns = columns[:, np.sort(rng.permutation(columns.shape[1])[:_COLUMNS])]
+    seen, held = np.array_split(drawn, 2)
+    train, test = _unit(z[seen]), _unit(z[held])
+    mean = train.mean(axis=0)
+    train, test = train - mean, test - mean
+    known, wanted = (to_dense(columns[part]).astype(np.float64) for part in (seen, held))
+    average = known.mean(axis=0)
+    values, vectors = np.linalg.eigh(train.T @ train)
+    rotated, onto = vectors.T @ (train.T @ (known - average)), test @ vectors
+    spread, total = max(float(values.sum()), 1e-12), float(np.sum((wanted - average) ** 2))
+    lost = [
+        float(np.sum((wanted - average - onto @ (rotated / (values[:, None].clip(0) + ridge * spread))) ** 2))
+        for ridge in (ridge / z.shape[1] for ridge in _RIDGES)
+    ]
+    return 1 - min(lost) / total if total > 0 else 0.0
+
+
+def _unit(rows: Any) -> Array:
+    dense = to_dense(rows).astype(np.float64)
+    length = np.linalg.norm(dense, axis=1, keepdims=True)
+    unit: Array = dense / np.where(length > 0, length, 1.0)
+    return unit
+
+
+def choose_features(
+    graph: Graph, use: str = "auto", labels: npt.NDArray[np.integer[Any]] | None = None
+) -> Graph:
+    """A graph with the features that its embeddings are to be made of: columns, structure or both.
+
+    Args:
+        graph: with the columns of its nodes as features.
+        use: ``"columns"``, ``"structure"``, ``"both"``, or ``"auto"``: validation labels choose, or a rule.
+        labels: a whole number per node, -1 where unknown; they only choose.
+
+    >>> from nodejepa import LinearJEPA, load_dataset
+    >>> graph = choose_features(load_dataset("digits").graph, "both")
+    >>> LinearJEPA().fit(graph).transform(graph).shape
+    (1797, 200)
+    """
+    own = graph.num_features - graph.structural
+    graph = graph.with_features(graph.features[:, :own]) if graph.structural else graph
+    material = Material(
+        graph, FeatureSchema(matrix_width=own or None), structure_alone(graph.num_nodes), Room.of()
+    )
+    return material.made_of(choose(material, use, labels).taken)[0]
