@@ -24,7 +24,7 @@ RECORDS = [
 ]
 
 
-def test_distances_are_in_printed_spreads_and_the_nearest_is_bold():
+def test_distances_are_in_printed_spreads_and_the_reading_that_meets_most_is_bold():
     frame = frame_of(RECORDS)
     (table,) = tables_of("readings", frame, frame)
     rows = {row[1].text: [cell.text for cell in row[2:]] for row in table.rows[:3]}
@@ -36,14 +36,17 @@ def test_distances_are_in_printed_spreads_and_the_nearest_is_bold():
     ]
     assert rows["printed in the paper"][3:6] == ["65.2 ± 2.6", "0.898 ± 0.005", "7.84 ± 0.33"]
     assert rows["pairs"] == [
-        *("-", "-", "-", "67.8 (+1.0)", "0.898 (+0.0)", "7.84 (+0.0)", "-", "-", "-", "0.33 (3)")
+        *("-", "-", "-", "67.8 (+1.0)", "0.898 (+0.0)", "7.84 (+0.0)", "-", "-", "-", "3 of 3", "0.33")
     ]
     assert rows["dims"] == [
         *("-", "0.402 (-1.0)", "1.87 (+0.0)", "65.2 (+0.0)", "0.908 (+2.0)", "7.18 (-2.0)"),
-        *("-", "-", "-", "1.00 (5)"),
+        *("-", "-", "-", "5 of 5", "1.00"),
     ]
-    bold = {row[1].text for row in table.rows if row[-1].bold}
-    assert bold == {"dims", "whole"}  # pairs is nearer, but on one graph
+    bold = {row[1].text for row in table.rows if row[-2].bold}
+    assert bold == {"dims", "whole"}  # pairs is nearer, but meets fewer numbers
     patch = table.groups[1][1]
-    assert [cell.text for cell in patch[-4:]] == ["14.5 (-1.0)", "0.144 (+0.0)", "1.05 (+2.0)", "1.00 (3)"]
+    texts = [cell.text for cell in patch[-5:]]
+    assert texts == ["14.5 (-1.0)", "0.144 (+0.0)", "1.05 (+2.0)", "3 of 3", "1.00"]
+    far = frame_of([record("far", "cs", 1, 80.0, 0.898, 12.0)])  # 23 and 53 % above
+    assert tables_of("readings", far, far)[0].rows[1][-2].text == "1 of 3"
     assert to_csv(tables_of("readings", frame_of(RECORDS[::-1]), frame)[0]) == to_csv(table)

@@ -356,4 +356,4 @@ def test_peak_memory_grows_with_what_is_held_and_a_child_starts_small():
     assert code == 0, said
     before, after, child = map(float, said.split())
     assert 1150 < after - before < 1400
-    assert 20 < child < 1200
+    assert 5 < child < 1200  # a machine short of memory takes pages back
