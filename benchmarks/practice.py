@@ -5,7 +5,8 @@
 
 FOLDER has the practice graphs (imports_*, debian_*). node2vec (pecanpy, which is no dependency of this
 package) runs on graphs of up to 12,000 nodes where an environment that has it is named. The rule was chosen
-on splits of seeds 100 to 103; these are others. A record per graph in studies/practice/records.jsonl.
+on splits of seeds 100 to 103, of imports on its first four; these are others. A record per graph in
+studies/practice/records.jsonl.
 """
 
 from __future__ import annotations
