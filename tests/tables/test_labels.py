@@ -192,6 +192,7 @@ def test_embed_graph_of_a_store_is_embed_graph_of_its_files(tmp_path, capsys):
     assert "3 classes" in page
     run("embed-graph", *given, "--labels", "y", "--out", tmp_path / "m.parquet", "--no-report")
     ours, theirs = (json.loads((tmp_path / name).read_text()) for name in ("z.json", "m.json"))
+    del theirs["scores"]["means"]["linear-jepa, edges only"]  # a row of graphs in memory
     assert ours["scores"]["means"] == theirs["scores"]["means"]
     np.testing.assert_array_equal(
         *(read_embeddings(tmp_path / name).matrix for name in ("z.parquet", "m.parquet"))
