@@ -31,7 +31,7 @@ def test_version(run):
 
 @pytest.mark.parametrize(
     "command",
-    ["", "demo", "pretrain", "embed", "probe", "report", "neighbours", "export", "datasets", "methods"],
+    ["", "demo", "pretrain", "embed", "probe", "report", "neighbours", "datasets", "methods"],
 )
 def test_help(run, command):
     code, out, err = run(*command.split(), "--help")

@@ -1,4 +1,4 @@
-"""``nodejepa neighbours`` and ``nodejepa export``: what they print, and exit codes for what goes wrong."""
+"""``nodejepa neighbours``: what it prints, and exit codes for what goes wrong."""
 
 from __future__ import annotations
 
@@ -80,10 +80,6 @@ def test_a_zero_embedding_is_pointed_out(run):
         (("neighbours", "z.parquet", "--id", "ann", "-k", "0"), "-k"),
         (("neighbours", "z.parquet", "--id", "ann", "--metric", "dot"), "--metric"),
         (("neighbours", "z.parquet"), "--id"),
-        (("export", "z.parquet", "--to", "csv", "--out", "z.txt"), "End the name in .csv"),
-        (("export", "z.parquet", "--to", "xml", "--out", "z.xml"), "--to"),
-        (("export", "z.txt", "--to", "csv", "--out", "z.csv"), "not read from .txt"),
-        (("export", "z.parquet", "--to", "parquet", "--out", "./z.parquet"), "would replace an input"),
     ],
 )
 def test_mistakes_end_with_advice_and_exit_code_2(run, tmp_path, arguments, message):
@@ -92,23 +88,6 @@ def test_mistakes_end_with_advice_and_exit_code_2(run, tmp_path, arguments, mess
     assert message in err
     assert "Traceback" not in err
     assert {path.name for path in tmp_path.iterdir()} == {"z.parquet", "whole.parquet", "z.npy"}
-
-
-@pytest.mark.parametrize(
-    ("to", "out", "files"),
-    [
-        ("parquet", "v.parquet", ["v.parquet"]),
-        ("jsonl", "v.jsonl", ["v.jsonl"]),
-        ("csv", "v.csv", ["v.csv"]),
-        ("npy", "v.npy", ["v.npy", "v.npy.ids.jsonl"]),
-    ],
-)
-def test_export_names_its_files(run, tmp_path, to, out, files):
-    code, printed, err = run("export", "z.parquet", "--to", to, "--out", out)
-    assert code == 0
-    assert printed == "5 nodes x 2\n" + "".join(f"-> {file}\n" for file in files)
-    assert all((tmp_path / file).stat().st_size for file in files)
-    assert ("begin like a formula" in err) == (to == "csv")
 
 
 def test_neighbors_is_the_same_command(run):

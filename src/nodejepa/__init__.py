@@ -54,7 +54,6 @@ if TYPE_CHECKING:
         StoredGraph,
         as_graph,
         embeddings_frame,
-        export_embeddings,
         from_networkx,
         from_pyg,
         load_graph,
@@ -99,7 +98,6 @@ __all__ = [
     "diagnose",
     "embed_graph",
     "embeddings_frame",
-    "export_embeddings",
     "fewshot_probe",
     "from_networkx",
     "from_pyg",
@@ -128,7 +126,7 @@ _HOMES = {
     "errors": "CheckpointError ConfigError DataError EvaluationError GraphError NodeJEPAError TrainingError",
     "evaluation": "ProbeResult fewshot_probe likely_links linear_probe score_links score_pairs split_links",
     "graph": "Graph",
-    "tables": "FeatureSchema LoadedGraph StoredGraph as_graph embeddings_frame export_embeddings "
+    "tables": "FeatureSchema LoadedGraph StoredGraph as_graph embeddings_frame "
     "from_networkx from_pyg load_graph read_embeddings read_graph to_networkx to_pyg write_embeddings",
     "methods": "METHODS LinearJEPA NodeJEPA PatchJEPA load_method make_method",
     "neighbours": "Neighbours nearest_neighbours",

@@ -16,14 +16,7 @@ from hypothesis import strategies as st
 from nodejepa.errors import DataError, GraphError, NodeJEPAError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import id_array
-from nodejepa.tables import (
-    embeddings,
-    export_embeddings,
-    find_row,
-    find_rows,
-    read_embeddings,
-    write_embeddings,
-)
+from nodejepa.tables import embeddings, find_row, find_rows, read_embeddings, write_embeddings
 
 SMALL = np.array([[1, 0.5], [0, 2], [3, 0]], dtype=np.float32)
 
@@ -83,9 +76,7 @@ def test_a_file_is_hardly_larger_than_its_numbers(tmp_path):
     z = np.random.default_rng(0).normal(size=(5000, 32)).astype(np.float32)
     graph = Graph.from_edges([0], [1], num_nodes=len(z), node_ids=[f"n{i}" for i in range(len(z))])
     write_embeddings(tmp_path / "z.parquet", graph, z)
-    export_embeddings(tmp_path / "v.parquet", graph.node_ids, z, to="parquet")
-    for name in ("z.parquet", "v.parquet"):
-        assert (tmp_path / name).stat().st_size < 1.15 * z.nbytes
+    assert (tmp_path / "z.parquet").stat().st_size < 1.15 * z.nbytes
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -156,18 +147,6 @@ def test_pandas_reads_and_writes_the_same_table(tmp_path):
     np.testing.assert_array_equal(read.matrix, Z)
 
 
-@pytest.mark.parametrize(
-    "kind", [pa.list_(pa.float32(), 3), pa.list_(pa.float64()), pa.large_list(pa.float32())]
-)
-def test_vector_columns(tmp_path, kind):
-    ids = pa.array(list("abcdef")).dictionary_encode()
-    pq.write_table(pa.table({"vector": pa.array(Z.tolist(), kind), "id": ids}), tmp_path / "z.parquet")
-    read = read_embeddings(tmp_path / "z.parquet")
-    assert "".join(read.ids) == "abcdef"
-    np.testing.assert_array_equal(read.matrix.astype(np.float32), Z)
-    assert read.matrix.dtype == kind.value_type.to_pandas_dtype()
-
-
 NUMBERS = pa.array([1.0, 2.0])
 
 
@@ -183,11 +162,6 @@ NUMBERS = pa.array([1.0, 2.0])
         ({"id": [1, 2], "z0": [1.0, None]}, "embeddings are missing"),
         ({"id": [1, 2], "z0": ["a", "b"]}, "embeddings are of type string"),
         ({"id": [1, 2], "z0": [1.0, float("nan")]}, "NaN or infinite"),
-        ({"id": [1, 2], "vector": ["a", "b"]}, "vector is of type string"),
-        ({"id": [1, 2], "vector": [["a"], ["b"]]}, "embeddings are of type string"),
-        ({"id": [1, 2], "vector": [[1.0], [1.0, 2.0]]}, "differ in length"),
-        ({"id": [1, 2], "vector": [[1.0], [None]]}, "have gaps"),
-        ({"id": [1, 2], "vector": [[1.0], None]}, "embeddings are missing"),
         ({"id": pa.array([], pa.int64()), "z0": pa.array([], pa.float32())}, "0 of 0 rows"),
     ],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from nodejepa.errors import ConfigError
@@ -45,20 +44,6 @@ def test_a_report_replaces_a_report_and_with_force_anything(made, run):
     ):
         assert run("report", made / "z.run", "--out", made / out, *options)[0] == code
     assert (made / "notes.txt").read_text().lower().startswith("<!doctype html")
-
-
-@pytest.mark.parametrize(("to", "victim"), [("parquet", "z.parquet"), ("jsonl", "z.run/history.jsonl")])
-def test_an_export_replaces_nothing_unasked(made, run, to, victim):
-    source = made / "other.npy"
-    np.save(source, np.eye(3, dtype=np.float32))
-    before = (made / victim).read_bytes()
-    code, _, err = run("export", source, "--to", to, "--out", made / victim)
-    assert code == 2, err
-    assert "--force" in err
-    assert (made / victim).read_bytes() == before
-    assert run("export", source, "--to", to, "--out", made / f"fresh.{to}")[0] == 0
-    assert run("export", source, "--to", to, "--out", made / victim, "--force")[0] == 0
-    assert (made / "z.json").exists() == (victim != "z.parquet"), "it told of what is gone"
 
 
 @pytest.mark.slow

@@ -15,15 +15,7 @@ import nodejepa
 from nodejepa.cli.compare import COMPARE_EXAMPLES, compare
 from nodejepa.cli.embed import EMBED_EXAMPLES, PROBE_EXAMPLES, embed, probe
 from nodejepa.cli.embed_graph import EMBED_GRAPH_EXAMPLES, embed_graph
-from nodejepa.cli.explore import (
-    EXPORT_EXAMPLES,
-    NEIGHBOURS_EXAMPLES,
-    datasets,
-    demo,
-    export,
-    methods,
-    neighbours,
-)
+from nodejepa.cli.explore import NEIGHBOURS_EXAMPLES, datasets, demo, methods, neighbours
 from nodejepa.cli.links import LINKS_EXAMPLES, links
 from nodejepa.cli.options import Command
 from nodejepa.cli.pretrain import PREPARE_EXAMPLES, PRETRAIN_EXAMPLES, prepare, pretrain
@@ -53,7 +45,6 @@ app.add_typer(study, name="study")
 app.command(cls=Command, epilog=NEIGHBOURS_EXAMPLES)(neighbours)
 app.command("neighbors", cls=Command, hidden=True)(neighbours)
 app.command(cls=Command, epilog=LINKS_EXAMPLES)(links)
-app.command(cls=Command, epilog=EXPORT_EXAMPLES)(export)
 app.command(cls=Command)(datasets)
 app.command(cls=Command)(methods)
 

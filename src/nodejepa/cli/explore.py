@@ -1,4 +1,4 @@
-"""``nodejepa demo``, ``datasets``, ``methods``; ``neighbours`` and ``export`` of a file of embeddings."""
+"""``nodejepa demo``, ``datasets``, ``methods``; ``neighbours`` of a file of embeddings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nodejepa.cli.options import AsJSON, DataRoot, Force
+from nodejepa.cli.options import AsJSON, DataRoot
 from nodejepa.cli.screen import say, stderr, stdout
 from nodejepa.errors import DataError
 
@@ -25,18 +25,10 @@ NEIGHBOURS_EXAMPLES = (
     "nodejepa neighbours z.parquet --id user:17 --among item\n\n"
     "nodejepa neighbours z.npy --id 0 -k 5 --metric euclidean --json"
 )
-EXPORT_EXAMPLES = (
-    "Examples:\n\n"
-    "nodejepa export z.parquet --to parquet --out vectors.parquet   (LanceDB, Milvus)\n\n"
-    "nodejepa export z.parquet --to jsonl --out vectors.jsonl   (Qdrant, Weaviate, OpenSearch)\n\n"
-    "nodejepa export z.parquet --to npy --out z.npy   (FAISS; ids go to z.npy.ids.jsonl)"
-)
 
 EmbeddingsFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="Embeddings: .parquet (with ids) or .npy (row numbers).")
 ]
-# what nodejepa.tables.EXPORT_FORMATS offers, without the cost of importing it
-Format = Literal["parquet", "jsonl", "csv", "npy"]
 
 
 def datasets(data_root: DataRoot = None) -> None:
@@ -168,27 +160,3 @@ def printable(name: object) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(name)
     )
-
-
-def export(
-    embeddings: EmbeddingsFile,
-    to: Annotated[Format, typer.Option(help="The format.")],
-    out: Annotated[Path, typer.Option(help="The file.")],
-    force: Force = False,
-) -> None:
-    """Write embeddings for a vector store, FAISS or a spreadsheet."""
-    from nodejepa.tables import export_embeddings, read_columns, read_embeddings
-    from nodejepa.tables.embeddings import check_target
-    from nodejepa.workflow.outputs import claimed
-
-    check_target(out, to)  # before the work
-    with claimed(out, [embeddings], force=force) as replace:
-        stored = read_embeddings(embeddings)
-        replace()
-        exported = export_embeddings(out, stored.ids, stored.matrix, to=to, columns=read_columns(embeddings))
-    nodes, width = stored.matrix.shape
-    stdout.print(Text(f"{nodes:,} nodes x {width}"))
-    for path in exported.files:
-        say(f"-> {path}")
-    for note in exported.notes:
-        say(f"Note: {note}.", to=stderr)

@@ -15,9 +15,7 @@ embeddings  out and back, and for other tools
 from nodejepa.lookup import find_row, find_rows
 from nodejepa.tables.convert import as_graph, embeddings_frame, from_networkx, from_pyg, to_networkx, to_pyg
 from nodejepa.tables.embeddings import (
-    EXPORT_FORMATS,
     StoredEmbeddings,
-    export_embeddings,
     read_columns,
     read_embeddings,
     write_embeddings,
@@ -29,7 +27,6 @@ from nodejepa.tables.store import StoredGraph
 from nodejepa.tables.structural import graph_with_features, refuse_another
 
 __all__ = [
-    "EXPORT_FORMATS",
     "FeatureSchema",
     "LoadedGraph",
     "ReadingOptions",
@@ -37,7 +34,6 @@ __all__ = [
     "StoredGraph",
     "as_graph",
     "embeddings_frame",
-    "export_embeddings",
     "find_row",
     "find_rows",
     "from_networkx",
