@@ -177,7 +177,7 @@ def test_probe_prints_only_json_on_stdout(run):
     [
         (("probe", "digts"), "Did you mean 'digits'?"),
         (("probe", "digits", "--method", "sgx"), "Did you mean sgc?"),
-        (("probe", "digits", "--seeds", "46-42"), "runs backwards"),
+        (("probe", "digits", "--seeds", "46-42"), "no range"),
         (("probe", "digits", "--split", "weird"), "split 'weird' is unknown"),
         (("probe", "digits", "--split", "official"), "no official split"),
         (("probe", "digits", "--preset", "best"), "no preset 'best'"),

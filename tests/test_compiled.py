@@ -20,20 +20,6 @@ def test_without_any_folder_to_keep_it_the_code_still_runs(monkeypatch):
     assert kept(2, 3) == 5
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), EOFError("cut off")])
-def test_a_cache_that_fails_costs_time_and_names_its_folder(monkeypatch, tmp_path, error):
-    monkeypatch.setattr(caching.config, "CACHE_DIR", str(tmp_path / "kept"))
-
-    def fail(*_):
-        raise error
-
-    for action in ("save", "load"):
-        with monkeypatch.context() as patch:
-            patch.setattr(caching.IndexDataCacheFile, action, fail)
-            with pytest.warns(UserWarning, match=rf"{tmp_path}.*{error.args[-1]}"):
-                assert compiled()(add)(2, 3) == 5
-
-
 def test_it_is_kept_and_found_again(monkeypatch, tmp_path):
     monkeypatch.setattr(caching.config, "CACHE_DIR", str(tmp_path))
     assert compiled()(add)(2, 3) == 5

@@ -20,7 +20,7 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 # folder stand for themselves.
 ORDER = [
     {"errors", "compiled", "files", "progress", "config", "validation", "memory", "provenance", "threads"},
-    {"diagnostics", "lookup", "neighbours", "principal"},
+    {"diagnostics", "neighbours"},
     {"graph_checks", "graph", "propagation"},
     {"structure"},
     {"tables"},

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
-from nodejepa.errors import ConfigError, did_you_mean, nearest
+from nodejepa.errors import ConfigError, did_you_mean
 
 C = TypeVar("C")
 
@@ -95,11 +95,8 @@ def _resolve(known: list[str], name: str) -> str:
         width = next((setting for setting in _WIDTH_SETTINGS if setting in known), None)
         if width is not None:
             return width
-    hint = right_name(name, [*known, "seed"]) or did_you_mean(name, known, 0.5)
-    if not hint:  # a right last part behind a wrong first one
-        leaves = {full.rsplit(".", 1)[-1]: full for full in known}
-        near = nearest(name.rsplit(".", 1)[-1], leaves)
-        hint = f"Did you mean {leaves[near]}? " if near else ""
+    leaves = [full.rsplit(".", 1)[-1] for full in known]
+    hint = right_name(name, [*known, "seed"]) or did_you_mean(name, [*known, *leaves], 0.5)
     raise ConfigError(f"setting {name!r} is unknown", fix=f"{hint}Known settings: {', '.join(known)}.")
 
 
@@ -146,13 +143,9 @@ def parse_seeds(text: str) -> list[int]:
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,10})\s*(?:-\s*([0-9]{1,10})\s*)?", part)
-        if not match:
-            _refuse(text, f"{part.strip()!r} is no seed and no range of seeds")
-        first, last = int(match[1]), int(match[2] or match[1])
-        if last < first:
-            _refuse(text, f"the range {part.strip()} runs backwards")
-        if len(seeds) + last - first >= _MOST:
-            _refuse(text, f"these are more than {_MOST} seeds")
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
+        if not first <= last < first + _MOST - len(seeds):
+            _refuse(text, f"{part.strip()!r} is no seed and no range of at most {_MOST} seeds")
         seeds += range(first, last + 1)
     if len(set(seeds)) < len(seeds):
         _refuse(text, "a seed is named twice")

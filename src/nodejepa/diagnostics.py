@@ -1,4 +1,4 @@
-"""Have the embeddings collapsed? Numbers and a sentence, without any label.
+"""Have the embeddings collapsed? Numbers and a sentence, without any label; and their principal axes.
 
 With Z the embeddings ``[N, D]``, sigma_j the singular values of the centred Z and lambda_j = sigma_j^2:
 
@@ -7,16 +7,18 @@ With Z the embeddings ``[N, D]``, sigma_j the singular values of the centred Z a
 * participation ratio: (sum lambda)^2 / sum lambda^2, of the centred and of the uncentred Z;
 * mean std: the standard deviation of each dimension, averaged.
 
-All of it follows from the mean and the ``D x D`` covariance, so no second copy of Z is ever made.
+All of it follows from the mean and the ``D x D`` covariance, so no second copy of Z is ever made. Embeddings
+larger than memory are read in blocks of rows.
 """
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, svds
 
 from nodejepa.errors import EvaluationError
 
@@ -24,12 +26,14 @@ Embeddings: TypeAlias = npt.NDArray[Any] | sp.csr_array
 Doubles: TypeAlias = npt.NDArray[np.float64]
 
 MAX_DIMENSIONS = 2048  # beyond it the D x D matrix and its eigenvalues cost more than the answer is worth
+_MAX_COVARIANCE = 1024  # columns beyond which a few singular vectors are cheaper than all eigenvectors
 _BLOCK_ELEMENTS = 2**17  # 1 MB of float64 at a time stays in the cache
 _READ_ELEMENTS = 2**24  # of rows on disk, at a time
 _SAMPLED_ROWS, _SAMPLED_PLACES = 16_384, 64
 _CONSTANT = 1e-5  # spread over size below which rows differ by no more than float32 rounding, give or take
 _FEW_DIRECTIONS = 0.05  # share of the possible rank below which we speak of dimensional collapse
 _SPREAD = "the nodes spread over many directions."
+_REPEATED = "the nodes differ along few directions only, most dimensions repeat what others say."
 _LARGE_MEAN = 0.95  # share of the squared length above which the mean hides what tells nodes apart
 
 
@@ -82,25 +86,46 @@ def diagnose(embeddings: Embeddings) -> Diagnostics:
     mean, std = mean_and_std(matrix)
     spread, size = float(np.sqrt(np.sum(std**2))), float(np.sqrt(np.sum(mean**2) + np.sum(std**2)))
     constant = spread <= _CONSTANT * size
-    ranks: tuple[float, float, float, float] | None = None
+    ranks: list[float | None] = [None, None]  # of the centred and of the uncentred embeddings
+    ratios: list[float | None] = [None, None]
     if constant:
-        ranks = (1.0, 1.0, 1.0, 1.0)
+        ranks, ratios = [1.0, 1.0], [1.0, 1.0]
     elif dimensions <= MAX_DIMENSIONS:
         covariance = centred_second_moment(matrix, mean) / nodes
         spectra = [np.linalg.eigvalsh(m) for m in (covariance, covariance + np.outer(mean, mean))]
-        centred, uncentred = ((_effective_rank(s), _participation(s)) for s in spectra)
-        ranks = (*centred, *uncentred)
+        ranks, ratios = [_effective_rank(s) for s in spectra], [_participation(s) for s in spectra]
+    rank, possible = ranks[0], min(dimensions, nodes - 1)
+    few = rank is not None and rank < max(_FEW_DIRECTIONS * possible, min(2.0, possible / 2))
+    means = f"mean std {float(std.mean()):.2g}"
+    if constant:
+        verdict = (
+            f"full collapse: all {nodes} nodes have practically the same embedding ({means}); nothing can be "
+            "read from it."
+        )
+    elif rank is None:
+        verdict = (
+            f"not judged: with {dimensions} dimensions (more than {MAX_DIMENSIONS}) the ranks are not "
+            f"computed; the embeddings are not constant ({means})."
+        )
+    else:
+        used = f"effective rank {rank:.1f} of {possible} possible, {means}"
+        verdict = f"dimensional collapse: {used}; {_REPEATED}" if few else f"healthy: {used}; {_SPREAD}"
+    share = 0.0 if constant else 1 - (spread / size) ** 2
+    if share > _LARGE_MEAN:
+        verdict += (
+            f" Of their squared length {min(100 * share, 99.9):.1f} % is the same for every node: centre or "
+            "standardise them before you compare them by angle or feed them to a classifier."
+        )
     return Diagnostics(
         nodes=nodes,
         dimensions=dimensions,
         mean_std=float(std.mean()),
-        effective_rank=ranks and ranks[0],
-        effective_rank_uncentred=ranks and ranks[2],
-        participation_ratio_centred=ranks and ranks[1],
-        participation_ratio_uncentred=ranks and ranks[3],
-        collapsed=constant or (ranks is not None and _few_directions(ranks[0], nodes, dimensions)),
-        verdict=_verdict(nodes, dimensions, constant, float(std.mean()), ranks and ranks[0])
-        + ("" if constant else _about_the_mean(1 - (spread / size) ** 2)),
+        effective_rank=ranks[0],
+        effective_rank_uncentred=ranks[1],
+        participation_ratio_centred=ratios[0],
+        participation_ratio_uncentred=ratios[1],
+        collapsed=constant or few,
+        verdict=verdict,
     )
 
 
@@ -136,12 +161,13 @@ def check_embeddings(embeddings: Embeddings, where: str = "embeddings") -> Embed
     with np.errstate(invalid="ignore", over="ignore"):
         suspicious = not np.isfinite(values.sum(dtype=np.float64))  # one pass, no temporary
     if suspicious and not np.isfinite(values).all():
-        raise EvaluationError(
-            f"{np.count_nonzero(~np.isfinite(values))} of the values are NaN or infinite",
-            where=where,
-            fix="The training that made them diverged, or a row of the input was never filled.",
-        )
+        raise _not_finite(f"{np.count_nonzero(~np.isfinite(values))} of the values", where)
     return matrix
+
+
+def _not_finite(what: str, where: str) -> EvaluationError:
+    fix = "The training that made them diverged, or a row of the input was never filled."
+    return EvaluationError(f"{what} are NaN or infinite", where=where, fix=fix)
 
 
 def mean_and_std(matrix: Embeddings | RowArray) -> tuple[Doubles, Doubles]:
@@ -182,7 +208,7 @@ def row_chunks(matrix: Embeddings | RowArray) -> Iterator[Embeddings]:
         yield matrix
         return
     count, columns = matrix.shape
-    block = _block_rows(columns)
+    block = max(1, _BLOCK_ELEMENTS // columns)
     size = block * max(1, _READ_ELEMENTS // (block * columns))
     for low in range(0, count, size):
         yield matrix[low : min(low + size, count)]
@@ -190,16 +216,12 @@ def row_chunks(matrix: Embeddings | RowArray) -> Iterator[Embeddings]:
 
 def _blocks(matrix: Embeddings | RowArray) -> Iterator[Doubles]:
     """The rows, a few at a time, as fresh dense float64 arrays."""
-    rows = _block_rows(matrix.shape[1])
+    rows = max(1, _BLOCK_ELEMENTS // matrix.shape[1])
     for chunk in row_chunks(matrix):
         for start in range(0, chunk.shape[0], rows):
             part = chunk[start : start + rows]
             dense = part if isinstance(part, np.ndarray) else part.toarray()
             yield dense.astype(np.float64)
-
-
-def _block_rows(columns: int) -> int:
-    return max(1, _BLOCK_ELEMENTS // columns)
 
 
 def _effective_rank(eigenvalues: Doubles) -> float:
@@ -214,37 +236,79 @@ def _participation(eigenvalues: Doubles) -> float:
     return float(eigenvalues.sum() ** 2 / np.sum(eigenvalues**2))
 
 
-def _few_directions(rank: float, nodes: int, dimensions: int) -> bool:
-    possible = min(dimensions, nodes - 1)
-    return rank < max(_FEW_DIRECTIONS * possible, min(2.0, possible / 2))
+@dataclass(frozen=True, eq=False)
+class PrincipalAxes:
+    """The mean ``[D]`` of some rows and their leading principal axes ``[D, k]``, the longest first.
+
+    Each axis points to where its largest entry is positive, so that the same rows always give the same axes.
+    """
+
+    mean: Doubles
+    axes: Doubles
+
+    def __post_init__(self) -> None:
+        if self.axes.ndim != 2 or self.mean.shape != self.axes.shape[:1]:
+            raise ValueError(f"a mean of shape {self.mean.shape} and axes of shape {self.axes.shape}")
+
+    @classmethod
+    def of(cls, embeddings: Embeddings | RowArray, count: int) -> Self:
+        """At most ``count`` axes: rows span no more than one less than there are of them.
+
+        Those of more than 1,024 columns on disk are the axes of a sample of rows.
+        """
+        wide = embeddings.shape[1] > _MAX_COVARIANCE
+        if wide and not isinstance(embeddings, np.ndarray | sp.csr_array):
+            embeddings = sampled_rows(embeddings)
+        mean, _ = mean_and_std(embeddings)
+        if not np.isfinite(mean).all():
+            raise _not_finite("some embeddings", "embeddings")
+        if isinstance(embeddings, np.ndarray | sp.csr_array) and wide:
+            axes = _singular_axes(embeddings, mean, min(count, embeddings.shape[0] - 1))
+        else:
+            axes = np.linalg.eigh(centred_second_moment(embeddings, mean))[1][:, ::-1][:, :count]
+        signs = np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1.0, 1.0)
+        return cls(mean, axes * signs)
+
+    def project(self, embeddings: Embeddings) -> Doubles:
+        """Rows, less the mean, on the axes: ``[N, k]``."""
+        return np.asarray(embeddings @ self.axes, dtype=np.float64) - self.mean @ self.axes
+
+    def reduce(self, embeddings: Embeddings | RowArray) -> npt.NDArray[np.float32] | RowArray:
+        """As :meth:`project`, in float32; what is larger than memory is projected when it is read."""
+        if isinstance(embeddings, np.ndarray | sp.csr_array):
+            return self.project(embeddings).astype(np.float32)
+        return ProjectedRows(embeddings, self)
 
 
-def _verdict(nodes: int, dimensions: int, constant: bool, mean_std: float, rank: float | None) -> str:
-    if constant:
-        return (
-            f"full collapse: all {nodes} nodes have practically the same embedding "
-            f"(mean std {mean_std:.2g}); nothing can be read from it."
-        )
-    if rank is None:
-        return (
-            f"not judged: with {dimensions} dimensions (more than {MAX_DIMENSIONS}) the ranks are not "
-            f"computed; the embeddings are not constant (mean std {mean_std:.2g})."
-        )
-    possible = min(dimensions, nodes - 1)
-    used = f"effective rank {rank:.1f} of {possible} possible, mean std {mean_std:.2g}"
-    if _few_directions(rank, nodes, dimensions):
-        return (
-            f"dimensional collapse: {used}; the nodes differ along few directions only, most dimensions "
-            "repeat what others say."
-        )
-    return f"healthy: {used}; {_SPREAD}"
+@final
+@dataclass(frozen=True, eq=False)
+class ProjectedRows:
+    """Rows of an array that may be larger than memory, each projected when it is read."""
+
+    whole: RowArray
+    onto: PrincipalAxes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and axes."""
+        return self.whole.shape[0], self.onto.axes.shape[1]
+
+    def __getitem__(self, rows: slice | npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        return self.onto.project(self.whole[rows]).astype(np.float32)
 
 
-def _about_the_mean(share: float) -> str:
-    """A word of warning where the embeddings are one large common vector and small differences."""
-    if share <= _LARGE_MEAN:
-        return ""
-    return (
-        f" Of their squared length {min(100 * share, 99.9):.1f} % is the same for every node: centre or "
-        "standardise them before you compare them by angle or feed them to a classifier."
+def _singular_axes(embeddings: Embeddings, mean: Doubles, count: int) -> Doubles:
+    """The leading right singular vectors of the centred rows, which are never made dense."""
+    if count < 1:
+        return np.zeros((embeddings.shape[1], 1))
+    z = embeddings.astype(np.float64)
+    centred = LinearOperator(
+        embeddings.shape,
+        matvec=lambda v: z @ v.ravel() - mean @ v.ravel(),
+        rmatvec=lambda u: z.T @ u.ravel() - mean * u.sum(),
+        dtype=np.float64,
     )
+    shorter = min(embeddings.shape)
+    start = np.ones(shorter) + np.arange(shorter) / shorter  # the same every time
+    _, values, vectors = svds(centred, k=count, v0=start, return_singular_vectors="vh")
+    return np.asarray(vectors[np.argsort(values)[::-1]].T)

@@ -4,21 +4,16 @@ import errno
 import fcntl
 import hashlib
 import json
-import math
 import os
-import stat
-import tempfile
+import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Literal, overload
 
 import platformdirs
 
 from nodejepa.errors import ConfigError, NodeJEPAError
-
-_HELD = (errno.EAGAIN, errno.EACCES)
-_UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
 
 def cache_root() -> Path:
@@ -41,14 +36,12 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             final = final.resolve()  # the file that it names is written, the link stays
         final.parent.mkdir(parents=True, exist_ok=True)
         # the ending is kept: some writers add their own when it is missing
-        handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.", suffix=final.suffix)
-        os.close(handle)
-        temporary = Path(name)
+        temporary = final.with_name(f".{final.name}.{secrets.token_hex(4)}{final.suffix}")
+        temporary.touch(exist_ok=False)
         try:
             yield temporary
             with temporary.open("rb+") as written:
                 os.fsync(written.fileno())
-            temporary.chmod(0o666 & ~_umask())
             os.replace(temporary, final)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -73,30 +66,12 @@ def json_digest(content: Mapping[str, Any]) -> str:
 def parse_json(text: str | bytes) -> Any:
     """What a JSON text says; every way in which it can be wrong is a :class:`ValueError`.
 
-    Also refused is what Python reads and others do not, or cannot write again: NaN, whole numbers beyond 64
-    bits, halves of surrogate pairs, brackets nested by the thousand.
+    Also refused is what Python reads and others do not: NaN, halves of surrogate pairs, brackets nested by
+    the hundred.
     """
+    from pydantic_core import from_json  # not for who only writes
 
-    def constant(name: str) -> float:
-        raise ValueError(f"{name} is no number of JSON")
-
-    def whole(digits: str) -> int:
-        if len(digits) > 20 or not -(1 << 63) <= int(digits) < 1 << 64:
-            raise ValueError("a whole number has more than 64 bits")
-        return int(digits)
-
-    def real(digits: str) -> float:
-        if math.isinf(float(digits)):
-            raise ValueError("a number is too large")
-        return float(digits)
-
-    try:
-        value = json.loads(text, parse_constant=constant, parse_int=whole, parse_float=real)
-        if (b"\\u" if isinstance(text, bytes) else "\\u") in text:  # type: ignore[operator]
-            json.dumps(value, ensure_ascii=False).encode()
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    return value
+    return from_json(text, allow_inf_nan=False)
 
 
 def remove_leftovers(path: Path) -> None:
@@ -117,12 +92,6 @@ def write_json(path: str | Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 @overload
 def lock_file(path: str | Path, *, wait: Literal[True]) -> IO[bytes]: ...
 @overload
@@ -134,20 +103,18 @@ def lock_file(path: str | Path, *, wait: bool) -> IO[bytes] | None:
     who may write to the folder could make it point to a file that must not be touched.
     """
     try:
-        # without a buffer: a buffered file would be asked where it stands, which a pipe cannot say
         file = open(path, "r+b", buffering=0, opener=_open)  # noqa: SIM115 - closed by the caller
     except OSError as error:
         linked = error.errno == errno.ELOOP and Path(path).is_symlink()
         what = "the lock file is a symbolic link" if linked else error.strerror or type(error).__name__
         raise _refused(what, path) from None
     try:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise _refused("the lock file is not a regular file", path)
-        if hold(file, wait=wait):
-            return file
+        held = hold(file, wait=wait)
     except BaseException:
         file.close()
         raise
+    if held:
+        return file
     file.close()
     return None
 
@@ -156,16 +123,10 @@ def hold(file: IO[bytes], *, wait: bool) -> bool:
     """Lock an open file until it is closed; False if another process has it and we do not wait."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
     except OSError as error:
-        if error.errno in _HELD and not wait:
-            return False
-        if error.errno in _UNSUPPORTED:
-            raise NodeJEPAError(
-                f"files cannot be locked there: {error.strerror}",
-                where=str(file.name),
-                fix="Use a folder on a file system that has locks, such as a local disk.",
-            ) from None
-        raise _refused(error.strerror or type(error).__name__, file.name) from None
+        raise _refused(f"files cannot be locked there: {error.strerror}", file.name) from None
     return True
 
 
@@ -174,10 +135,11 @@ def output_owned(out: Path) -> Iterator[None]:
     """Hold the place of an output (a file, or a folder that is made whole) while it is written."""
     out.parent.mkdir(parents=True, exist_ok=True)
     path = out.with_name(f".{out.name}.lock")
-    lock = lock_file(path, wait=False)
-    while lock is not None and not _is_at(path, lock):  # the one before us took it away as it ended
-        lock.close()
-        lock = lock_file(path, wait=False)
+    while (lock := lock_file(path, wait=False)) is not None:
+        with suppress(FileNotFoundError):
+            if os.path.samefile(path, lock.fileno()):
+                break
+        lock.close()  # the one before us removed it as it ended
     if lock is None:
         raise ConfigError(
             "another process is writing the same output",
@@ -191,16 +153,8 @@ def output_owned(out: Path) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def _is_at(path: Path, file: IO[bytes]) -> bool:
-    try:
-        return os.path.samestat(path.lstat(), os.fstat(file.fileno()))
-    except FileNotFoundError:
-        return False
-
-
 def _open(path: str, flags: int) -> int:
-    # O_NONBLOCK: opening a pipe must not wait for somebody at its other end
-    return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
 def _refused(what: str, path: str | Path) -> NodeJEPAError:

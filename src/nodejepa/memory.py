@@ -1,4 +1,4 @@
-"""How much memory this process may still take: what is free, what its limits and its control group allow."""
+"""How much memory this process may still take: what is free, and what its control groups allow."""
 
 import resource
 import sys
@@ -10,7 +10,7 @@ import psutil
 
 from nodejepa.errors import ConfigError
 
-_UNLIMITED = 1 << 60  # version 1 writes a huge number where there is no limit
+_UNLIMITED = 1 << 60
 
 
 def resident_bytes() -> int:
@@ -21,7 +21,7 @@ def resident_bytes() -> int:
 def available_bytes(root: Path = Path("/")) -> int:
     """What it may take beyond that, the smallest of all limits; below ``root`` are ``proc`` and ``sys``."""
     free = int(psutil.virtual_memory().available)
-    return max(0, min([free, *_group_rooms(root), *_process_rooms()]))
+    return max(0, min([free, *_group_rooms(root)]))
 
 
 def peak_memory_mb() -> float:
@@ -102,14 +102,6 @@ def gigabytes(count: float) -> str:
     return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"
 
 
-def _process_rooms() -> list[int]:
-    """Room left below the limits of the process itself (``ulimit -v``, ``ulimit -d``)."""
-    info = psutil.Process().memory_info()
-    used = {resource.RLIMIT_AS: int(info.vms), resource.RLIMIT_DATA: int(getattr(info, "data", 0))}
-    limits = ((resource.getrlimit(kind)[0], taken) for kind, taken in used.items())
-    return [limit - taken for limit, taken in limits if limit != resource.RLIM_INFINITY]
-
-
 def _group_rooms(root: Path) -> list[int]:
     """Room left in each memory control group that this process is in."""
     try:
@@ -122,40 +114,26 @@ def _group_rooms(root: Path) -> list[int]:
         if controllers == "":
             mount, limit, usage = root / "sys/fs/cgroup", "memory.max", "memory.current"
         elif "memory" in controllers.split(","):
-            mount, limit, usage = (
-                root / "sys/fs/cgroup/memory",
-                "memory.limit_in_bytes",
-                "memory.usage_in_bytes",
-            )
+            mount = root / "sys/fs/cgroup/memory"
+            limit, usage = "memory.limit_in_bytes", "memory.usage_in_bytes"
         else:
             continue
         here = mount / path.lstrip("/")
         # in a container the path is often that of the host; what is mounted then is the group itself
-        for folder in (here, *here.parents):
-            room = _room(folder, limit, usage)
-            if room is not None:
-                rooms.append(room)
-            if folder == mount:
-                break
+        above = [folder for folder in here.parents if folder.is_relative_to(mount)]
+        rooms += [_room(folder, limit, usage) for folder in (here, *above)]
     return rooms
 
 
-def _room(folder: Path, limit: str, usage: str) -> int | None:
-    try:
-        most = (folder / limit).read_text(encoding="utf-8").strip()
-        used = int((folder / usage).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    if most == "max" or int(most) >= _UNLIMITED:
-        return None
-    return int(most) - used + _reclaimable(folder)
+def _room(folder: Path, limit: str, usage: str) -> int:
+    """What a group may still take; version 1 writes a huge number, version 2 a word where there is no limit.
 
-
-def _reclaimable(folder: Path) -> int:
-    """Cached files count as used and are given up on demand."""
+    Cached files count as used and are given up on demand.
+    """
     try:
+        most, used = (int((folder / name).read_text(encoding="utf-8")) for name in (limit, usage))
         lines = (folder / "memory.stat").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return 0
-    values = dict(line.split(maxsplit=1) for line in lines if " " in line)
-    return int(values.get("total_inactive_file") or values.get("inactive_file") or 0)
+    except (OSError, ValueError):
+        return _UNLIMITED
+    values = dict(line.split(maxsplit=1) for line in lines)
+    return most - used + int(values.get("total_inactive_file") or values.get("inactive_file") or 0)

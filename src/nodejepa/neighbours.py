@@ -1,11 +1,9 @@
-"""The nodes nearest to a node in embedding space, exactly, a block of rows at a time.
+"""Questions about single nodes of finished embeddings: the row of an id, and the rows nearest to a row."""
 
-A matrix product finds, for every query, the few rows that can be among its k nearest; their scores are then
-computed pair by pair in float64. So two rows with the same numbers have the same score wherever they stand,
-and such ties go to the row that comes first.
-"""
-
+import difflib
 import operator
+import re
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -13,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.diagnostics import Embeddings, check_embeddings
-from nodejepa.errors import EvaluationError
-from nodejepa.lookup import find_rows
+from nodejepa.errors import DataError, EvaluationError
 from nodejepa.progress import progress_bar
 
 Metric: TypeAlias = Literal["cosine", "euclidean"]
@@ -23,7 +20,7 @@ Rows: TypeAlias = npt.NDArray[np.int64]
 
 _SCORES = 2**23  # scores of one block of queries against all rows: 64 MB
 _ELEMENTS = 2**20  # embedding values converted to float64 at one time: 8 MB, a few times over
-_LARGEST = 1e150  # its square still is a float64
+_COMPARED = 20_000  # ids that are compared letter by letter to find a near miss; that is slow
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +45,7 @@ def nearest_neighbours(
     k: int = 10,
     metric: Metric = "cosine",
 ) -> Neighbours:
-    """The ``k`` nearest rows of some rows of a matrix.
+    """The ``k`` nearest rows of some rows of a matrix: every row is compared, a block at a time.
 
     Args:
         embeddings: ``[nodes, d]``, dense or SciPy sparse.
@@ -65,96 +62,58 @@ def nearest_neighbours(
     """
     if metric not in get_args(Metric):
         raise EvaluationError(f"metric {metric!r} is unknown", fix='Use "cosine" or "euclidean".')
+    try:
+        count = operator.index(k)
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise EvaluationError(f"k is {k!r}", fix="Ask for at least one neighbour.")
     z = check_embeddings(embeddings)
-    if max(abs(float(z.max())), abs(float(z.min()))) > _LARGEST:
-        raise EvaluationError("the embeddings hold numbers above 1e150", fix="Scale them down first.")
     names = None if ids is None else np.asarray(ids)
     queries = np.arange(z.shape[0]) if rows is None else rows_asked(rows, z.shape[0], names)
-    width = min(_check_k(k), z.shape[0] - 1)
-    space = _Space(z, metric)
+    width = min(count, z.shape[0] - 1)
     found, scores = np.empty((queries.size, width), dtype=np.int64), np.empty((queries.size, width))
     at_once = max(1, min(_SCORES // z.shape[0], _ELEMENTS // z.shape[1]))
     with progress_bar("Finding neighbours", total=queries.size) as advance:
         for start in range(0, queries.size if width else 0, at_once):
             block = queries[start : start + at_once]
-            closeness, error = space.closeness(block)
-            closeness[np.arange(block.size), block] = -np.inf  # nobody is their own neighbour
-            for i, query in enumerate(block):
-                least = np.partition(closeness[i], -width)[-width] - 2 * error[i]
-                near = np.flatnonzero(closeness[i] >= least)
-                exact = space.scores(query, near)
-                order = np.lexsort((near, exact if metric == "euclidean" else -exact))[:width]
-                found[start + i], scores[start + i] = near[order], exact[order]
-            advance(block.size)
+            closeness = _closeness(z, block, metric)
+            closeness[np.arange(len(block)), block] = -np.inf  # the query itself
+            best = np.argpartition(-closeness, width - 1, axis=1)[:, :width]
+            best.sort(axis=1)  # of equally close rows the first one goes first
+            near = np.take_along_axis(closeness, best, axis=1)
+            order = np.argsort(-near, axis=1, kind="stable")
+            found[start : start + at_once] = np.take_along_axis(best, order, axis=1)
+            near = np.take_along_axis(near, order, axis=1)
+            scores[start : start + at_once] = near if metric == "cosine" else -near
+            advance(len(block))
     return Neighbours(found, scores, metric, None if names is None else names[found])
 
 
-class _Space:
-    """Closeness of rows under a metric: fast with a known error, or exact for chosen pairs."""
-
-    def __init__(self, z: Embeddings, metric: Metric) -> None:
-        self.z, self.metric = z, metric
-        self.step = max(1, _ELEMENTS // z.shape[1])
-        # distances do not change when all rows are moved; around 0 the product loses fewest digits
-        self.centre = np.asarray(z.mean(axis=0, dtype=np.float64)).ravel() if metric == "euclidean" else 0.0
-
-    def closeness(self, queries: Rows) -> tuple[Floats, Floats]:
-        """Closeness ``[queries, nodes]`` (higher is nearer) and how far each query's may be off."""
-        asked = self._prepared(self.z[queries])
-        closeness, longest = np.empty((queries.size, self.z.shape[0])), 0.0
-        for start in range(0, self.z.shape[0], self.step):
-            block = self._prepared(self.z[start : start + self.step])
-            lengths = np.einsum("ij,ij->i", block, block)
-            view = closeness[:, start : start + block.shape[0]]
-            np.matmul(asked, block.T, out=view)
-            if self.metric == "euclidean":  # -|q - z|^2 without the |q|^2 that all share
-                view *= 2
-                view -= lengths
-            longest = max(longest, float(lengths.max()))
-        own = np.einsum("ij,ij->i", asked, asked)
-        rounding = 8 * (self.z.shape[1] + 8) * np.finfo(np.float64).eps
-        return closeness, rounding * (own + longest) + np.finfo(np.float64).tiny
-
-    def scores(self, query: int, rows: Rows) -> Floats:
-        """Exact scores of a row with some others; each depends on its two rows alone."""
-        own = _dense(self.z[query : query + 1])
-        scores = np.empty(rows.size)
-        for start in range(0, rows.size, self.step):
-            others = _dense(self.z[rows[start : start + self.step]])
-            if self.metric == "cosine":
-                scores[start : start + self.step] = np.sum(_unit(own) * _unit(others), axis=1)
-            else:
-                scores[start : start + self.step] = np.sqrt(np.sum((own - others) ** 2, axis=1))
-        return scores
-
-    def _prepared(self, part: Any) -> Floats:
-        """Rows of length 1, or around 0."""
-        dense = _dense(part)
-        return _unit(dense) if self.metric == "cosine" else dense - self.centre
+def _closeness(z: Embeddings, queries: Rows, metric: Metric) -> Floats:
+    """Cosine similarities or negative distances of some rows to all, ``[queries, nodes]``."""
+    asked, step = _doubles(z[queries]), max(1, _ELEMENTS // z.shape[1])
+    closeness = np.empty((queries.size, z.shape[0]))
+    for start in range(0, z.shape[0], step):
+        others = _doubles(z[start : start + step])
+        if metric == "cosine":
+            part = _unit(asked) @ _unit(others).T
+        else:
+            squares = np.sum(asked**2, axis=1)[:, None] + np.sum(others**2, axis=1) - 2 * asked @ others.T
+            part = -np.sqrt(np.maximum(squares, 0))
+        closeness[:, start : start + step] = part
+    return closeness
 
 
-def _dense(part: Any) -> Floats:
-    array = part if isinstance(part, np.ndarray) else part.toarray()
-    return np.ascontiguousarray(array, dtype=np.float64)
+def _doubles(part: Any) -> Floats:
+    return np.asarray(part if isinstance(part, np.ndarray) else part.toarray(), dtype=np.float64)
 
 
 def _unit(rows: Floats) -> Floats:
-    """Rows of length 1; rows of zeros stay. Divided by the largest entry first: no square underflows."""
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    scaled = rows / np.where(largest > 0, largest, 1.0)
-    length = np.sqrt(np.sum(scaled**2, axis=1, keepdims=True))
-    unit: Floats = scaled / np.where(length > 0, length, 1.0)
+    """Rows of length 1; rows of zeros stay."""
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Floats = rows / np.where(length > 0, length, 1.0)
     return unit
-
-
-def _check_k(k: Any) -> int:
-    try:
-        number = operator.index(k)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise EvaluationError(f"k is {k!r}", fix="Ask for at least one neighbour.")
-    return number
 
 
 def rows_asked(asked: npt.ArrayLike, size: int, ids: npt.NDArray[Any] | None = None) -> Rows:
@@ -170,7 +129,53 @@ def rows_asked(asked: npt.ArrayLike, size: int, ids: npt.NDArray[Any] | None = N
         raise EvaluationError(
             "rows are no list of row numbers", fix="Give whole numbers, 0 for the first row."
         )
-    if int(rows.min()) < 0 or int(rows.max()) >= size:
-        wrong = next(row for row in rows.tolist() if not 0 <= row < size)
-        raise EvaluationError(f"there is no row {wrong}", fix=f"Rows are numbered 0 to {size - 1}.")
+    outside = rows[(rows < 0) | (rows >= size)]
+    if outside.size:
+        raise EvaluationError(f"there is no row {outside[0]}", fix=f"Rows are numbered 0 to {size - 1}.")
     return rows.astype(np.int64)
+
+
+def find_rows(ids: Sequence[Any] | npt.NDArray[Any], wanted: Iterable[Any]) -> Rows:
+    """The row of each wanted id, in the order they were asked for.
+
+    >>> find_rows(["ann", "bob", "eve"], ["eve", "ann"]).tolist()
+    [2, 0]
+    """
+    names = _plain(ids)
+    places = {name: row for row, name in enumerate(names)}
+    if len(places) < len(names):
+        twice = next(name for row, name in enumerate(names) if places[name] != row)
+        raise DataError(f"two rows have the same id {twice!r}", fix="Ids must be unique.")
+    rows = []
+    for name in _plain(wanted):
+        if not isinstance(name, Hashable) or name not in places:
+            raise DataError(f"there is no node {name!r}", where="ids", fix=_advice(str(name), names))
+        rows.append(places[name])
+    return np.array(rows, dtype=np.int64)
+
+
+def find_row(ids: npt.NDArray[Any], text: str) -> int:
+    """The row whose id is written ``text``: whole numbers are compared as numbers, all else as text."""
+    names = _plain(ids)
+    wanted: Any = text
+    if ids.dtype.kind not in "iu":
+        names = [str(name) for name in names]
+    elif re.fullmatch(r"\s*[+-]?[0-9]{1,40}\s*", text):
+        wanted = int(text)
+    return int(find_rows(names, [wanted])[0])
+
+
+def _plain(values: Any) -> list[Any]:
+    """Python's own values: NumPy's hash alike but print differently."""
+    return list(values.tolist() if hasattr(values, "tolist") else values)
+
+
+def _advice(text: str, names: list[Any]) -> str:
+    """The nearest ids there are, else what ids look like here."""
+    if names and all(isinstance(name, int) for name in names):
+        return f"The ids here are whole numbers from {min(names)} to {max(names)}."
+    known = [str(name) for name in names[:_COMPARED]]
+    near = difflib.get_close_matches(text, known, n=3, cutoff=0.7)
+    if near:
+        return f"Did you mean {' or '.join(map(repr, near))}?"
+    return f"The ids here look like {', '.join(map(repr, known[:3]))}."

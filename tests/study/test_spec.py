@@ -79,7 +79,7 @@ def test_another_setting_is_another_key(tmp_path: Path) -> None:
         ('["raw", "nodejepa"]', "[]", r"methods is \[\], and must be a list of 1 or more"),
         ('["raw", "nodejepa"]', '"raw"', "methods is 'raw', and must be a list"),
         ('"photo"', '"foto"', "no graph is called 'foto'"),
-        ('"1-3"', '"3-1"', "runs backwards"),
+        ('"1-3"', '"3-1"', "no range"),
         ('"paper"', '"papre"', "has no preset"),
         ('"training.epochs" = 7', '"training.epoch" = 7', "Did you mean training.epochs"),
         ('"training.epochs" = 7', '"training.epochs" = -7', "training.epochs is -7"),

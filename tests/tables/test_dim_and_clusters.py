@@ -8,15 +8,15 @@ from importlib.util import find_spec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse as sp
 
 from nodejepa import diagnostics
 from nodejepa.cli import main
-from nodejepa.diagnostics import mean_and_std
+from nodejepa.diagnostics import PrincipalAxes, mean_and_std
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.evaluation import clusters as clusters_module
 from nodejepa.evaluation.clusters import find_clusters
 from nodejepa.methods import load_method, make_method
-from nodejepa.principal import PrincipalAxes
 from nodejepa.tables import read_embeddings
 from nodejepa.workflow import embed_graph
 
@@ -62,12 +62,18 @@ def test_axes_of_rows_on_disk_have_the_bits_of_those_in_memory():
     np.testing.assert_allclose(abs(np.sum(wanted * ours.axes, axis=0)), 1, atol=1e-6)
 
 
-@pytest.mark.usefixtures("few_at_a_time")
 def test_axes_of_more_columns_than_a_covariance_may_have(monkeypatch):
     z = groups()
-    monkeypatch.setattr("nodejepa.principal._MAX_COVARIANCE", 10)
-    ours, theirs = PrincipalAxes.of(Rows(z), 4), PrincipalAxes.of(z, 4)
-    np.testing.assert_allclose(ours.axes, theirs.axes, atol=1e-9)
+    wanted = PrincipalAxes.of(z, 3)
+    monkeypatch.setattr(diagnostics, "_MAX_COVARIANCE", 10)
+    for rows in (z, sp.csr_array(z), Rows(z)):
+        np.testing.assert_allclose(PrincipalAxes.of(rows, 3).axes, wanted.axes, atol=1e-6)
+    # of many rows on disk a sample is enough
+    monkeypatch.setattr(diagnostics, "_SAMPLED_ROWS", 640)
+    few = Rows(z)
+    across = wanted.axes.T @ PrincipalAxes.of(few, 3).axes
+    assert np.linalg.svd(across, compute_uv=False) == pytest.approx(1, abs=0.02)
+    assert few.most == 640
 
 
 @pytest.mark.slow

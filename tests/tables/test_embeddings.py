@@ -281,7 +281,7 @@ def test_near_misses_get_advice(ids, text, advice):
 
 
 def test_ids_that_stand_twice_are_refused():
-    with pytest.raises(DataError, match="rows 0 and 2 have the same id"):
+    with pytest.raises(DataError, match="two rows have the same id 'a'"):
         find_row(np.array(["a", "b", "a"]), "a")
 
 

@@ -4,7 +4,6 @@ import bz2
 import gzip
 import io
 import os
-import resource
 import zipfile
 
 import numpy as np
@@ -13,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from nodejepa import memory
 from nodejepa.data.readers import read_gnn_benchmark
 from nodejepa.errors import ConfigError, DataError, NodeJEPAError
 from nodejepa.tables import read_graph
@@ -141,15 +139,6 @@ def test_benchmark_files_are_measured_before_they_are_read(tmp_path, monkeypatch
     monkeypatch.setattr("nodejepa.memory.available_bytes", lambda: 5 * MB)
     with pytest.raises(ConfigError, match="reading the file needs about 24 MB"):
         read_gnn_benchmark(tmp_path / "a.npz", "a")
-
-
-def test_the_limits_of_the_process_count(monkeypatch):
-    assert memory.available_bytes() > 0
-    limits = {resource.RLIMIT_AS: memory.psutil.Process().memory_info().vms + 3 * MB}
-    monkeypatch.setattr(resource, "getrlimit", lambda kind: (limits.get(kind, resource.RLIM_INFINITY), 0))
-    assert 0 < memory.available_bytes() <= 3 * MB
-    limits[resource.RLIMIT_DATA] = 1
-    assert memory.available_bytes() == 0
 
 
 def test_a_pipe_is_refused_instead_of_waited_for(tmp_path):

@@ -18,9 +18,15 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
 
-from nodejepa.diagnostics import Embeddings, RowArray, check_embeddings, row_chunks
+from nodejepa.diagnostics import (
+    Doubles,
+    Embeddings,
+    PrincipalAxes,
+    RowArray,
+    check_embeddings,
+    row_chunks,
+)
 from nodejepa.errors import EvaluationError
-from nodejepa.principal import Matrix, PrincipalAxes
 from nodejepa.progress import progress_bar
 
 MOST_TRIED = 20  # groups
@@ -120,7 +126,7 @@ def _drawn(rng: np.random.Generator, count: int, most: int) -> npt.NDArray[np.in
     return np.arange(count) if count <= most else np.sort(rng.choice(count, most, replace=False))
 
 
-def _directions(axes: PrincipalAxes, embeddings: Embeddings) -> Matrix:
+def _directions(axes: PrincipalAxes, embeddings: Embeddings) -> Doubles:
     """Leading principal components of every row, of length 1."""
     rows = axes.project(check_embeddings(embeddings))
     length = np.linalg.norm(rows, axis=1, keepdims=True)

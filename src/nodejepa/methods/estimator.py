@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from nodejepa.config import flatten, override, to_dict
-from nodejepa.diagnostics import RowArray
+from nodejepa.diagnostics import PrincipalAxes, RowArray
 from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.files import parse_json
 from nodejepa.graph import Graph, RowGraph
@@ -37,7 +37,6 @@ from nodejepa.methods.migrations import config_of_today
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import RowInputs, WholeGraph
 from nodejepa.nn.workspace import array_bytes
-from nodejepa.principal import PrincipalAxes
 from nodejepa.provenance import source_hash, versions
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.training.logger import Logging

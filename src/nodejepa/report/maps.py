@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.data import Dataset, Split
-from nodejepa.diagnostics import Embeddings, check_embeddings
+from nodejepa.diagnostics import Embeddings, PrincipalAxes, check_embeddings
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.evaluation import linear_probe
 from nodejepa.graph import Graph
-from nodejepa.principal import PrincipalAxes
 from nodejepa.report.sections import ConfusionMatrix, EmbeddingMap, Section, SortableTable
 from nodejepa.report.table import Column, ReportTable, TableCell
 

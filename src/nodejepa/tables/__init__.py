@@ -12,7 +12,7 @@ convert     PyG, NetworkX, SciPy, pandas
 embeddings  out and back, and for other tools
 """
 
-from nodejepa.lookup import find_row, find_rows
+from nodejepa.neighbours import find_row, find_rows
 from nodejepa.tables.convert import as_graph, embeddings_frame, from_networkx, from_pyg, to_networkx, to_pyg
 from nodejepa.tables.embeddings import (
     StoredEmbeddings,
