@@ -5,7 +5,7 @@ import os
 import numpy as np
 import torch
 
-from nodejepa.nn.workspace import mapped
+from nodejepa.nn.workspace import Workspace, mapped
 
 
 def test_a_file_is_read_and_never_written(tmp_path):
@@ -27,3 +27,21 @@ def test_a_file_may_be_larger_than_memory(tmp_path):
         seen = mapped(file, torch.float32)
     assert len(seen) == machine
     assert seen[-1] == 0
+
+
+def test_blocks_are_written_where_they_stay_or_in_a_file():
+    """Into what is given if it may be in memory; a file that is mapped is never written into."""
+    spans = [(0, 3), (3, 7), (7, 8)]
+
+    def write(low, high, rows):
+        rows[:] = torch.arange(low, high)[:, None]
+
+    wanted = torch.arange(8.0)[:, None].expand(8, 5)
+    for memory, in_memory in ((1 << 20, True), (1, False)):
+        space = Workspace(8, lambda: iter(spans), memory=memory)
+        given = torch.full((8, 5), -1.0)
+        found = space.fill_in_place(5, write, given)
+        assert found.equal(wanted)
+        assert (found.data_ptr() == given.data_ptr()) == in_memory
+        assert given.equal(wanted) == in_memory
+        assert space.fill_in_place(5, write).equal(wanted)

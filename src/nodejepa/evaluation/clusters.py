@@ -15,8 +15,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
 
 from nodejepa.diagnostics import (
     Doubles,
@@ -83,6 +81,8 @@ def find_clusters(
     >>> find_clusters(np.repeat(np.eye(3), 20, axis=0)).count
     3
     """
+    from sklearn.metrics import silhouette_score
+
     asked, rng = check_count(count), np.random.default_rng(seed)
     held: Any = embeddings  # whose components are in memory
     if not isinstance(embeddings, np.ndarray | sp.csr_array):
@@ -116,6 +116,8 @@ def agreement(clusters: Clusters, labels: Labels) -> dict[str, float]:
 
     ``nmi``: normalised mutual information, ``ari``: adjusted Rand index (Hubert & Arabie 1985).
     """
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
     known = labels >= 0
     pair = labels[known], clusters.assigned[known]
     return {"nmi": float(normalized_mutual_info_score(*pair)), "ari": float(adjusted_rand_score(*pair))}
@@ -133,5 +135,7 @@ def _directions(axes: PrincipalAxes, embeddings: Embeddings) -> Doubles:
     return np.asarray(rows / np.where(length > 0, length, 1.0))
 
 
-def _k_means(count: int, seed: int) -> KMeans:
+def _k_means(count: int, seed: int) -> Any:
+    from sklearn.cluster import KMeans  # takes seconds to import: only who asks for groups pays
+
     return KMeans(count, n_init=_STARTS, random_state=seed)

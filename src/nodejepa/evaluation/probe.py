@@ -12,9 +12,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, roc_auc_score
 
 from nodejepa.data.splits import Split, default_splits, label_classes, per_class_split
 from nodejepa.diagnostics import Embeddings, check_embeddings
@@ -67,6 +64,8 @@ def balanced_accuracy(guesses: Codes, truth: Codes) -> float:
 
 def macro_f1(guesses: Codes, truth: Codes) -> float:
     """Mean over the classes that occur of the harmonic mean of precision and recall."""
+    from sklearn.metrics import f1_score  # takes seconds to import: only what scores needs it
+
     return float(100 * f1_score(truth, guesses, average="macro", labels=np.unique(truth), zero_division=0.0))
 
 
@@ -74,6 +73,8 @@ def roc_auc(logits: npt.NDArray[np.floating], truth: Codes) -> float | None:
     """For two classes: how often a node of the second is ranked above one of the first; else none."""
     if logits.shape[1] != 2 or len(np.unique(truth)) != 2 or not np.isfinite(logits).all():
         return None
+    from sklearn.metrics import roc_auc_score
+
     return float(100 * roc_auc_score(truth == 1, logits[:, 1] - logits[:, 0]))
 
 
@@ -362,6 +363,9 @@ def _contenders(judged: Sequence[tuple[_Case, Sequence[_Chosen]]]) -> list[_Case
 
 def _paper(task: ProbeInput) -> Iterator[_Chosen]:
     """Scikit-learn on the raw embeddings, C = 1. Training rows are float64: in float32 L-BFGS stops early."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
     for matrix, split in zip(task.embeddings, task.splits, strict=True):
         view = scale(matrix, "none")
         model = LogisticRegression(C=1.0, max_iter=1000)
@@ -379,7 +383,7 @@ def _paper(task: ProbeInput) -> Iterator[_Chosen]:
         yield pick
 
 
-def _all_classes(model: LogisticRegression, num_classes: int) -> tuple[Matrix, Matrix]:
+def _all_classes(model: Any, num_classes: int) -> tuple[Matrix, Matrix]:
     """Scikit-learn leaves out absent classes, and one row of two: put them back."""
     coefficients, offsets = model.coef_, model.intercept_
     if len(model.classes_) == 2:

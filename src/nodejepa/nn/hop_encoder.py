@@ -28,7 +28,7 @@ from nodejepa.nn.workspace import Block, mapped
 from nodejepa.progress import progress_bar
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 
-_ROWS = 1 << 16  # that are added to a block at a time
+_ROWS = 1 << 10  # that are added to a block at a time: they stay in the processor's cache
 
 
 def pagerank_weights(hops: int, restart: float) -> Tensor:
@@ -200,8 +200,12 @@ class HopEncoder(nn.Module):
         kept = None if rows is None else torch.from_numpy(rows).to(inputs.device)
         farthest = self._farthest()
         blocks: dict[int, Tensor] = {}
+        free: Tensor | None = None  # the hop before the last: new memory would have to be cleared
         for k, weights in enumerate(self.mix.T):
-            hop = inputs.propagation(hop) if k else hop
+            if k:
+                before, hop = hop, inputs.propagation(hop, free)
+                free = before if k > 1 and not torch.is_grad_enabled() else None
+                del before
             seen = hop if kept is None else hop[kept]
             for block, weight in enumerate(weights):
                 if k == 0:

@@ -17,7 +17,7 @@ from torch import Tensor
 from nodejepa.graph_checks import Features, SparseMatrix
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.operators import FeatureMatrix, OperatorKind, mean_rows, row_normalise, transform
-from nodejepa.nn.sparse import Rows, SparseOperator, csr_tensor, multiply, to_dense
+from nodejepa.nn.sparse import Rows, SparseOperator, csr_product, csr_tensor, to_dense
 from nodejepa.nn.workspace import Workspace, mapped
 from nodejepa.propagation import degree_scale, propagation_rows
 from nodejepa.tables.store import DENSE, StoredGraph
@@ -153,13 +153,12 @@ class StoredOperator(SparseOperator):
     def __init__(self, inputs: StoredInputs, kind: OperatorKind) -> None:
         self.inputs, self.kind, self.device = inputs, kind, inputs.device
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """``M @ x``, in memory or on disk."""
+    def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        """``M @ x``, in memory (in ``out`` if given) or on disk."""
         blocks = self._blocks
-        product: Tensor = self.inputs.workspace.fill(
-            x.shape[1], lambda low, high: multiply(blocks[low, high], x)
+        return self.inputs.workspace.fill_in_place(
+            x.shape[1], lambda low, high, rows: csr_product(blocks[low, high], x, rows), out
         )
-        return product
 
     def cut(self, rows: Rows) -> SparseOperator:
         """The operator that computes only these rows, which follow one another."""

@@ -20,6 +20,7 @@ from nodejepa.memory import Room
 from nodejepa.nn.sparse import to_dense
 
 Block = Callable[[int, int], Any]  # rows low to high - 1 of an array: a tensor, or a matrix of NumPy or SciPy
+Write = Callable[[int, int, Tensor], Any]  # the same, written into a tensor
 
 _MEMORY = 4_000_000_000  # bytes of arrays, unless set otherwise or less is free
 _ARRAYS = 5  # that are as long as the graph and in memory at a time, unless set otherwise
@@ -84,11 +85,33 @@ class Workspace:
             return block(0, self._nodes)
         if 4 * self._nodes * width > self.memory // self._held:
             return self._spill(width, block)
-        # NumPy asks for large pages, PyTorch does not: products read rows from all over the array
-        array = np.empty((self._nodes, width), dtype=np.float32)
+        array = self._empty(self._nodes, width)
         for low, high in self.spans():
-            array[low:high] = _dense(block(low, high))
-        return torch.from_numpy(array)
+            array[low:high] = torch.from_numpy(_dense(block(low, high)))
+        return array
+
+    def fill_in_place(self, width: int, write: Write, out: Tensor | None = None) -> Tensor:
+        """As :meth:`fill` of a graph on disk, where blocks can be written to where they stay: in ``out``, if
+        that is given and what is this large may be in memory.
+        """
+        if 4 * self._nodes * width > self.memory // self._held:
+            size = max(high - low for low, high in self.spans())
+            buffer = self._empty(size, width)
+
+            def block(low: int, high: int) -> Tensor:
+                write(low, high, buffer[: high - low])
+                return buffer[: high - low]
+
+            return self._spill(width, block)
+        array = self._empty(self._nodes, width) if out is None else out
+        for low, high in self.spans():
+            write(low, high, array[low:high])
+        return array
+
+    @staticmethod
+    def _empty(rows: int, width: int) -> Tensor:
+        # NumPy asks for large pages, PyTorch does not: products read rows from all over the array
+        return torch.from_numpy(np.empty((rows, width), dtype=np.float32))
 
     def column_groups(self, width: int) -> list[slice]:
         """Columns of an array ``[N, width]`` that are worked on together: as many as have room in memory."""
