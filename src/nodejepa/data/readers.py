@@ -7,26 +7,21 @@ stays sparse: Physics takes 14 MB instead of 1.2 GB. Ten more for choosing recip
 ``development/NAME.npz`` below the data root: ``edge_index`` (2 x E), features as dense ``x`` or as CSR in
 ``x_*``, labels ``y``. They are not downloaded: the paper's graphs stay a test.
 
-**ogbn-arxiv** (Hu et al. 2020), with its official split by year: the ``ogb`` package keeps processed graphs
-as pickles; the raw files underneath are plain gzipped CSV without headers, and those are read here.
-Citations lose their direction.
+**ogbn-arxiv** (Hu et al. 2020), with its official split by year: the raw files of OGB are gzipped CSV without
+headers. Citations lose their direction.
 
 **Cora** in the Planetoid layout (Yang et al. 2016), with its public 140/500/1000 split: the files are
-pickles of Python 2, and no unpickler is safe with bytes of unknown origin: even an array's type can carry a
-stray pointer. So the SHA-256 of every file is checked on every load, before a byte of it is parsed. What
-passes is read by an unpickler that knows arrays, CSR matrices, dicts and lists, nothing else.
+pickles of Python 2, and no unpickler is safe with bytes of unknown origin. So the SHA-256 of every file is
+checked on every load, before a byte of it is parsed.
 
 **digits** are embedded in scikit-learn.
 """
 
 import hashlib
-import io
 import pickle
 import warnings
 import zipfile
 import zlib
-from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +32,7 @@ import scipy.sparse as sp
 from pyarrow import csv
 
 from nodejepa.data.dataset import Dataset
-from nodejepa.data.download import RemoteArchive, RemoteFile, ensure_archive, ensure_files
+from nodejepa.data.download import RemoteFile, ensure_files
 from nodejepa.data.splits import Split
 from nodejepa.errors import DataError
 from nodejepa.graph import Graph
@@ -63,29 +58,13 @@ GNN_BENCHMARK_PATHS = {
     "cs": "Coauthor/CS/raw/ms_academic_cs.npz",
     "physics": "Coauthor/Physics/raw/ms_academic_phy.npz",
 }
-# of files that hold the published arrays; the publisher names none
-_KNOWN_SHA256 = {
-    "computers": "e3a78127c122ce4a6a1bd6effb2112ec2b0ad1f795f5bd98bee206772777ca5e",
-    "photo": "2b8d158fa1483bca508de5025cf31c17cf15e63600e294c547e6dc87f3189fe0",
-    "cs": "aed111d371ab199003ed95381b77bfc4597ebb8561f93d030efb3f44a513ed3c",
-    "physics": "29cc4246263e362ccbddf04c31031a4b09fa91a1ee47786491023b0400f8506c",
-}
 
 
 def load_gnn_benchmark(name: str, root: Path) -> Dataset:
     """The graph ``name`` from below ``root``, downloaded if it is not there."""
     path = GNN_BENCHMARK_PATHS[name]
     ensure_files(root, [RemoteFile(path, _NPZ_SOURCE + path.rsplit("/", 1)[-1])])
-    dataset = read_gnn_benchmark(root / path, name)
-    with (root / path).open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != _KNOWN_SHA256[name]:
-        warnings.warn(
-            f"{root / path} has the SHA-256 {found}, which we do not know: only the numbers of its nodes, "
-            "edges, features and classes are checked",
-            stacklevel=2,
-        )
-    return dataset
+    return read_gnn_benchmark(root / path, name)
 
 
 def read_gnn_benchmark(path: Path, name: str) -> Dataset:
@@ -163,17 +142,18 @@ _ARXIV_MEMBERS = (
     "split/time/valid.csv.gz",
     "split/time/test.csv.gz",
 )
-ARXIV_ARCHIVE = RemoteArchive(
-    url="https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip",
-    members={f"arxiv/{member}": f"{_ARXIV_FOLDER}/{member}" for member in _ARXIV_MEMBERS},
-    # release v1 of May 2020, 83,058,288 bytes, as recorded by several public repositories that fetched it
-    sha256="49f85c801589ecdcc52cfaca99693aaea7b8af16a9ac3f41dd85a5f3193fe276",
+# release v1 of May 2020, 83,058,288 bytes, as recorded by several public repositories that fetched it
+_ARXIV_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
+_ARXIV_SHA256 = "49f85c801589ecdcc52cfaca99693aaea7b8af16a9ac3f41dd85a5f3193fe276"
+ARXIV_FILES = tuple(
+    RemoteFile(f"{_ARXIV_FOLDER}/{member}", _ARXIV_URL, _ARXIV_SHA256, f"arxiv/{member}")
+    for member in _ARXIV_MEMBERS
 )
 
 
 def load_arxiv(root: Path) -> Dataset:
     """ogbn-arxiv from below ``root``, downloaded if it is not there."""
-    ensure_archive(root, ARXIV_ARCHIVE)
+    ensure_files(root, ARXIV_FILES)
     return read_ogb(root / _ARXIV_FOLDER, "arxiv")
 
 
@@ -213,7 +193,6 @@ def _numbers(path: Path, kind: type[Any], columns: int | None = None) -> npt.NDA
 # ------------------------------------------------------------------ Cora
 
 _CORA_SOURCE = "https://github.com/kimiyoung/planetoid/raw/master/data/"
-_CORA_FOLDER = "Planetoid/Cora/raw"
 _CORA_SHA256 = {
     "x": "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
     "y": "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1",
@@ -225,7 +204,7 @@ _CORA_SHA256 = {
     "test.index": "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875",
 }
 CORA_FILES = tuple(
-    RemoteFile(f"{_CORA_FOLDER}/ind.cora.{part}", f"{_CORA_SOURCE}ind.cora.{part}", digest)
+    RemoteFile(f"Planetoid/Cora/raw/ind.cora.{part}", f"{_CORA_SOURCE}ind.cora.{part}", digest)
     for part, digest in _CORA_SHA256.items()
 )
 _CORA_CLASSES = """
@@ -234,76 +213,46 @@ Case_Based Rule_Learning
 """
 _VALIDATION_NODES = 500
 
-# numpy's own array rebuilder, asked of an array because its module's name differs between versions
-_rebuild_array = np.zeros(0).__reduce__()[0]
-_ALLOWED: dict[tuple[str, str], Any] = {
-    ("numpy.core.multiarray", "_reconstruct"): _rebuild_array,
-    ("numpy._core.multiarray", "_reconstruct"): _rebuild_array,
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
-    ("scipy.sparse.csr", "csr_matrix"): sp.csr_matrix,
-    ("scipy.sparse._csr", "csr_matrix"): sp.csr_matrix,
-    ("collections", "defaultdict"): defaultdict,
-    ("__builtin__", "list"): list,
-    ("builtins", "list"): list,
-}
-
-
-class _ArrayUnpickler(pickle.Unpickler):
-    def find_class(self, module_name: str, global_name: str, /) -> Any:
-        try:
-            return _ALLOWED[module_name, global_name]
-        except KeyError:
-            raise pickle.UnpicklingError(f"it asks for {module_name}.{global_name}") from None
-
 
 def load_cora(root: Path) -> Dataset:
-    """Cora from below ``root``, downloaded if it is not there."""
-    ensure_files(root, CORA_FILES)
-    return read_planetoid(root / _CORA_FOLDER, "cora", tuple(_CORA_CLASSES.split()), known=_CORA_SHA256)
-
-
-def read_planetoid(
-    folder: Path, name: str, class_names: tuple[str, ...] | None = None, *, known: Mapping[str, str]
-) -> Dataset:
-    """Read ``ind.<name>.*``; ``known`` has the SHA-256 of each part, and any other content is refused.
+    """Cora from below ``root``, downloaded if it is not there.
 
     ``allx`` and ``ally`` are the first nodes in order; line i of ``tx`` and ``ty`` belongs to the node that
     line i of ``test.index`` names, and these are the last nodes. Training nodes are the first ones (as many
     as ``y`` has), the next 500 validate.
     """
-    content = {part: _known(folder / f"ind.{name}.{part}", sha256) for part, sha256 in known.items()}
-    read = {part: _unpickle(stored) for part, stored in content.items() if part != "test.index"}
+    ensure_files(root, CORA_FILES)
+    content = {file.path.partition("ind.cora.")[2]: _known(root / file.path, file) for file in CORA_FILES}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy and SciPy remark on the age of Python 2's arrays
+        read: dict[str, Any] = {
+            part: pickle.loads(stored, encoding="latin1")  # known bytes
+            for part, stored in content.items()
+            if part != "test.index"
+        }
     words = sp.csr_array(sp.vstack([read["allx"], read["tx"]]))
     one_hot = np.concatenate([read["ally"], read["ty"]])
     tested = np.array(content["test.index"].decode("ascii").split(), dtype=np.int64)
     first, size = len(read["ally"]), len(one_hot)
     row_of_node = np.arange(size)
     row_of_node[tested] = np.arange(first, size)
-    neighbours: Mapping[int, list[int]] = read["graph"]
-    source = np.repeat(np.array(list(neighbours)), [len(row) for row in neighbours.values()])
-    target = np.concatenate([np.array(row, dtype=np.int64) for row in neighbours.values()])
+    source = np.repeat(np.array(list(read["graph"])), [len(row) for row in read["graph"].values()])
+    target = np.concatenate([np.array(row, dtype=np.int64) for row in read["graph"].values()])
     graph = Graph.from_edges(source, target, features=words[row_of_node], num_nodes=size)
     trained = len(read["y"])
     split = Split("official", 0, np.arange(trained), np.arange(trained, trained + _VALIDATION_NODES), tested)
-    return Dataset(name, graph, one_hot[row_of_node].argmax(axis=1), class_names, split, "official")
+    labels = one_hot[row_of_node].argmax(axis=1)
+    return Dataset("cora", graph, labels, tuple(_CORA_CLASSES.split()), split, "official")
 
 
-def _known(path: Path, sha256: str) -> bytes:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise _damaged(path, str(error)) from error
+def _known(path: Path, file: RemoteFile) -> bytes:
+    content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        raise _damaged(path, f"it has the SHA-256 {found}, not the known {sha256}; nothing of it was parsed")
+    if found != file.sha256:
+        raise _damaged(
+            path, f"it has the SHA-256 {found}, not the known {file.sha256}; nothing of it was parsed"
+        )
     return content
-
-
-def _unpickle(content: bytes) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # NumPy remarks on the age of Python 2's arrays
-        return _ArrayUnpickler(io.BytesIO(content), encoding="latin1").load()
 
 
 # ------------------------------------------------------------------ digits

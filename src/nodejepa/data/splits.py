@@ -4,7 +4,6 @@ Unlabelled nodes carry the label -1 and are in no part of any split.
 """
 
 import hashlib
-import operator
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,17 +75,13 @@ class Split:
                     continue
                 fix = "Use a split that leaves some: validation nodes choose settings and say when to stop."
                 raise EvaluationError(f"there are no {name} nodes", where=where, fix=fix)
-            if nodes.max() >= len(codes):
+            known_nodes = nodes[nodes < len(codes)]
+            without = np.setdiff1d(nodes, known_nodes[codes[known_nodes] >= 0])
+            if without.size:
                 raise EvaluationError(
-                    f"{name} node {nodes.max()} does not exist ({len(codes)} labels)",
+                    f"{name} node {without[0]} has no label",
                     where=where,
-                    fix="Make the split from the labels of the same graph.",
-                )
-            if np.any(codes[nodes] < 0):
-                raise EvaluationError(
-                    f"{name} node {nodes[codes[nodes] < 0][0]} has no label",
-                    where=where,
-                    fix="Leave unlabelled nodes out of the split.",
+                    fix="Make the split from the labels of the same graph, and leave unlabelled nodes out.",
                 )
         if len(np.unique(codes[self.train])) < 2:
             raise EvaluationError(
@@ -228,13 +223,9 @@ def _share(share: float, count: int) -> int:
 
 
 def _generator(seed: int) -> np.random.Generator:
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if number < 0:
+    if not isinstance(seed, int | np.integer) or seed < 0:
         raise EvaluationError(f"seed is {seed!r}", where="split", fix="Use a whole number, 0 or more.")
-    return np.random.default_rng(number)
+    return np.random.default_rng(seed)
 
 
 def label_classes(labels: npt.ArrayLike) -> tuple[npt.NDArray[Any], Indices]:

@@ -13,11 +13,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 
-from nodejepa.config import override, parse_assignments
 from nodejepa.data.dataset import Dataset
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import compact_csr
-from nodejepa.memory import Room
 from nodejepa.progress import progress_bar
 from nodejepa.validation import NonNegativeInt, PositiveInt, Settings, Share, require
 
@@ -60,14 +58,6 @@ class SyntheticSpec(Settings):
         require(2 * self.edges <= possible, "edges", self.edges, rule)
         require(self.classes <= self.nodes, "classes", self.classes, "at most the number of nodes")
 
-    def override(self, text: str) -> Self:
-        """This spec with changes written as ``"nodes=1000,edges=20000"``.
-
-        >>> SyntheticSpec().override("nodes=500,edges=2000").nodes
-        500
-        """
-        return override(self, parse_assignments(text.split(",")))
-
 
 # tuned to ogbn-arxiv: mean degree 13.7, median 6, largest 13,161, homophily 0.65
 ARXIV_LIKE = SyntheticSpec(
@@ -84,23 +74,10 @@ ARXIV_LIKE = SyntheticSpec(
 
 def make_synthetic(spec: SyntheticSpec, name: str = "synthetic") -> Dataset:
     """Generate the graph of ``spec``; time and memory grow with nodes x features and with edges."""
-    size = f"{spec.nodes:,} nodes, {spec.edges:,} edges and {spec.features:,} features"
-    needed = int(1.2 * _peak_bytes(spec))
-    Room.of().require(needed, f"a graph of {size}", "synthetic graph", "Lower nodes, edges or features.")
     rng = np.random.default_rng(spec.seed)
     labels = rng.permutation(np.repeat(np.arange(spec.classes), _class_sizes(spec.nodes, spec.classes)))
     adjacency = _symmetric(_distinct_pairs(spec, labels, rng), spec.nodes)
     return Dataset(name, Graph(adjacency, _features(spec, labels, rng)), labels)
-
-
-def _peak_bytes(spec: SyntheticSpec) -> int:
-    """Memory at its highest: while edges are drawn, or while features stand beside the finished edges.
-
-    Bytes an edge and a node were measured with 2 to 30 million edges and 20 thousand to 2 million nodes.
-    """
-    drawing = 20 * spec.edges + 40 * spec.nodes + 12 * min(spec.edges, 2 * _EDGES_AT_ONCE)
-    rows = spec.nodes + spec.classes + min(spec.nodes, _FEATURE_ROWS_AT_ONCE)
-    return max(drawing, 8 * spec.edges + 16 * spec.nodes + 4 * spec.features * rows)
 
 
 def _class_sizes(nodes: int, classes: int) -> npt.NDArray[np.int64]:

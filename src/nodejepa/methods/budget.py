@@ -18,7 +18,7 @@ import numpy as np
 
 from nodejepa.config import flatten, override
 from nodejepa.graph import Graph
-from nodejepa.structure.partition import METIS_ENTRIES, QUOTIENT_ENTRIES, recommended_parts
+from nodejepa.structure.partition import METIS_ENTRIES, recommended_parts
 
 if TYPE_CHECKING:
     from nodejepa.tables.store import StoredGraph
@@ -148,7 +148,7 @@ class GradientCost:
         stepping = max(where.started, 1) * (step.training_bytes + of_nodes) + where.started * _LIBRARY_BYTES
         splitting = 0
         if where.split and asked.partition == "metis":
-            seen_by_metis = work.entries if work.entries <= METIS_ENTRIES else QUOTIENT_ENTRIES
+            seen_by_metis = work.entries if work.entries <= METIS_ENTRIES else 0
             splitting = _FIXED_BYTES + 100 * seen_by_metis + of_nodes
         width = int(flatten(config).get("encoder.hidden", 256))
         arrays = min(where.memory, _FLOAT * 5 * width * work.nodes)

@@ -30,7 +30,7 @@ from nodejepa.validation import require
 
 NODES_OF_A_STEP = 10_000  # of a graph on disk, where nobody said how many
 _PARTS_OF_A_STEP, _LEAST_NODES = 64, 16  # as many as that if parts are not smaller than this
-# the same where METIS joins clusters: of smaller parts these would be nearly as many as nodes
+# the same where clusters are put together: of smaller parts these would be nearly as many as nodes
 _LEAST_CLUSTERED = 1600
 
 

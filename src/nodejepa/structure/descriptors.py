@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -26,6 +25,7 @@ from nodejepa.structure.undirected import neighbours
 
 _SPECTRAL_BYTES = 800  # a node: vectors that the eigensolver holds
 ADJACENCY_BYTES = 13_000  # likewise, of 128 coordinates where eigenvalues are repeated; 6,500 elsewhere
+_PAGERANK_CHANGE = 1e-8
 IntArray = npt.NDArray[np.integer]
 DESCRIPTORS = ("pagerank", "degree", "clustering", "spectral")
 
@@ -58,7 +58,12 @@ def descriptors(
         cache: keep what is slow to compute on disk, by the graph's ``structure_hash``.
     """
     for name in names:
-        check_name(name)
+        if name not in DESCRIPTORS:
+            raise ConfigError(
+                f"descriptor {name!r} is unknown",
+                where="descriptors",
+                fix=f"{did_you_mean(name, DESCRIPTORS)}Choose from {', '.join(DESCRIPTORS)}.",
+            )
     size = graph.num_nodes
     columns: list[npt.NDArray[np.floating]] = [np.zeros((size, 0))]
     if "pagerank" in names:
@@ -68,23 +73,11 @@ def descriptors(
     if "clustering" in names:
         columns.append(standardize(node_clustering(graph, cache=cache)))
     if "spectral" in names:
-        columns.append(signed_log(node_spectral(graph, spectral_dim, cache=cache)))
+        columns.append(signed_log(_spectral(graph, spectral_dim, cache)))
     return np.column_stack(columns).astype(np.float32)
 
 
-def node_pagerank(graph: RowGraph, *, cache: bool = True) -> npt.NDArray[np.float64]:
-    """:func:`pagerank` with its default settings, kept on disk."""
-    return cached(graph, "pagerank", lambda: pagerank(graph), keep=cache)
-
-
-def node_clustering(graph: RowGraph, *, cache: bool = True) -> npt.NDArray[np.float64]:
-    """:func:`local_clustering`, kept on disk."""
-    return cached(graph, "clustering", lambda: local_clustering(graph), keep=cache)
-
-
-def node_spectral(graph: RowGraph, dim: int, *, cache: bool = True) -> npt.NDArray[np.float64]:
-    """:func:`spectral_coordinates`, kept on disk."""
-
+def _spectral(graph: RowGraph, dim: int, cache: bool) -> npt.NDArray[np.float64]:
     def compute() -> npt.NDArray[np.float64]:
         if not isinstance(graph, Graph):  # early: on disk it would end after hours
             Room.of().require(
@@ -97,6 +90,16 @@ def node_spectral(graph: RowGraph, dim: int, *, cache: bool = True) -> npt.NDArr
         return spectral_coordinates(graph, dim)
 
     return cached(graph, f"spectral-{dim}", compute, dim, keep=cache)
+
+
+def node_pagerank(graph: RowGraph, *, cache: bool = True) -> npt.NDArray[np.float64]:
+    """:func:`pagerank` with its default settings, kept on disk."""
+    return cached(graph, "pagerank", lambda: pagerank(graph), keep=cache)
+
+
+def node_clustering(graph: RowGraph, *, cache: bool = True) -> npt.NDArray[np.float64]:
+    """:func:`local_clustering`, kept on disk."""
+    return cached(graph, "clustering", lambda: local_clustering(graph), keep=cache)
 
 
 def node_adjacency(graph: Graph, dim: int, room: Room, *, cache: bool = True) -> npt.NDArray[np.float64]:
@@ -124,34 +127,21 @@ def standardize(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.where(varies, centred / np.where(varies, deviation, 1.0), 0.0)
 
 
-def check_name(name: str) -> None:
-    """Refuse what is not a descriptor."""
-    if name not in DESCRIPTORS:
-        raise ConfigError(
-            f"descriptor {name!r} is unknown",
-            where="descriptors",
-            fix=f"{did_you_mean(name, DESCRIPTORS)}Choose from {', '.join(DESCRIPTORS)}.",
-        )
-
-
-def pagerank(graph: RowGraph, damping: float = 0.85, tol: float = 1e-8) -> npt.NDArray[np.float64]:
+def pagerank(graph: RowGraph, damping: float = 0.85) -> npt.NDArray[np.float64]:
     r"""PageRank (Page et al. 1999) of every node, ``[N]``, adding up to 1.
 
     .. math:: r = \alpha \Big( A^\top D^{-1} r + \frac{1}{N} \sum_{i\ \text{dangling}} r_i \Big)
               + \frac{1 - \alpha}{N}
 
-    with D the weighted out-degrees and dangling nodes (no outgoing edge) spreading evenly over all nodes.
+    with D the weighted out-degrees and dangling nodes (no outgoing edge) spreading evenly over all nodes. It
+    ends when a step changes r by less than 1e-8 in the 1-norm.
 
     Args:
         graph: weighted or not, directed or not; one on disk is read once a step.
         damping: α, in [0, 1).
-        tol: stops when one step changes r by less than this in the 1-norm. A step shrinks that change by
-            at least α, which bounds the number of steps in advance.
     """
     if not 0 <= damping < 1:
         raise ConfigError(f"damping is {damping}", where="pagerank", fix="Use a number in [0, 1), like 0.85.")
-    if not tol > 0:
-        raise ConfigError(f"tol is {tol}", where="pagerank", fix="Use a positive number, like 1e-8.")
     size = graph.num_nodes
     spans = [*graph.spans()]
 
@@ -166,22 +156,17 @@ def pagerank(graph: RowGraph, damping: float = 0.85, tol: float = 1e-8) -> npt.N
 
     rank = np.full(size, 1.0 / size)
     with progress_bar("PageRank"):
-        for _ in range(_steps_enough(damping, tol)):
+        while True:  # a step shrinks the change by at least the damping
             spread = rank[dangling].sum() / size
             given = rank * inverse
             received = np.concatenate([incoming(*span) @ given for span in spans])
             following = damping * (received + spread) + (1 - damping) / size
             change = np.abs(following - rank).sum()
             rank = following
-            if change < tol:
+            if change < _PAGERANK_CHANGE:
                 break
     result: npt.NDArray[np.float64] = rank / rank.sum()
     return result
-
-
-def _steps_enough(damping: float, tol: float) -> int:
-    """The first step changes r by at most 2, each later one by at most ``damping`` times the one before."""
-    return 1 if damping == 0 else 2 + max(0, math.ceil(math.log(tol / 2) / math.log(damping)))
 
 
 def local_clustering(graph: RowGraph) -> npt.NDArray[np.float64]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from inspect import signature
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -22,7 +23,6 @@ from nodejepa.structure.undirected import ComponentRows, Float64Array, largest_c
 DENSE_UP_TO = 1000  # below this a dense solve takes a blink and has no convergence to worry about
 SAME_EIGENVALUE = 1e-6
 _TOLERANCE = 1e-7
-_GLANCE_TOLERANCE = 1e-3
 EXACT_UP_TO = 50_000  # nodes; of more, the adjacency's many eigenvectors are found by block iteration
 _BLOCK, _STEPS = 64, 6  # of it: 384 vectors, of which 128 are kept
 _FEW = 64  # eigenvectors, up to which room and time are no matter
@@ -239,31 +239,33 @@ def _krylov(
     for _ in range(looks):
         start = generator.standard_normal(size)
         try:
-            _, vectors = eigsh(
-                rest,
-                count + 2,
-                which="LA",
-                v0=start,
-                ncv=width,
-                tol=_TOLERANCE,
-                maxiter=restarts,
-                **_seeded(),
-            )
-        except ArpackNoConvergence as failure:
-            vectors = _best_effort(matrix, found, failure.eigenvectors, count + 2, name, generator)
+            vectors = _arpack(rest, count + 2, start, ncv=width, tol=_TOLERANCE, maxiter=restarts)[1]
+        except ArpackNoConvergence:
+            vectors = _smooth(matrix, found, generator.standard_normal((size, count + 2)), name)
             values, found = _ritz(matrix, known, np.column_stack([found, vectors]))
             break
         values, found = _ritz(matrix, known, np.column_stack([found, vectors]))
-        glance = _glance(rest, generator.standard_normal(size))
-        if glance < values[count - 1] - SAME_EIGENVALUE:
+        try:
+            glance = _arpack(rest, 1, generator.standard_normal(size), ncv=20, tol=1e-3, maxiter=10)[0][0]
+        except ArpackNoConvergence:
+            break  # a missing copy would stand out and converge first
+        if glance < values[count - 1] - SAME_EIGENVALUE:  # a Ritz value never overstates the largest
             break
     wanted = values >= values[count - 1] - SAME_EIGENVALUE
     return values[wanted], found[:, known.shape[1] :][:, wanted]
 
 
-def _seeded() -> dict[str, np.random.Generator]:
-    """Where a Krylov space ends early, as a star's does, SciPy from 1.17 on takes entropy of its own."""
-    return {"rng": np.random.default_rng(_SEED)} if "rng" in signature(eigsh).parameters else {}
+def _arpack(
+    matrix: LinearOperator, count: int, start: Float64Array, **options: Any
+) -> tuple[Float64Array, Float64Array]:
+    """The leading eigenpairs; the same on every call.
+
+    Where a Krylov space ends early, as a star's does, SciPy from 1.17 on takes entropy of its own.
+    """
+    if "rng" in signature(eigsh).parameters:
+        options["rng"] = np.random.default_rng(_SEED)
+    values, vectors = eigsh(matrix, count, which="LA", v0=start, **options)
+    return values, vectors
 
 
 def _ritz(
@@ -276,45 +278,15 @@ def _ritz(
     return values[::-1], np.column_stack([known, basis @ turn[:, ::-1]])
 
 
-def _glance(rest: LinearOperator, start: Float64Array) -> float:
-    """Roughly the largest eigenvalue of what is left; a Ritz value never overstates it."""
-    try:
-        value = eigsh(
-            rest,
-            1,
-            which="LA",
-            v0=start,
-            ncv=20,
-            tol=_GLANCE_TOLERANCE,
-            maxiter=10,
-            return_eigenvectors=False,
-            **_seeded(),
-        )
-    except ArpackNoConvergence:
-        return -1.0  # a missing copy would stand out and converge first
-    return float(value[0])
-
-
-def _best_effort(
-    matrix: ComponentRows,
-    found: Float64Array,
-    converged: Float64Array,
-    count: int,
-    name: str,
-    generator: np.random.Generator,
-) -> Float64Array:
-    """Smooth vectors near the leading eigenspace, for graphs (long paths, roads) whose gaps are too small."""
-    guess = generator.standard_normal((matrix.shape[0], count))
-    if converged is not None and converged.size:
-        guess[:, : converged.shape[1]] = converged
+def _smooth(matrix: ComponentRows, found: Float64Array, guess: Float64Array, name: str) -> Float64Array:
+    """Vectors near the leading eigenspace, for graphs (long paths, roads) whose gaps are too small."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # lobpcg's own words about tolerance; ours follow
         apart = found if found.shape[1] else None
-        _, vectors = lobpcg(matrix, guess, Y=apart, largest=True, tol=_TOLERANCE, maxiter=40)
+        vectors: Float64Array = lobpcg(matrix, guess, Y=apart, largest=True, tol=_TOLERANCE, maxiter=40)[1]
     warnings.warn(
         f"the {name} coordinates of this graph ({matrix.shape[0]} nodes) converge very slowly; smooth "
         f"approximations are used. Leave out the structural feature {name!r} to avoid them.",
         stacklevel=6,
     )
-    best: Float64Array = vectors
-    return best
+    return vectors

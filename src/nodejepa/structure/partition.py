@@ -1,33 +1,27 @@
-"""METIS partitions without empty parts; of graphs too large for METIS, of small clusters that METIS joins."""
+"""METIS partitions without empty parts; graphs too large for METIS are cut into small clusters."""
 
 from __future__ import annotations
 
 import heapq
 import math
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pymetis
-import scipy.sparse as sp
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from nodejepa.compiled import compiled
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
-from nodejepa.graph_checks import SparseMatrix
 from nodejepa.structure.cache import cache_file, cached
 from nodejepa.structure.undirected import Neighbours, neighbours
 
 Int32Array = npt.NDArray[np.int32]
 
 METIS_ENTRIES = 50_000_000  # stored edges that METIS may see: about 5 GB of memory
-QUOTIENT_ENTRIES = 12_500_000  # that METIS may see: about 1.3 GB of memory
 _ROUNDS = 8
-_CLUSTERS_PER_PART = 16  # at least: so that METIS can make parts of about equal size of them
-_BLOCK_ENTRIES = 1 << 23  # of the adjacency that are looked at together
+_CLUSTERS_PER_PART = 2  # at least: so that parts of about equal size can be made of them
 _SEED = 0
 
 
@@ -50,7 +44,7 @@ def partition(graph: RowGraph, parts: int, *, cache: bool = True) -> Int32Array:
     Every part from 0 to ``max`` holds at least one node, and ``parts`` of them are made unless the graph is
     too small: the number is lowered to N // 2, so that the average part has two nodes or more (a graph of 2
     or 3 nodes still gets 2 parts). METIS sees the nodes that have an edge, directions and weights ignored
-    (of very large graphs it sees clusters, see :func:`coarse_partition`); isolated nodes then go one
+    (very large graphs are cut by :func:`_clustered` instead); isolated nodes then go one
     by one to whichever part is smallest.
 
     Args:
@@ -64,16 +58,12 @@ def partition(graph: RowGraph, parts: int, *, cache: bool = True) -> Int32Array:
     if parts < 1:
         raise ConfigError(f"parts is {parts}", where="partition", fix="Ask for at least one part.")
     parts = _at_most(parts, graph.num_nodes)
-    return cached(graph, _key(parts), partial(_partition, graph, parts), dtype=np.int32, keep=cache)
+    return cached(graph, f"metis-{parts}", partial(_partition, graph, parts), dtype=np.int32, keep=cache)
 
 
 def partition_is_kept(graph: RowGraph, parts: int) -> bool:
     """Whether :func:`partition` will find its result on disk."""
-    return cache_file(graph, _key(_at_most(parts, graph.num_nodes))).exists()
-
-
-def _key(parts: int) -> str:
-    return f"metis-{parts}"
+    return cache_file(graph, f"metis-{_at_most(parts, graph.num_nodes)}").exists()
 
 
 def random_parts(graph: RowGraph, parts: int) -> Int32Array:
@@ -92,120 +82,58 @@ def _partition(graph: RowGraph, parts: int) -> Int32Array:
     joined, isolated = np.flatnonzero(has_edge), np.flatnonzero(~has_edge)
     part = np.zeros(graph.num_nodes, dtype=np.int32)
     if joined.size:
-        part[joined] = _metis(edges, joined, _at_most(parts, joined.size))
+        cut = _metis if edges.indices.size <= METIS_ENTRIES else _clustered
+        part[joined] = cut(edges, joined, _at_most(parts, joined.size))
     sizes = np.bincount(part[joined], minlength=parts)
-    part[isolated] = _smallest_first(sizes, isolated.size)
-    return _fill_empty(edges, part, parts)
+    part[isolated] = _onto_smallest(sizes, np.ones(isolated.size, dtype=np.int64))
+    sizes = np.bincount(part, minlength=parts)
+    for empty in np.flatnonzero(sizes == 0):  # METIS leaves some where parts are small
+        largest = int(np.argmax(sizes))
+        moved = np.flatnonzero(part == largest)[: sizes[largest] // 2]
+        part[moved] = empty
+        sizes = np.bincount(part, minlength=parts)
+    return part
 
 
 def _metis(edges: Neighbours, joined: npt.NDArray[np.intp], parts: int) -> Int32Array:
+    """The part of every node that has an edge; ``joined`` are these nodes, ascending."""
     if parts == 1:
         return np.zeros(joined.size, dtype=np.int32)
-    options = pymetis.Options(seed=_SEED, numbering=0)
-    if edges.indices.size > METIS_ENTRIES:
-        return coarse_partition(edges, joined, parts, options)
     integer = pymetis.zero_copy_dtype()
     place = np.zeros(edges.indptr.size - 1, dtype=integer)  # without the others, to which no edge leads
     place[joined] = np.arange(joined.size)
     pointers = np.append(edges.indptr[joined], edges.indptr[-1]).astype(integer)
     rows = pymetis.CSRAdjacency(pointers, place[edges.indices])
+    options = pymetis.Options(seed=_SEED, numbering=0)
     return np.asarray(pymetis.part_graph(parts, rows, options=options).vertex_part, dtype=np.int32)
 
 
-def _smallest_first(sizes: npt.NDArray[np.int64], count: int) -> Int32Array:
-    """Parts for ``count`` single nodes, each joining the part that is smallest at its turn."""
-    queue = [(size, part) for part, size in enumerate(sizes.tolist())]
-    heapq.heapify(queue)
-    chosen = np.empty(count, dtype=np.int32)
-    for place in range(count):
-        size, part = queue[0]
-        heapq.heapreplace(queue, (size + 1, part))
-        chosen[place] = part
-    return chosen
+def _clustered(edges: Neighbours, joined: npt.NDArray[np.intp], parts: int) -> Int32Array:
+    """As :func:`_metis`, in some twenty bytes a node beside the graph itself, which may lie in a file.
 
-
-def _fill_empty(edges: Neighbours, part: Int32Array, parts: int) -> Int32Array:
-    """Give every part METIS left empty a coherent half of the part that is largest at that moment."""
-    sizes = np.bincount(part, minlength=parts)
-    for empty in np.flatnonzero(sizes == 0):
-        largest = int(np.argmax(sizes))
-        nodes = np.flatnonzero(part == largest)
-        moved = nodes[_breadth_first(_among(edges, nodes))[: nodes.size // 2]]
-        part[moved] = empty
-        sizes[largest] -= moved.size
-        sizes[empty] = moved.size
-    return part
-
-
-def _among(edges: Neighbours, nodes: npt.NDArray[np.intp]) -> SparseMatrix:
-    """The adjacency of some nodes, ascending."""
-    counts, ends = edges.of(nodes)
-    place = np.full(edges.indptr.size - 1, -1)
-    place[nodes] = np.arange(nodes.size)
-    rows, columns = np.repeat(np.arange(nodes.size), counts), place[ends]
-    inside = columns >= 0
-    ones = np.ones(np.count_nonzero(inside), dtype=np.float32)
-    return sp.coo_array((ones, (rows[inside], columns[inside])), shape=(nodes.size,) * 2).tocsr()
-
-
-def _breadth_first(adjacency: SparseMatrix) -> npt.NDArray[np.intp]:
-    """All positions, component after component, each in breadth-first order."""
-    _, label = connected_components(adjacency, directed=False)
-    firsts = np.unique(label, return_index=True)[1]
-    orders = [breadth_first_order(adjacency, i, directed=False, return_predecessors=False) for i in firsts]
-    return np.concatenate(orders).astype(np.intp)
-
-
-def coarse_partition(edges: Neighbours, joined: npt.NDArray[np.intp], parts: int, options: Any) -> Int32Array:
-    """The part of every node of an undirected graph that has an edge.
-
-    Labels spread along edges (Raghavan, Albert & Kumara 2007), but none to more than a small share of a part,
-    as in size-constrained label propagation (Meyerhenke, Sanders & Schulz 2014). Beside the graph itself,
-    which may lie in a file, this takes some twenty bytes a node and twelve for two clusters that are joined;
-    METIS takes about a hundred a stored edge. Where too many clusters are joined, it sees the strongest ties.
-    ``joined`` are the nodes that have an edge, ascending; ``options`` are METIS's own.
+    Labels spread along edges (Raghavan, Albert & Kumara 2007), but none to more than a share of a part, as in
+    size-constrained label propagation (Meyerhenke, Sanders & Schulz 2014). The clusters, largest first, go to
+    whichever part is smallest.
     """
     limit = max(joined.size // (_CLUSTERS_PER_PART * parts), 1)
     labels = _spread(edges.indptr, edges.indices, limit, _ROUNDS)
-    found, cluster = np.unique(labels[joined], return_inverse=True)
-    of_node = np.zeros(labels.size, dtype=np.int32)
-    of_node[joined] = cluster
-    ties = _strongest(_quotient(edges, of_node, len(found)))
-    integer = pymetis.zero_copy_dtype()
-    rows = pymetis.CSRAdjacency(ties.indptr.astype(integer), ties.indices.astype(integer))
-    made = pymetis.part_graph(
-        parts,
-        rows,
-        vweights=np.bincount(cluster).astype(integer),
-        eweights=ties.data.astype(integer),
-        options=options,
-    )
-    return np.asarray(made.vertex_part, dtype=np.int32)[cluster]
+    _, cluster, sizes = np.unique(labels[joined], return_inverse=True, return_counts=True)
+    largest_first = np.argsort(-sizes, kind="stable")
+    of_cluster = np.empty(sizes.size, dtype=np.int32)
+    of_cluster[largest_first] = _onto_smallest(np.zeros(parts, dtype=np.int64), sizes[largest_first])
+    return of_cluster[cluster]
 
 
-def _strongest(ties: SparseMatrix) -> SparseMatrix:
-    """Without the weakest ties, as far as METIS has no memory for them."""
-    counts = np.cumsum(np.bincount(ties.data)[::-1])[::-1]  # [w]: ties of weight w or more
-    least = min(int(np.searchsorted(-counts, -QUOTIENT_ENTRIES)), counts.size - 1)
-    if least > 1:
-        ties.data[ties.data < least] = 0
-        ties.eliminate_zeros()
-    return ties
-
-
-def _quotient(edges: Neighbours, cluster: Int32Array, clusters: int) -> SparseMatrix:
-    """How many edges join each two clusters, CSR; read a block of rows at a time."""
-    total = sp.csr_array((clusters, clusters), dtype=np.int64)
-    pointers = edges.indptr
-    cuts = np.searchsorted(pointers, np.arange(0, edges.indices.size, _BLOCK_ENTRIES))
-    for low, high in pairwise(np.unique(np.append(cuts, cluster.size)).tolist()):
-        ends = cluster[edges.indices[pointers[low] : pointers[high]]]
-        starts = np.repeat(cluster[low:high], np.diff(pointers[low : high + 1]))
-        outside = starts != ends
-        ones = np.ones(np.count_nonzero(outside), dtype=np.int64)
-        total = total + sp.coo_array((ones, (starts[outside], ends[outside])), shape=total.shape).tocsr()
-    total.sort_indices()
-    return total
+def _onto_smallest(sizes: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> Int32Array:
+    """Parts for groups of so many nodes, each joining the part that is smallest at its turn."""
+    queue = [(size, part) for part, size in enumerate(sizes.tolist())]
+    heapq.heapify(queue)
+    chosen = np.empty(groups.size, dtype=np.int32)
+    for place, count in enumerate(groups.tolist()):
+        size, part = queue[0]
+        heapq.heapreplace(queue, (size + count, part))
+        chosen[place] = part
+    return chosen
 
 
 @compiled()

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
@@ -60,6 +59,7 @@ def summarise_graph(graph: Graph) -> GraphSummary:
     count, member = connected_components(adjacency, directed=False)
     sizes = np.sort(np.bincount(member, minlength=count))[::-1]
     filled, constant, zero_rows = _features(graph.features)
+    hubs = max(1, round(_HUB_SHARE * degrees.size))
     cells = graph.num_nodes * graph.num_features
     return GraphSummary(
         nodes=graph.num_nodes,
@@ -69,11 +69,11 @@ def summarise_graph(graph: Graph) -> GraphSummary:
         components=int(count),
         component_sizes=tuple(int(size) for size in sizes[:_LISTED_COMPONENTS]),
         isolated_nodes=int(np.count_nonzero(degrees == 0)),
-        mean_degree=float(degrees.mean()) if degrees.size else 0.0,
-        median_degree=float(np.median(degrees)) if degrees.size else 0.0,
-        degree_99=float(np.quantile(degrees, 0.99)) if degrees.size else 0.0,
-        max_degree=int(degrees.max(initial=0)),
-        hub_edge_share=_hub_edge_share(degrees),
+        mean_degree=float(degrees.mean()),
+        median_degree=float(np.median(degrees)),
+        degree_99=float(np.quantile(degrees, 0.99)),
+        max_degree=int(degrees.max()),
+        hub_edge_share=float(np.sort(degrees)[-hubs:].sum() / max(degrees.sum(), 1)),
         feature_columns=graph.num_features,
         feature_density=filled / cells if cells else 0.0,
         sparse_features=bool(sp.issparse(graph.features)),
@@ -82,19 +82,11 @@ def summarise_graph(graph: Graph) -> GraphSummary:
     )
 
 
-def _hub_edge_share(degrees: npt.NDArray[np.int64]) -> float:
-    total = int(degrees.sum())
-    if not total:
-        return 0.0
-    hubs = max(1, round(_HUB_SHARE * degrees.size))
-    return float(np.partition(degrees, degrees.size - hubs)[-hubs:].sum() / total)
-
-
 def _features(features: Features) -> tuple[int, int, int]:
     """Stored values other than 0, columns that say the same of every node, rows of zeros only."""
     rows, columns = features.shape
-    if not rows or not columns:
-        return 0, columns if rows else 0, rows
+    if not columns:
+        return 0, 0, rows
     # none of these makes a second copy of a large matrix
     if isinstance(features, np.ndarray):
         filled, low, high = np.count_nonzero(features), features.min(axis=0), features.max(axis=0)
