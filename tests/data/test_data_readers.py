@@ -117,9 +117,7 @@ def toy(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     labels, words = write_planetoid(folder)
     known = [
-        RemoteFile(
-            f"{folder.relative_to(tmp_path)}/{path.name}", "", hashlib.sha256(path.read_bytes()).hexdigest()
-        )
+        RemoteFile(str(path.relative_to(tmp_path)), "", hashlib.sha256(path.read_bytes()).hexdigest())
         for path in folder.iterdir()
     ]
     monkeypatch.setattr("nodejepa.data.readers.CORA_FILES", known)
@@ -140,7 +138,7 @@ def test_planetoid_puts_test_lines_where_the_index_says(tmp_path, toy):
 
 @pytest.mark.parametrize("part", ["y", "allx", "graph", "test.index"])
 def test_no_byte_of_an_unknown_planetoid_file_is_parsed(monkeypatch, tmp_path, toy, part):
-    """A pickle can run anything, and a dtype in it hold a stray pointer: digests are looked at on every load."""
+    """A pickle can run anything: the digest is looked at first, on every load."""
     altered = toy[0] / f"ind.cora.{part}"
     altered.write_bytes(altered.read_bytes() + b" ")
     monkeypatch.setattr("pickle.loads", lambda *_, **__: pytest.fail("parsed"))
