@@ -9,6 +9,7 @@ from torch import nn
 from benchmarks.timing import Row, best_of
 from nodejepa.data import load_dataset
 from nodejepa.masking.khop import khop_mask
+from nodejepa.methods.blocks import TeacherTask
 from nodejepa.methods.nodejepa import NodeJEPAConfig, NodeJEPATask
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.objectives.sigreg import sigreg
@@ -55,11 +56,15 @@ class NaivePredictor(nn.Module):
 
 
 @torch.no_grad()
-def copy_weights(task: NodeJEPATask, encoder: NaiveGCN, target: NaiveGCN, predictor: NaivePredictor) -> None:
+def copy_encoders(task: TeacherTask, encoder: NaiveGCN, target: NaiveGCN) -> None:
     for mine, naive in ((task.encoder, encoder), (task.target_encoder, target)):
         for i, weight in enumerate([mine.first.weight, *mine.weights]):
             naive.convs[i].lin.weight.copy_(weight.T)
             naive.convs[i].bias.copy_(mine.biases[i])
+
+
+@torch.no_grad()
+def copy_predictor(task: NodeJEPATask, predictor: NaivePredictor) -> None:
     for i, message in enumerate(task.predictor.messages):
         predictor.convs[i].lin.weight.copy_(message.weight)
         predictor.convs[i].bias.copy_(message.bias)
@@ -98,7 +103,8 @@ def run() -> Row:
         every[:, leaves_context],
         torch.from_numpy(np.array(normalised.data))[leaves_context],
     )
-    copy_weights(task, encoder, target_encoder, predictor)
+    copy_encoders(task, encoder, target_encoder)
+    copy_predictor(task, predictor)
 
     def naive_loss() -> torch.Tensor:
         hidden = x.clone()
@@ -111,7 +117,7 @@ def run() -> Row:
         centred = h - h.mean(dim=0)
         c = centred.T @ centred / (len(h) - 1)
         variance = torch.relu(1 - (c.diagonal() + 1e-4).sqrt()).mean()
-        covariance = (c - torch.diag(c.diagonal())).square().sum() / len(c)
+        covariance = (c - torch.diag(c.diagonal())).square().sum() / (len(c) * (len(c) - 1))
         loss = 1 - nn.functional.cosine_similarity(guess, wanted).mean() + 0.2 * variance + 0.2 * covariance
         return loss + 0.02 * sigreg(h, context.torch("noise"))
 

@@ -25,6 +25,7 @@ TABLE = [
     "gcn_layer",
     "khop_mask",
     "nodejepa_epoch",
+    "patchjepa_epoch",
     "dgi_epoch",
     "graphmae_epoch",
     "bgrl_epoch",
@@ -36,7 +37,15 @@ TABLE = [
 
 # Rows whose time depends on how memory is handed out. The package asks PyTorch for huge pages, which speeds
 # up everything in the process; who writes the naive version has them only if they know of the setting.
-ALLOCATING = {"gcn_layer", "nodejepa_epoch", "dgi_epoch", "graphmae_epoch", "bgrl_epoch", "cca_ssg_epoch"}
+ALLOCATING = {
+    "gcn_layer",
+    "nodejepa_epoch",
+    "patchjepa_epoch",
+    "dgi_epoch",
+    "graphmae_epoch",
+    "bgrl_epoch",
+    "cca_ssg_epoch",
+}
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 
 ROOT = Path(__file__).resolve().parents[1]

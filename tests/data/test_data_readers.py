@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import pickle
 from collections import defaultdict
 
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 
 from nodejepa.data.catalogue import CATALOGUE, load_dataset
 from nodejepa.data.download import RemoteFile
-from nodejepa.data.readers import load_cora, read_gnn_benchmark, read_ogb
+from nodejepa.data.readers import _ArrayUnpickler, load_cora, read_gnn_benchmark, read_ogb
 from nodejepa.errors import DataError, NodeJEPAError
 
 # ---------------------------------------------------------------- gnn-benchmark
@@ -136,12 +137,29 @@ def test_planetoid_puts_test_lines_where_the_index_says(tmp_path, toy):
     assert split.test.tolist() == [506, 507, 508, 509]
 
 
+class Hostile:
+    def __init__(self, proof):
+        self.proof = proof
+
+    def __reduce__(self):
+        return eval, (f"open({self.proof!r}, 'w')",)
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 4])
+def test_hostile_pickle_is_refused_and_nothing_runs(tmp_path, protocol):
+    proof = tmp_path / "proof"
+    stored = pickle.dumps(Hostile(str(proof)), protocol=protocol)
+    with pytest.raises(pickle.UnpicklingError, match="asks for"):
+        _ArrayUnpickler(io.BytesIO(stored)).load()
+    assert not proof.exists()
+
+
 @pytest.mark.parametrize("part", ["y", "allx", "graph", "test.index"])
 def test_no_byte_of_an_unknown_planetoid_file_is_parsed(monkeypatch, tmp_path, toy, part):
     """A pickle can run anything: the digest is looked at first, on every load."""
     altered = toy[0] / f"ind.cora.{part}"
     altered.write_bytes(altered.read_bytes() + b" ")
-    monkeypatch.setattr("pickle.loads", lambda *_, **__: pytest.fail("parsed"))
+    monkeypatch.setattr("nodejepa.data.readers._ArrayUnpickler", lambda *_, **__: pytest.fail("parsed"))
     with pytest.raises(DataError, match=rf"SHA-256.*nothing of it was parsed.*ind\.cora\.{part}"):
         load_cora(tmp_path)
 
