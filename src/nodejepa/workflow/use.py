@@ -7,7 +7,7 @@ was chosen on graphs with labels decides (docs/own-graph.md; ``python -m benchma
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -115,22 +115,50 @@ def choose(material: Material, use: str, labels: npt.NDArray[np.integer[Any]] | 
 def _by_labels(material: Material, nodes: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]) -> Choice:
     splits = default_splits(labels)
     found = {taken: validation_accuracy(material.embedded(taken)[nodes], labels, splits) for taken in MADE_OF}
-    best = max(found, key=lambda taken: found[taken])
-    taken = "columns" if found["columns"] >= found[best] - _POINT else best
+    taken = best_of(found)
     said = ", ".join(f"{name} {value:.1f}" for name, value in found.items())
     words = f"embeddings are made of {MADE_OF[taken]}, as validation labels say (% right: {said})."
     return Choice("auto", taken, "labels", f"{words} {_other(taken)}", found)
 
 
+def best_of(validation: Mapping[str, float]) -> str:
+    """What validation accuracy picks: the best, but the columns where they are nearly as good."""
+    best = max(validation, key=lambda taken: validation[taken])
+    return "columns" if validation["columns"] >= validation[best] - _POINT else best
+
+
 def _by_rule(material: Material) -> Choice:
-    predicted = share_predicted(material.graph.features, material.embedded("structure"))
-    related = max(map(abs, LinearJEPA().fit(material.graph).spectrum()), default=0.0)
-    taken = "both" if predicted >= _PREDICTED or related < _UNRELATED else "columns"
-    why = f"the structure predicts {100 * max(0.0, predicted):.0f} % of the columns' variance"
-    if predicted < _PREDICTED and taken == "both":
-        why += f" and neighbours hardly any of it (|rho| {related:.2f})"
-    words = f"embeddings are made of {MADE_OF[taken]}: {why}."
+    encoder = LinearJEPA().fit(material.graph)
+    evidence = Evidence.of(material.graph.features, encoder.spectrum(), material.embedded("structure"))
+    taken = evidence.taken
+    words = f"embeddings are made of {MADE_OF[taken]}: {evidence.why}."
     return Choice("auto", taken, "rule", f"{words} {_other(taken)} Labels would settle it.")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the rule looks at where there are no labels."""
+
+    predicted: float  # share of the columns' variance that the structure predicts
+    related: float  # |rho| of the direction of the columns that neighbours predict best
+
+    @classmethod
+    def of(cls, columns: Features, spectrum: Sequence[float], structure: Features) -> Self:
+        """From the columns, the spectrum of LinearJEPA on them, and its embeddings of the structure."""
+        return cls(share_predicted(columns, structure), max(map(abs, spectrum), default=0.0))
+
+    @property
+    def taken(self) -> str:
+        """Columns, structure or both."""
+        return "both" if self.predicted >= _PREDICTED or self.related < _UNRELATED else "columns"
+
+    @property
+    def why(self) -> str:
+        """The reason, as a clause."""
+        said = f"the structure predicts {100 * max(0.0, self.predicted):.0f} % of the columns' variance"
+        if self.predicted < _PREDICTED and self.taken == "both":
+            said += f" and neighbours hardly any of it (|rho| {self.related:.2f})"
+        return said
 
 
 def _other(taken: str) -> str:
