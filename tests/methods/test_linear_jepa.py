@@ -33,6 +33,21 @@ def community_graph(columns=90, nodes=150, *, sparse=False, directed=False, seed
     )
 
 
+def test_fewer_columns_than_asked_are_said_before_and_after_it_is_solved(capsys):
+    """Few columns are known before; few directions of many columns only when it is solved."""
+    few = community_graph(columns=20)
+    z = LinearJEPA().fit_transform(few)
+    said = capsys.readouterr().err
+    assert "at most 80 columns, as the features have 20" in said
+    assert f"the embeddings have {z.shape[1]} columns, not 256" in said
+    repeated = few.with_features(np.tile(few.features, (1, 15)))
+    z = LinearJEPA().fit_transform(repeated)
+    said = capsys.readouterr().err
+    assert "at most" not in said
+    assert f"the embeddings have {z.shape[1]} columns, not 256, as the features have" in said
+    assert "columns" not in (LinearJEPA(dim=8).fit(few), capsys.readouterr().err)[1]
+
+
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_it_is_the_solution_of_the_dense_equations(sparse, directed):

@@ -164,6 +164,15 @@ def test_what_is_no_graph_is_refused(source):
         as_graph(source)
 
 
+def test_edge_attr_is_not_taken_for_a_weight_without_a_word():
+    """It may be a distance or a kind; a weight is said to be one."""
+    data = pyg_data(edge_index=EDGES, edge_attr=torch.tensor([[5.0], [5.0]]), num_nodes=2)
+    with pytest.warns(UserWarning, match="set data.edge_weight = data.edge_attr.ravel"):
+        assert not from_pyg(data).is_weighted
+    data.edge_weight = data.edge_attr.ravel()
+    assert from_pyg(data).is_weighted
+
+
 def test_networkx_attributes_must_be_everywhere_and_numbers():
     path = nx.path_graph(2)
     with pytest.raises(GraphError, match="node 0 has no attribute 'x'"):

@@ -67,6 +67,13 @@ def test_the_graph_of_training_gives_the_embeddings_of_training(embed, trained):
     assert table.equals(pq.read_table(trained / "z.parquet").drop_columns(["label"]))
 
 
+@pytest.mark.slow
+def test_pandas_frames_are_taken_as_files_are(trained):
+    edges, nodes = (table.to_pandas() for table in people())
+    applied = apply_run(trained / "z.run", edges, nodes)
+    np.testing.assert_array_equal(applied.embeddings, read_embeddings(trained / "z.parquet").matrix)
+
+
 def test_order_of_rows_and_columns_does_not_matter(embed, trained):
     order = np.random.default_rng(0).permutation(60)
     nodes = people()[1].take(order).select(["team", "active", "user", "city", "age"])

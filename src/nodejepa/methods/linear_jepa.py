@@ -131,9 +131,12 @@ class LinearJEPA(Estimator):
     ) -> tuple[HopEncoder, History]:
         """Solve the eigenproblem; the history is one record, for all of it."""
         started, group = time.perf_counter(), self.process_group
-        most, columns = self._most_columns(inputs.num_features), inputs.num_features
-        if most < self.config.dim and group.leads and logging.shown:
-            announce(f"{logging.description}: at most {most} columns, as the features have {columns}")
+        wanted, columns = self.config.dim, inputs.num_features
+        say = group.leads and logging.shown
+        if columns < wanted and say:
+            most = self._most_columns(columns)
+            found = f"at most {most}" if most < wanted else f"perhaps fewer than {wanted}"
+            announce(f"{logging.description}: {found} columns, as the features have {columns}")
         with progress_bar(logging.description, shown=group.leads):
             parts = [
                 second_moments(inputs, basis=self.config.basis, group=group, columns=part)
@@ -143,6 +146,11 @@ class LinearJEPA(Estimator):
             if group.leads:
                 self.encoder_ = self._solve(inputs, parts)
             self._share()
+        if self.encoder_.out_dim < wanted and say:
+            announce(
+                f"{logging.description}: the embeddings have {self.encoder_.out_dim} columns, not {wanted}, "
+                f"as the features have {self.findings_.directions} directions"
+            )
         seconds = time.perf_counter() - started
         history: History = [{"epoch": 1, "seconds": seconds, "peak_memory_mb": peak_memory_mb()}]
         return self.encoder_.to(inputs.device), history

@@ -64,7 +64,8 @@ def _undirected(source: Any, convert: Callable[..., Graph], name: str) -> Graph:
 def from_pyg(data: Any, *, direction: Direction = "check") -> Graph:
     """A graph from a PyG ``Data`` (``edge_index``, ``x``, one-dimensional ``edge_weight``).
 
-    Labels and masks of the ``Data`` are left behind: a :class:`Graph` has none.
+    Labels and masks of the ``Data`` are left behind: a :class:`Graph` has none. ``edge_attr`` is left out with
+    a warning: it may be a weight, a distance or a kind.
     """
     edge_index = getattr(data, "edge_index", None)
     if edge_index is None or getattr(edge_index, "ndim", 0) != 2 or edge_index.shape[0] != 2:
@@ -76,7 +77,12 @@ def from_pyg(data: Any, *, direction: Direction = "check") -> Graph:
             else "Give a torch_geometric.data.Data with edge_index set.",
         )
     source, target = _numpy(edge_index)
-    x = getattr(data, "x", None)
+    x, weights = getattr(data, "x", None), _numpy(getattr(data, "edge_weight", None))
+    if weights is None and getattr(data, "edge_attr", None) is not None:
+        warnings.warn(
+            "edge_attr is not read; if it is a weight, set data.edge_weight = data.edge_attr.ravel()",
+            stacklevel=2,
+        )
     with warnings.catch_warnings():  # PyG warns where it takes the count from the edges, as we do
         warnings.simplefilter("ignore")
         num_nodes = getattr(data, "num_nodes", None) if x is None else None
@@ -85,7 +91,7 @@ def from_pyg(data: Any, *, direction: Direction = "check") -> Graph:
         target,
         features=_numpy(x),
         num_nodes=num_nodes,
-        weights=_numpy(getattr(data, "edge_weight", None)),
+        weights=weights,
         direction=direction,
     )
 
