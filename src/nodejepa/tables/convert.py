@@ -64,8 +64,8 @@ def _undirected(source: Any, convert: Callable[..., Graph], name: str) -> Graph:
 def from_pyg(data: Any, *, direction: Direction = "check") -> Graph:
     """A graph from a PyG ``Data`` (``edge_index``, ``x``, one-dimensional ``edge_weight``).
 
-    Labels and masks of the ``Data`` are left behind: a :class:`Graph` has none. ``edge_attr`` is left out with
-    a warning: it may be a weight, a distance or a kind.
+    Labels and masks of the ``Data`` are left behind: a :class:`Graph` has none. ``edge_attr`` is left out
+    with a warning: it may be a weight, a distance or a kind.
     """
     edge_index = getattr(data, "edge_index", None)
     if edge_index is None or getattr(edge_index, "ndim", 0) != 2 or edge_index.shape[0] != 2:

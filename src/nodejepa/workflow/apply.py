@@ -71,7 +71,8 @@ def apply_run(
         if StoredGraph.is_at(edges):
             data = _opened(StoredGraph(edges), schema)
         else:
-            asked = schema.completed((reading or ReadingOptions()).changed(options), with_nodes=nodes is not None)
+            given = (reading or ReadingOptions()).changed(options)
+            asked = schema.completed(given, with_nodes=nodes is not None)
             data = _read(edges, nodes, asked, schema, memory_limit)
         notes = [*data.report.notes, *data.report.warnings]
         if data.schema.weighted != schema.weighted:
