@@ -48,7 +48,7 @@ bench: $(DEV)
 	@$(BIN)/python -m benchmarks
 
 docs: $(DEV)
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@$(BIN)/python -m sphinx -q -W --keep-going -j auto -c docs -d build/doctrees . build/site
 	@echo "Built build/site/index.html"
 
 dist: $(DEV)

@@ -106,7 +106,7 @@ def folder(tmp_path, monkeypatch):
         *ROOT.glob("studies/*.toml"),
         *ROOT.glob("studies/main/records.jsonl"),
         *ROOT.glob("studies/*/tables/*.*"),
-        ROOT / "docs" / "results.md",
+        ROOT / "docs" / "tables.md",
     ):
         copy = tmp_path / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)

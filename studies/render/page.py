@@ -13,6 +13,8 @@ from pathlib import Path
 from nodejepa.errors import DataError
 from nodejepa.files import write_text
 
+SHOWN = 10  # rows of a table that stand open
+
 _PLACE = re.compile(r"(<!-- table (?P<path>\S+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
 
@@ -45,7 +47,7 @@ def read_page(page: str | Path) -> str:
 
 
 def _body(page: Path, path: str) -> str:
-    """The table and its notes; the page has headings of its own."""
+    """The table and its notes; the page has headings of its own, and rows after the tenth are folded."""
     try:
         text = (page.parent / path).read_text(encoding="utf-8")
     except OSError as error:
@@ -54,4 +56,11 @@ def _body(page: Path, path: str) -> str:
             where=str(page),
             fix="Render its study first: python -m studies.render STUDY.",
         ) from None
-    return re.sub(r"\A# .*\n", "", text).strip("\n") + "\n"
+    body = re.sub(r"\A# .*\n", "", text).strip("\n")
+    lines, _, notes = body.partition("\n\n")
+    head, rows = lines.split("\n")[:2], lines.split("\n")[2:]
+    if len(rows) <= SHOWN:
+        return body + "\n"
+    more = ["<details>", f"<summary>{len(rows) - SHOWN} more rows, and notes</summary>", ""]
+    folded = [*head, *rows[:SHOWN], "", *more, *head, *rows[SHOWN:], "", notes, "", "</details>"]
+    return "\n".join(folded) + "\n"

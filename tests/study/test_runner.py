@@ -431,7 +431,7 @@ def test_a_busy_machine_is_no_place_to_measure_time(
     monkeypatch.setattr(Workers, "measure", lambda *_: (MEASURED, ""))
     said: list[str] = []
     run_study(make_worklist(study(replace(TRAINED, kind=kind)), folders), folders, say=said.append)
-    assert ("The machine is not quiet (load average 1.9)" in said[0]) == warned
+    assert ("The machine is not idle (load average 1.9)" in said[0]) == warned
     assert "done: " in said[-1]
 
 

@@ -39,14 +39,14 @@ def descriptors(
 ) -> FloatArray:
     """Structural descriptors of every node, ``[N, k]``, ready to be a network's input.
 
-    ===========  ===============  ==========================================================
-    name         columns          value
-    ===========  ===============  ==========================================================
-    pagerank     1                log(1 + N PageRank), standardised over the nodes
-    degree       1                log(1 + weighted out-degree), standardised
-    clustering   1                local clustering coefficient, standardised
-    spectral     ``spectral_dim`` sign(v) log(1 + abs(v)) of the spectral coordinates v
-    ===========  ===============  ==========================================================
+    ==========  ================  ==========================================================
+    name        columns           value
+    ==========  ================  ==========================================================
+    pagerank    1                 log(1 + N PageRank), standardised over the nodes
+    degree      1                 log(1 + weighted out-degree), standardised
+    clustering  1                 local clustering coefficient, standardised
+    spectral    ``spectral_dim``  sign(v) log(1 + abs(v)) of the spectral coordinates v
+    ==========  ================  ==========================================================
 
     Standardised means mean 0 and variance 1; a column that is the same everywhere becomes 0. Columns come in
     the order of the table, whatever the order of ``names``; no names give ``[N, 0]``.

@@ -186,7 +186,7 @@ def _warn_if_busy(cells: Sequence[Cell], say: Callable[[str], None]) -> None:
     load = os.getloadavg()[0]
     if load > _QUIET_LOAD and any(cell.kind == "efficiency" for cell in cells):
         say(
-            f"The machine is not quiet (load average {load:.1f}): times measured now are too long. "
+            f"The machine is not idle (load average {load:.1f}): times measured now are too long. "
             "Stop, end what else is running, wait a minute, and run this again."
         )
 
