@@ -25,6 +25,8 @@ from tools.notebooks import page as example_page  # noqa: E402
 
 from nodejepa import __version__  # noqa: E402
 
+# Methods of a graph that only our own code calls
+_INSIDE = "rows, in_rows, feature_rows, spans, scratch, row_lengths, feature_lengths, trust, is_at"
 _LINK = re.compile(r"\]\(([\w./-]+\.(?:md|py))\b")
 
 
@@ -56,8 +58,7 @@ suppress_warnings = ["toc.not_included"]  # what is only linked has no place in 
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
-autodoc_class_signature = "separated"
-autodoc_default_options = {"members": True, "exclude-members": "__new__"}
+autodoc_default_options = {"members": True, "exclude-members": _INSIDE}
 add_module_names = False
 python_use_unqualified_type_names = True
 
@@ -68,6 +69,7 @@ html_css_files = ["site.css"]
 html_favicon = "assets/favicon.svg"
 html_extra_path = ["extra"]
 html_copy_source = False
+html_show_copyright = False
 html_show_search_summary = False  # a page on the disk may not read its neighbours
 html_math_renderer = "mathml"
 pygments_style, pygments_dark_style = "tango", "github-dark"
@@ -93,7 +95,7 @@ class SettingsTable(SphinxDirective):
         module, _, name = self.arguments[0].rpartition(".")
         rows = ["| setting | default | meaning |", "|---|---|---|"]
         for field, default, meaning in settings(getattr(importlib.import_module(module), name)):
-            rows.append(f"| `{field}` | `{default}` | {meaning} |")
+            rows.append(f"| `{field}` | `{default}` | {meaning.replace('|', chr(92) + '|')} |")
         return self.parse_text_to_nodes("\n".join(rows))
 
 

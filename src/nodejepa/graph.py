@@ -49,7 +49,7 @@ class RowGraph(Protocol):
 
     @property
     def num_edges(self) -> int:
-        """Stored edges: an undirected edge counts twice."""
+        """Number of stored edges. An undirected edge counts twice."""
 
     @property
     def num_features(self) -> int:
@@ -134,7 +134,7 @@ class Graph:
 
     @property
     def num_edges(self) -> int:
-        """Stored edges: an undirected edge counts twice, once in each direction."""
+        """Number of stored edges. An undirected edge counts twice, once in each direction."""
         return int(self.adjacency.nnz)
 
     @property
@@ -157,7 +157,7 @@ class Graph:
 
     @cached_property
     def normalized_adjacency(self) -> SparseMatrix:
-        """The GCN propagation matrix S: ``S @ X`` gathers from each node's in-neighbours and itself.
+        """The GCN propagation matrix S. ``S @ X`` sums over each node's in-neighbours and itself.
 
         See :mod:`nodejepa.propagation`.
         """
@@ -170,7 +170,7 @@ class Graph:
 
     @cached_property
     def structure_hash(self) -> str:
-        """Identifies nodes and edges (not features): the key of everything derived from structure alone."""
+        """Identifies nodes and edges, not features. It is the key of what is derived from structure alone."""
         return digest(b"directed" if self.directed else b"undirected", *buffers(self.adjacency))
 
     @cached_property

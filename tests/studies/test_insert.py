@@ -37,7 +37,7 @@ def test_rows_after_the_tenth_are_folded(tmp_path: Path) -> None:
     page.write_text("<!-- table t.md -->\n<!-- end -->\n")
     refresh_page(page)
     open_, _, folded = page.read_text().partition("<details>\n<summary>2 more rows, and notes</summary>\n\n")
-    assert open_.count("\n| ") == 11
+    assert open_.count("\n| ") == 12
     assert "| 9 |\n" in open_
     assert folded == "| a |\n| - |\n| 10 |\n| 11 |\n\n- note\n\n</details>\n<!-- end -->\n"
     assert not refresh_page(page)

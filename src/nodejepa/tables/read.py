@@ -57,18 +57,18 @@ class LoadedGraph:
 
     @property
     def notes(self) -> list[str]:
-        """What a person should hear: every guess, everything left out."""
+        """Every guess that was made, and everything that was left out."""
         return [*self.report.notes, *self.report.warnings]
 
     @property
     def sides(self) -> dict[str, list[Any]]:
-        """Where two kinds of nodes were kept apart: ``side`` and ``side_id`` of each; else nothing."""
+        """``side`` and ``side_id`` of each node where two kinds of nodes were kept apart, else nothing."""
         ids = self.graph.node_ids
         return sides_of(ids.tolist(), self.report) if self.report.kept_apart and ids is not None else {}
 
     @property
     def more_columns(self) -> dict[str, list[Any]]:
-        """What a table of embeddings carries along: the sides, and the label of each node (None: unknown)."""
+        """Columns beside the embeddings, which are the sides and the label of each node (None if unknown)."""
         if self.labels is None:
             return self.sides
         names = [*(self.class_names or ()), None]  # -1 is the last of them

@@ -217,7 +217,7 @@ class StoredGraph:
 
     @property
     def num_edges(self) -> int:
-        """Stored edges: an undirected edge counts twice."""
+        """Number of stored edges. An undirected edge counts twice."""
         return self.manifest.entries
 
     @property
