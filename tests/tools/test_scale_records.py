@@ -1,10 +1,13 @@
-"""The records of how time and memory grow are never lost by measuring again."""
+"""The records of how time and memory grow are never lost by measuring again; the table is made of them."""
 
 import json
 import sys
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from benchmarks import scale, scale_figure
+from benchmarks import scale, scale_figure, scale_table
 
 
 @pytest.fixture
@@ -13,13 +16,9 @@ def measured(tmp_path, monkeypatch):
     drawn = []
 
     def run(*arguments, settings):
-        def measure(nodes, _, threads, train, workers):
-            record = {"nodes": nodes, "settings": scale.settings_of(train), "threads": threads}
-            return record | {"workers": workers, "seconds": 1.0}
-
         monkeypatch.setattr(scale, "HERE", tmp_path)
-        monkeypatch.setattr(scale, "measure", measure)
-        monkeypatch.setattr(scale, "settings_of", lambda train: None if train else settings)
+        monkeypatch.setattr(scale, "measure", lambda asked, _: asked | {"seconds": 1.0})
+        monkeypatch.setattr(scale, "settings_of", lambda case: None if case == "train" else settings)
         monkeypatch.setattr(scale_figure, "draw", lambda records, _: drawn.append(records))
         monkeypatch.setattr(sys, "argv", ["scale", "--folder", str(tmp_path), "--threads", "2", *arguments])
         scale.main()
@@ -30,21 +29,67 @@ def measured(tmp_path, monkeypatch):
 
 
 def test_no_record_is_removed_and_none_is_measured_twice(measured):
-    old, _ = measured("--sizes", "0.2", "0.1", settings={"dim": 1})
+    old, _ = measured("--nodes", "0.2", "0.1", settings={"dim": 1})
     assert [record["nodes"] for record in old] == [200_000, 100_000]
-    again, _ = measured("--sizes", "0.2", "0.1", settings={"dim": 1})
+    again, _ = measured("--nodes", "0.2", "0.1", settings={"dim": 1})
     assert again == old
-    more, drawn = measured("--sizes", "0.1", settings={"dim": 2})
+    more, drawn = measured("--nodes", "0.1", settings={"dim": 2})
     assert more[:2] == old
     assert more[2]["settings"] == {"dim": 2}
     assert [(record["nodes"], record["settings"]["dim"]) for record in drawn] == [(100_000, 2), (200_000, 1)]
-    shared, drawn_again = measured("--sizes", "0.1", "--workers", "2", settings={"dim": 2})
+    shared, drawn_again = measured("workers", "--nodes", "0.1", settings={"dim": 2})
     assert shared[:3] == more
-    assert shared[3]["workers"] == 2
+    assert (shared[3]["case"], shared[3]["workers"], shared[3]["threads"]) == ("workers", 2, 1)
     assert drawn_again == drawn  # the figure is of one process
+    repeated, _ = measured("workers", "--nodes", "0.1", "--again", settings={"dim": 2})
+    assert repeated == [*shared, shared[3]]
 
 
-def test_an_old_record_without_workers_counts_as_one_process(measured, tmp_path):
+def test_an_old_record_without_a_case_counts_as_sizes_by_one_process(measured, tmp_path):
     before = {"nodes": 100_000, "settings": {"dim": 1}, "threads": 2}
     (tmp_path / "scale.jsonl").write_text(json.dumps(before) + "\n")
-    assert measured("--sizes", "0.1", settings={"dim": 1})[0] == [before]
+    assert measured("--nodes", "0.1", settings={"dim": 1})[0] == [before]
+
+
+def pair(alone, shared, columns=128):
+    common = {"case": "workers", "workers": 2, "threads": 1, "nodes": 1_000_000, "load_average": 0.1}
+    inside = {
+        name: dict(zip(("training", "embedding", "writing"), seconds, strict=True))
+        for name, seconds in (("alone", alone), ("shared", shared))
+    }
+    sizes = {"stored_edges": 20_000_000, "columns": columns}
+    return common | sizes | {"inside": inside, "phases": {"shared": {"moved_gb": 0.2}}}
+
+
+def test_constants_share_what_two_workers_made_faster():
+    fit, embed, write = scale_table.constants([pair((20.0, 40.0, 4.0), (10.0, 30.0, 4.0))])
+    assert (fit["shared"], fit["alone"]) == (1.0, 0.0)
+    assert (embed["shared"], embed["alone"], embed["moved"]) == (1.0, 1.0, 10.0)
+    assert (write["shared"], write["alone"]) == (0.0, 0.2)
+    text = scale_table.render([pair((20.0, 40.0, 4.0), (10.0, 30.0, 4.0))])
+    assert "| embed | 1.000 | 1.000 | 10 | 33 min | 19 min | 19 min |" in text  # 64 have 2 columns each
+    assert "prepare: no record yet." in text
+
+
+def test_the_committed_table_is_made_of_the_committed_records():
+    records = scale.read_records(scale.HERE / "scale.jsonl")
+    assert scale_table.PLACE.read_text() == scale_table.render(records)
+
+
+def test_embeddings_of_two_files_are_compared(tmp_path):
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for path, last in zip(files, (1.0, 1.5), strict=True):
+        z = np.array([0.0, last], dtype=np.float32)
+        pq.write_table(pa.table({"id": ["x", "y"], "z0": z, "z1": np.zeros(2, np.float32)}), path)
+    assert scale.largest_difference(*files) == 0.5
+
+
+@pytest.mark.slow
+def test_the_case_with_text_ids_runs(tmp_path):
+    record = scale.measure(
+        {"case": "text", "nodes": 1500, "settings": {}, "threads": 1, "workers": 1}, tmp_path
+    )
+    assert record["columns"] == scale.TEXT_COLUMNS
+    assert record["accuracies"]["linear-jepa"] > 100 / scale.CLASSES
+    assert 0 < record["phases"]["embed-graph"]["written_after"] < record["phases"]["embed-graph"]["seconds"]
+    assert not [*tmp_path.iterdir()]

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.scale import case_of, read_records
 
 from nodejepa.cli.screen import in_options
 from nodejepa.errors import ConfigError
@@ -114,7 +115,7 @@ def test_what_fit_refuses_for_another_reason_is_not_asked_about():
     require_room(make_estimator("linear-jepa"), graph(columns=0), 20.0)
 
 
-@pytest.mark.parametrize("record", [json.loads(line) for line in SOLVED.read_text().splitlines()])
+@pytest.mark.parametrize("record", [r for r in read_records(SOLVED) if case_of(r) == "sizes"])
 def test_the_estimate_of_what_is_solved_by_rows_is_near_what_was_measured(record):
     nodes, columns = record["nodes"], record["columns"]
     work = Workload(nodes, record["stored_edges"], columns, nodes * columns, True)

@@ -1,0 +1,103 @@
+"""The constants of docs/scale.md: seconds and bytes of each step, and a billion edges computed from them.
+
+``python -m benchmarks.scale_table`` writes scale_table.md from scale.jsonl. Of the newest record of the
+largest graph of case ``workers`` it has the seconds of a step by one worker, t1, and by two, t2. What is
+shared between W workers takes s / W, the rest r: s = 2 (t1 - t2), r = t1 - s. Both grow with the edges.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.scale import HERE, case_of, read_records, shown
+from nodejepa.files import write_text
+
+PLACE = HERE / "scale_table.md"
+WORKERS = (1, 8, 64)
+STEPS = {"training": "fit", "embedding": "embed", "writing": "write the file"}
+_BILLION, _LINE = 1000.0, 16  # million edges; columns that memory hands over at a time
+
+
+def constants(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each step: seconds per million stored edges, shared and not, and bytes moved per edge."""
+    one = [record for record in shown(records) if case_of(record) == "sizes"]
+    rows = []
+    if one:
+        largest = one[-1]
+        edges = largest["stored_edges"] / 1e6
+        seconds = largest["phases"]["prepare"]["seconds"] / edges
+        rows.append({"step": "prepare", "shared": 0.0, "alone": seconds, "moved": 0.0, "of": largest})
+    pairs = [r for r in records if case_of(r) == "workers" and r["workers"] == 2]
+    if pairs:
+        newest = pairs[-1]
+        edges = newest["stored_edges"] / 1e6
+        for step, name in STEPS.items():
+            first, second = (newest["inside"][which][step] / edges for which in ("alone", "shared"))
+            both = min(max(2 * (first - second), 0.0), first)
+            moved = newest["phases"]["shared"].get("moved_gb", 0.0) * 1e3 / edges
+            rows.append(
+                {
+                    "step": name,
+                    "shared": both,
+                    "alone": first - both,
+                    "moved": moved if step == "embedding" else 0.0,
+                    "of": newest,
+                }
+            )
+    return rows
+
+
+def useful(workers: int, columns: int) -> int:
+    """How many workers a step gets faster by: with fewer than 16 columns each, a product reads as much."""
+    return min(workers, max(1, columns // _LINE))
+
+
+def render(records: list[dict[str, Any]]) -> str:
+    """The table as markdown."""
+    rows = constants(records)
+    head = ["step", "s per million stored edges, shared", "not shared", "bytes moved per edge"]
+    head += [f"10^9 edges on {n}" for n in WORKERS]
+    lines = ["# Constants of time", "", _row(head), _row(["---", *["---:"] * (len(head) - 1)])]
+    totals = dict.fromkeys(WORKERS, 0.0)
+    for row in rows:
+        minutes = []
+        for count in WORKERS:
+            found = _BILLION * (row["alone"] + row["shared"] / useful(count, row["of"]["columns"])) / 60
+            totals[count] += found
+            minutes.append(f"{found:,.0f} min")
+        cells = [row["step"], f"{row['shared']:.3f}", f"{row['alone']:.3f}", f"{row['moved']:,.0f}"]
+        lines.append(_row([*cells, *minutes]))
+    if rows:
+        lines.append(_row(["all", "", "", "", *(f"{minutes:,.0f} min" for minutes in totals.values())]))
+    return "\n".join([*lines, "", *(f"- {note}" for note in _notes(rows)), ""])
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _notes(rows: list[dict[str, Any]]) -> list[str]:
+    said = []
+    for names in (("prepare",), tuple(STEPS.values())):
+        of = next((row["of"] for row in rows if row["step"] in names), None)
+        if of is None:
+            said.append(f"{', '.join(names)}: no record yet.")
+            continue
+        how = f"{of['threads']} threads" if names == ("prepare",) else "1 and 2 workers of one thread"
+        said.append(
+            f"{', '.join(names)}: measured with {of['nodes']:,} nodes, {of['stored_edges']:,} stored edges, "
+            f"{of['columns']} features and {how}; load average {of['load_average']:.1f}."
+        )
+    said.append(
+        "Computed, not measured: everything on 8 and 64 workers, and a billion edges. Seconds are taken to "
+        "grow with the edges. A network is not counted: divide the bytes moved by its speed."
+    )
+    said.append(
+        "More workers than columns / 16 do not make the products faster. prepare is done by one process; "
+        "parts that are sorted already leave most of it out."
+    )
+    return said
+
+
+if __name__ == "__main__":
+    write_text(PLACE, render(read_records(HERE / "scale.jsonl")))
