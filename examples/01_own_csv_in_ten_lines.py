@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Your own CSV files in ten lines
 #
-# Two files are all it takes: edges, and (if you have it) a table of nodes. The first cell makes a small pair
-# so that this script runs anywhere; the ten lines follow.
+# You need a table of edges. A table of nodes is optional. The first cell makes two small files, so that this script
+# runs anywhere. The ten lines follow.
 
-# %% Stand-in for your files: 300 customers of three kinds, who mostly know their own kind
+# %% Example files: 300 customers of three kinds, who mostly know their own kind
 import csv
 import tempfile
 from pathlib import Path
@@ -35,15 +35,15 @@ import nodejepa
 
 graph = nodejepa.load_graph(folder / "edges.csv", nodes=folder / "nodes.csv")
 print(graph)  # ids are text, numbers were scaled, regions encoded
-model = nodejepa.NodeJEPA(epochs=20, seed=0).fit(graph)  # no label is ever seen
-z = model.transform(graph)  # float32, a row per node
+model = nodejepa.NodeJEPA(epochs=20, seed=0).fit(graph)  # labels are not used
+z = model.transform(graph)  # float32, one row per node
 print(nodejepa.diagnose(z).verdict)
-nodejepa.write_embeddings(folder / "z.parquet", graph, z)  # keyed by your own ids
+nodejepa.write_embeddings(folder / "z.parquet", graph, z)  # with your ids
 ids, z = nodejepa.read_embeddings(folder / "z.parquet")
 nearest = nodejepa.nearest_neighbours(z, [0], k=5)
 print(f"nearest to {ids[0]}:", ", ".join(ids[nearest.rows[0]]))
 
-# %% What was guessed, and whether the neighbours make sense
+# %% What was guessed, and whether neighbours are of the same kind
 for note in nodejepa.read_graph(folder / "edges.csv", nodes=folder / "nodes.csv").notes:
     print("note:", note)
 all_nearest = nodejepa.nearest_neighbours(z, k=5).rows

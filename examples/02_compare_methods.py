@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Compare methods
 #
-# Which embedding to trust on this graph? `compare` measures several methods on it, with scores that need no
-# labels and, where there are some, with labels. Afterwards: is a difference more than luck?
+# `compare` fits several methods on a graph and recommends one. With labels it uses validation accuracy. Without labels it
+# reports how well held-out links are predicted. The last part tests whether a difference is more than chance.
 
 # %% Without labels: held-out links
 import nodejepa
@@ -15,7 +15,7 @@ for row in found.rows:
     print(f"  {row.method:<12} links {links}")
 print("take", found.recommendation.method, "-", found.recommendation.words[0])
 
-# %% With labels, which were not trained on: they decide
+# %% With labels: validation accuracy decides. Methods are not trained on them
 found = nodejepa.compare(digits.graph, digits.labels, methods=("raw", "sgc", "linear-jepa"))
 for row in found.rows:
     print(f"  {row.method:<12} {sum(row.accuracy) / len(row.accuracy):.1f} % right")
@@ -23,12 +23,12 @@ print("take", found.recommendation.method, "-", found.recommendation.words[0])
 print("its embeddings:", found.embeddings.shape)
 
 # %% [markdown]
-# ## Is a method better than a baseline, or lucky?
+# ## Is a difference more than chance?
 #
-# Three rules make the answer worth something: the same splits for everybody, untrained baselines,
-# and a test that pairs the seeds and is corrected for the number of comparisons.
+# All methods get the same splits. Untrained baselines stand beside them. A paired t-test is corrected for the number of
+# comparisons.
 
-# %% The same seeds for all: seed s draws split s, and trains where there is something to train
+# %% Seed s draws split s, and is the seed of training
 import numpy as np
 from scipy.stats import ttest_rel
 
@@ -39,7 +39,7 @@ METHODS = ("linear-jepa", "raw", "sgc", "random-gcn")
 
 scores = {method: score_method(digits, method, SEEDS).result for method in METHODS}
 
-# %% The table; the fair probe chose scaling and C on validation labels and read the test labels once
+# %% The fair probe chooses scaling and C on validation labels, and reads the test labels once
 print("test accuracy with 20 labels per class, mean ± standard deviation over splits")
 for method, result in scores.items():
     print(f"  {method:<11} {result.test_accuracy_mean:5.1f} ± {result.test_accuracy_std:.1f}")
@@ -48,7 +48,7 @@ for method, result in scores.items():
 by_seed = {method: [score.test_accuracy for score in result.scores] for method, result in scores.items()}
 baselines = [method for method in METHODS if method != "linear-jepa"]
 tests = [ttest_rel(by_seed["linear-jepa"], by_seed[baseline]) for baseline in baselines]
-order = np.argsort([test.pvalue for test in tests])  # the smallest p times their number, the next one less
+order = np.argsort([test.pvalue for test in tests])  # Holm: the smallest p times their number
 steps = [(len(tests) - step) * tests[place].pvalue for step, place in enumerate(order)]
 corrected = np.empty(len(tests))
 corrected[order] = np.minimum(np.maximum.accumulate(steps), 1)
@@ -58,5 +58,4 @@ for baseline, test, p in zip(baselines, tests, corrected, strict=True):
     print(f"linear-jepa - {baseline:<10} [{low:+.1f}, {high:+.1f}] points, Holm p = {p:.3f}: {words}")
 
 # %% [markdown]
-# Whatever the table says here holds for one small graph. A study
-# (`nodejepa study --help`) runs methods, graphs and seeds as one table, and `nodejepa report` writes it down.
+# This is one small graph. A study (`nodejepa study --help`) runs many methods, graphs and seeds.

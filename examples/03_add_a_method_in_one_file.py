@@ -1,10 +1,9 @@
 # %% [markdown]
 # # A new method in one file
 #
-# A method is a frozen config, a `Task` (network and loss; each step hands it the graph, or the part of it, to
-# work on) and a `TrainedEstimator` (name and settings). The training loop, checkpoints, seeds, saving,
-# loading and scoring come with them. This one is the graph auto-encoder of Kipf & Welling (2016):
-# embeddings of nodes that are joined point the same way, those of random pairs do not.
+# A method has a frozen config, a `Task` (network and loss) and a `TrainedEstimator` (name and settings). The training
+# loop, checkpoints, seeds, saving, loading and scoring come with them. This method is the graph auto-encoder of Kipf &
+# Welling (2016). It makes inner products of linked nodes large and those of random pairs small.
 
 # %%
 from dataclasses import dataclass, field
@@ -65,7 +64,7 @@ class GraphAutoEncoder(TrainedEstimator):
 
 
 # %% [markdown]
-# Registered, it is a method like the others: by name, with seeds, settings, run folders and the fair probe.
+# In `METHODS` it can be used by name, with seeds, settings, run folders and the probe, as every other method.
 
 # %%
 METHODS["gae"] = GraphAutoEncoder
@@ -75,7 +74,7 @@ model = GraphAutoEncoder(seed=1, hidden=32).fit(digits.graph)
 first, last = model.history_[0]["loss"], model.history_[-1]["loss"]
 print(f"loss {first:.3f} -> {last:.3f}, embeddings {model.transform(digits.graph).shape}")
 
-# %% Saved and loaded like any other
+# %% Save and load
 import tempfile
 
 folder = tempfile.mkdtemp()
@@ -83,7 +82,7 @@ model.save(folder)
 same = (load_method(folder).transform(digits.graph) == model.transform(digits.graph)).all()
 print(f"loaded again: {'the same embeddings' if same else 'something else'}")
 
-# %% Scored like any other, beside an untrained baseline
+# %% Score it beside an untrained baseline
 for method in ("gae", "sgc"):
     score = score_method(digits, method, seeds=(42, 43)).result
     print(f"{method}: {score.test_accuracy_mean:.1f} % right with 20 labels per class")

@@ -86,9 +86,9 @@ def nodejepa_views(club: Club) -> dict[str, Canvas]:
             context.circle(x, y, 10, fill=DARK)
             target.circle(x, y, 10, fill=PALE, edge=GREY)
     context.words(
-        HEIGHT, f"{hidden.sum()} of 34 nodes hidden (?): balls of 1 hop,", "cut when the budget is spent"
+        HEIGHT, f"{hidden.sum()} of 34 nodes are hidden (?):", "1-hop neighbourhoods of random nodes"
     )
-    target.words(HEIGHT, "everything; squares: whose embeddings", "are to be predicted")
+    target.words(HEIGHT, "nothing is hidden; squares: nodes whose", "embeddings are predicted")
     return {"nodejepa-context": context, "nodejepa-target": target}
 
 
@@ -113,7 +113,7 @@ def patches(club: Club) -> Canvas:
     canvas.words(
         HEIGHT,
         "filled: context patch; ringed: its 1-hop margin;",
-        "1 to 4: target patches, pooled to a vector each",
+        "1 to 4: target patches, one vector each",
     )
     return canvas
 
@@ -129,8 +129,8 @@ def hops(club: Club) -> Canvas:
         canvas.text(x, y + 5, str(hop), size=15, colour="white" if hop < 2 else "#111111")
     canvas.words(
         HEIGHT,
-        "hops from the node marked 0: each hop is one",
-        "more mean over neighbours, far ones count less",
+        "hops from the node marked 0: each hop averages",
+        "over neighbours; far nodes have less weight",
     )
     return canvas
 
@@ -144,7 +144,7 @@ def predicted() -> Canvas:
     latents = np.asarray(graph.features, dtype=np.float64) @ v.numpy()
     neighbours = graph.adjacency.astype(np.float64)
     means = (neighbours @ latents) / neighbours.sum(axis=1).reshape(-1, 1)
-    canvas = Canvas(730, 300, "Directions that neighbours predict get a large scale")
+    canvas = Canvas(730, 300, "Directions that neighbours predict have a large weight")
     for left, j in ((0, 0), (225, 50)):
         points = np.stack([means[::12, j], -latents[::12, j]], axis=1)
         for x, y in scaled(points, 230, 230):
@@ -153,7 +153,7 @@ def predicted() -> Canvas:
         canvas.line(left + MARGIN - 8, 208, left + 200, 208)
         canvas.text(left + 115, 228, "mean latent of its neighbours", size=14)
         canvas.text(left + 115, 18, "a node's latent", size=14)
-        words = "predicted: large" if j == 0 else "hardly predicted: small"
+        words = "large weight" if j == 0 else "small weight"
         canvas.text(left + 115, 258, f"direction {j + 1}, rho = {float(rho[j]):.2f}", size=16)
         canvas.text(left + 115, 280, words, size=16)
     for j, value in enumerate(rho.abs().tolist()):
@@ -164,7 +164,7 @@ def predicted() -> Canvas:
     canvas.text(590, 18, "|rho| of every direction", size=14)
     canvas.text(590, 228, "largest first", size=14)
     canvas.text(590, 258, "orange: the two on the left", size=16)
-    canvas.text(590, 280, "a latent has the scale root |rho|", size=16)
+    canvas.text(590, 280, "weight of a latent: root of |rho|", size=16)
     return canvas
 
 
@@ -195,17 +195,17 @@ def figures() -> dict[str, str]:
         **nodejepa_views(club),
         "nodejepa-flow": flow(
             "NodeJEPA step by step",
-            ["nodes with holes", "context encoder"],
+            ["visible nodes", "context encoder"],
             ["the whole graph", "target encoder (EMA)"],
-            ["predictor + structure", "a guess a hidden node", "no gradient", "what was wanted"],
-            "loss: 1 - cosine, and guards against collapse",
+            ["predictor + structure", "predictions", "no gradient", "targets"],
+            "loss: cosine distance, VICReg, SIGReg",
         ),
         "patchjepa-patches": patches(club),
         "patchjepa-flow": flow(
             "PatchJEPA step by step",
             ["context patch", "context encoder"],
             ["target patches", "target encoder (EMA)"],
-            ["predictor + position", "a guess a target patch", "no gradient, pooled", "what was wanted"],
+            ["predictor + structure", "predictions", "no gradient, pooled", "targets"],
             "loss: cosine + hyperbola, and SIGReg",
         ),
         "linearjepa-hops": hops(club),
@@ -214,8 +214,8 @@ def figures() -> dict[str, str]:
             "LinearJEPA step by step",
             ["mean of neighbours", "linear encoder"],
             ["the node itself", "the same encoder"],
-            ["linear predictor", "a guess a node", "isotropic", "its latent"],
-            "solved exactly: no seed, no epochs, no rate",
+            ["linear predictor", "prediction", "uncorrelated columns", "its latent"],
+            "solved exactly: no seed, no epochs",
         ),
     }
     return {name: canvas.svg() for name, canvas in drawn.items()}
