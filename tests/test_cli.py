@@ -129,8 +129,8 @@ def test_embeddings_come_as_the_ending_says(run, tmp_path):
     folder = tmp_path / "run"
     code, out, _ = run("pretrain", "digits", *PAPER, "--out", str(folder), *TINY, "--set", "epochs=0")
     assert code == 0
-    assert "history.csv" not in out  # nothing was trained, so there is none
-    assert not (folder / "history.csv").exists()
+    assert "history.jsonl" not in out  # nothing was trained, so there is none
+    assert not (folder / "history.jsonl").exists()
     assert run("embed", str(folder), "digits", "--out", str(tmp_path / "z.npy"))[0] == 0
     assert np.load(tmp_path / "z.npy").shape == (1797, 16)
     code, _, err = run("embed", str(folder), "digits", "--out", str(tmp_path / "z.csv"))

@@ -112,7 +112,10 @@ KEPT_AND_BROKEN = {  # every rule that a setting has: values at its edges
     "at least 0 and at most 4": (float, [0, 4], [-0.1, 4.1]),
     "at least 1 and at most 64": (int, [1, 64], [0, 65]),
     "at least 1 and at most 8,192": (int, [1, 8192], [0, 8193]),
-    "above 0 and a multiple of 4": (int, [4, 64], [0, 6, -4]),
+    "at least 1 and at most 1,000": (int, [1, 1000], [0, 1001]),
+    "at least 0 and at most 1,000": (int, [0, 1000], [-1, 1001]),
+    "at least 1 and at most 65,536": (int, [1, 65536], [0, 65537]),
+    "above 0 and at most 65,536 and a multiple of 4": (int, [4, 64], [0, 6, -4, 65540]),
 }
 
 
@@ -149,7 +152,7 @@ def test_a_rule_says_what_it_does(rule):
 
 
 def test_a_setting_is_checked_where_it_is_made():
-    with pytest.raises(ConfigError, match=r"^encoder.hidden is 0. It must be at least 1.$"):
+    with pytest.raises(ConfigError, match=r"^encoder.hidden is 0. It must be at least 1 and at most 65,536.$"):
         EncoderConfig(hidden=0)
     with pytest.raises(ConfigError, match=r"^encoder is 3. It must be of type EncoderConfig.$"):
         NodeJEPAConfig(encoder=3)

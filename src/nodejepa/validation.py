@@ -24,6 +24,9 @@ T = TypeVar("T")
 
 PositiveInt = Annotated[int, Ge(1)]
 NonNegativeInt = Annotated[int, Ge(0)]
+Width = Annotated[int, Ge(1), Le(1 << 16)]  # columns
+Depth = Annotated[int, Ge(1), Le(1000)]  # layers, heads, coordinates
+Hops = Annotated[int, Ge(0), Le(1000)]
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
 Share = Annotated[float, Ge(0), Le(1)]

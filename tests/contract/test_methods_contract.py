@@ -21,7 +21,6 @@ from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_met
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.estimator import Estimator
 from nodejepa.tables import graph_with_features, to_pyg
-from nodejepa.training.logger import Logging
 from reference.matrices import dense
 
 # two epochs on a toy graph may well look like a collapse
@@ -89,7 +88,7 @@ def test_every_estimator_is_in_the_table():
         kind
         for module in pkgutil.iter_modules(nodejepa.methods.__path__, "nodejepa.methods.")
         for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
-        if issubclass(kind, Estimator) and not inspect.isabstract(kind)
+        if issubclass(kind, Estimator) and "name" in vars(kind)
     }
     assert found, "the walk must see at least NodeJEPA"
     missing = found - set(METHODS.values())
@@ -320,9 +319,8 @@ def test_descriptors_carry_a_model_to_other_graphs(name):
 
 @TRAINED
 def test_what_needs_a_run_folder_says_so(name):
-    for arguments in ({"resume": True}, {"logging": Logging(tensorboard=True)}):
-        with pytest.raises(ConfigError, match=r"needs a run folder.*out="):
-            fit(tiny(name), graph_of(), **arguments)
+    with pytest.raises(ConfigError, match=r"needs a run folder.*out="):
+        fit(tiny(name), graph_of(), resume=True)
 
 
 @pytest.mark.parametrize("folder", [None, "", 3])

@@ -16,7 +16,7 @@ from nodejepa.methods import SupervisedGCN, load_method
 from nodejepa.methods.supervised import Classifier, ClassifierTask, supervise
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.batches import Whole
+from nodejepa.training.batches import Source
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.task import StepContext, TrainingConfig
@@ -84,7 +84,7 @@ def test_one_step_equals_a_hand_written_step_of_adam(toy_graph):
     )
     train(
         task,
-        Whole(task.inputs),
+        Source(task.inputs),
         TrainingConfig(epochs=1, lr=0.01, lr_end=0.01, weight_decay=0, clip=None),
         seed=0,
     )

@@ -14,7 +14,7 @@ from nodejepa.graph import Graph
 from nodejepa.methods import METHODS, make_estimator
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.batches import Parts, Source, Whole
+from nodejepa.training.batches import Parts, Source
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.run import Run
@@ -234,7 +234,7 @@ def test_the_watch_asks_for_the_rows_it_looks_at():
     """An even sample, a little more than 4,096 nodes; small graphs are looked at in whole."""
     for size in (80, 9000):
         task, inputs = Recording(4), inputs_of(size)
-        history = train(task, Whole(inputs), TrainingConfig(epochs=1), seed=0)
+        history = train(task, Source(inputs), TrainingConfig(epochs=1), seed=0)
         (rows,) = task.asked
         if size == 80:
             assert rows is None

@@ -155,7 +155,7 @@ def test_a_folder_deleted_under_a_run_ends_badly(toy_graph, tmp_path, monkeypatc
 )
 def test_absurd_sizes_are_refused_before_any_work(setting):
     name, _, value = setting.partition("=")
-    with pytest.raises(ConfigError, match=f"{name} is {value}.*at most"):
+    with pytest.raises(ConfigError, match=f"{name} is '{value}'.*at most"):
         make_estimator("nodejepa", preset="paper", settings={name: value})
 
 

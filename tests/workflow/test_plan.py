@@ -16,7 +16,7 @@ from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.methods import METHODS, make_estimator
-from nodejepa.methods.budget import Workload, measured_speed
+from nodejepa.methods.budget import Workload, budget, measured_speed
 from nodejepa.methods.trained import joined_parts
 from nodejepa.structure.descriptors import ADJACENCY_BYTES, DESCRIPTORS
 from nodejepa.tables import read_graph
@@ -74,23 +74,22 @@ def test_the_memory_estimate_is_within_a_factor_of_three(dataset, method, settin
 def test_more_of_anything_costs_more():
     base = Workload(nodes=10_000, entries=100_000, columns=50, feature_entries=500_000, dense=True)
     config = make_estimator("nodejepa", preset="paper").config
-    least = METHODS["nodejepa"].cost.budget(config, base, operations_per_second=1e10)
+    least = budget(METHODS["nodejepa"], config, base, operations_per_second=1e10)
     for changed in (
         Workload(20_000, 100_000, 50, 1_000_000, True),
         Workload(10_000, 10_000_000, 50, 500_000, True),
         Workload(10_000, 100_000, 500, 5_000_000, True),
     ):
-        more = METHODS["nodejepa"].cost.budget(config, changed, operations_per_second=1e10)
+        more = budget(METHODS["nodejepa"], config, changed, operations_per_second=1e10)
         assert more.peak_bytes > least.peak_bytes
         assert more.seconds > least.seconds
-    assert METHODS["nodejepa"].cost.budget(config, base, operations_per_second=2e10).seconds == pytest.approx(
+    assert budget(METHODS["nodejepa"], config, base, operations_per_second=2e10).seconds == pytest.approx(
         least.seconds / 2
     )
     for change in ({"encoder.hidden": 512}, {"encoder.layers": 5}, {"encoder.kind": "gat"}):
         wide = make_estimator("nodejepa", preset="paper", settings=change).config
         assert (
-            METHODS["nodejepa"].cost.budget(wide, base, operations_per_second=1e10).peak_bytes
-            > least.peak_bytes
+            budget(METHODS["nodejepa"], wide, base, operations_per_second=1e10).peak_bytes > least.peak_bytes
         )
 
 
@@ -100,7 +99,7 @@ def test_every_method_and_preset_can_be_estimated(method):
     work = Workload.of(load_dataset("digits").graph)
     for preset in METHODS[method].presets:
         config = make_estimator(method, preset=preset).config
-        found = METHODS[method].cost.budget(config, work, operations_per_second=1e10)
+        found = budget(METHODS[method], config, work, operations_per_second=1e10)
         assert 1e8 < found.peak_bytes < 1e10
         assert found.seconds > 0
 

@@ -30,7 +30,6 @@ from nodejepa.cli.options import (
     folder_path,
     joined,
     machine_option,
-    output_option,
     reads_files,
     start_workers,
     training_option,
@@ -125,9 +124,6 @@ def pretrain(
         int | None, training_option(help="Steps between checkpoints, also inside of an epoch.", min=1)
     ] = None,
     memory_limit: MemoryLimit = None,
-    tensorboard: Annotated[
-        bool, output_option("--tensorboard", help="Also write TensorBoard logs (extra: tensorboard).")
-    ] = False,
     data_root: DataRoot = None,
     workers: Workers = 1,
     ray: Annotated[
@@ -174,7 +170,6 @@ def pretrain(
     logging = Logging(
         checkpoint_epochs=checkpoint_epochs,
         checkpoint_steps=checkpoint_steps,
-        tensorboard=tensorboard,
         description=f"{method} on {dataset}",
     )
     if as_worker:
@@ -206,4 +201,4 @@ def pretrain(
         say(estimator.describe())
     say(f"model    {out / 'model.safetensors'}")
     if history:
-        say(f"history  {out / 'history.csv'}")
+        say(f"history  {out / 'history.jsonl'}")

@@ -18,7 +18,7 @@ from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import RowInputs
 from nodejepa.tables import as_graph
-from nodejepa.training.batches import Whole
+from nodejepa.training.batches import Source
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.task import TrainingConfig, seeded
@@ -134,7 +134,7 @@ class Tuning:
         with seeded(self.seed, "init", 0):
             classifier = Classifier(encoder, len(classes), dropout=self.config.dropout)
         task = ClassifierTask(self.inputs, classifier, self.supervision).to(self.inputs.device)
-        source, logging = Whole(self.inputs), Logging(description=description)
+        source, logging = Source(self.inputs), Logging(description=description)
         history = train(task, source, self.config.training, seed=self.seed, logging=logging)
         with torch.no_grad():
             codes = task.best.logits(self.inputs).argmax(dim=1).cpu().numpy()

@@ -8,14 +8,10 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from nodejepa.config import flatten
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph, RowGraph
-from nodejepa.validation import require
 
 C = TypeVar("C")
-_LARGEST = {"hidden": 1 << 16, "out_dim": 1 << 16, "dim": 1 << 16, "layers": 1000, "heads": 1000}
-_LARGEST |= {"spectral_dim": 1000, "hops": 1000, "slices": 1 << 20}
 
 
 def check_seed(seed: Any) -> int:
@@ -39,23 +35,6 @@ def check_config(config: Any, kind: type[C], method: str) -> C:
         fix=f"Give a {kind.__name__}, or name a preset and single settings: "
         f"make_method({method!r}, preset=..., settings={{...}}).",
     )
-
-
-def check_sizes(config: Any, in_dim: int = 1, numbers: int | None = None) -> None:
-    """Refuse sizes that no machine could make anything of, before anything is made.
-
-    Of a saved model with so many ``numbers`` the first layer alone has one for every column and unit.
-    """
-    settings = flatten(config)
-    for name, value in settings.items():
-        most = _LARGEST.get(name.rpartition(".")[2])
-        if most is not None and isinstance(value, int):
-            require(value <= most, name, value, f"at most {most:,}")
-    hidden = settings.get("encoder.hidden") if settings.get("start", "random") == "random" else None
-    if numbers is not None and isinstance(hidden, int):
-        width = min(hidden, settings.get("encoder.out_dim") or hidden)
-        fits = in_dim > 0 and in_dim * width <= numbers
-        require(fits, "the number of feature columns", in_dim, "that of the weights in the file")
 
 
 def dataset_key(name: Any) -> str | None:

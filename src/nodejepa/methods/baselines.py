@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from torch import Tensor, nn
 
 from nodejepa.graph import RowGraph
-from nodejepa.methods.budget import BaselineCost
 from nodejepa.methods.estimator import Estimator, PlotStyle
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.hop_encoder import pagerank_weights
@@ -20,7 +19,7 @@ from nodejepa.nn.stack import Activation
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
 from nodejepa.training.task import seeded
-from nodejepa.validation import NonNegativeInt, PositiveInt, Settings, ShareBelowOne
+from nodejepa.validation import Depth, Hops, Settings, ShareBelowOne, Width
 
 Hop = Any  # an array [N, columns]: a tensor of a graph on disk, NumPy's or SciPy's of one in memory
 
@@ -33,7 +32,6 @@ class UntrainedBaseline(Estimator, ABC):
     seeded = False
     trained = False
     by_gradient = False
-    cost = BaselineCost()
 
     @classmethod
     def preset_config(cls, name: str, dataset: str | None) -> Any:  # noqa: ARG003 - one for all
@@ -59,8 +57,8 @@ class UntrainedBaseline(Estimator, ABC):
 class RandomGCNConfig(Settings):
     """Settings of :class:`RandomGCN`: the paper's encoder."""
 
-    hidden: PositiveInt = 256
-    layers: PositiveInt = 3
+    hidden: Width = 256
+    layers: Depth = 3
     activation: Activation = "relu"
 
 
@@ -124,7 +122,7 @@ class RawFeatures(FeatureBaseline):
 class SGCConfig(Settings):
     """Settings of :class:`SGC` and :class:`EqualHops`."""
 
-    hops: NonNegativeInt = 2  # S^2 X (docs/decisions.md)
+    hops: Hops = 2  # S^2 X (docs/decisions.md)
 
 
 class SGC(FeatureBaseline):
@@ -195,7 +193,7 @@ class EqualHops(FeatureBaseline):
 class APPNPConfig(Settings):
     """Settings of :class:`APPNP`: those of LinearJEPA's propagation."""
 
-    hops: PositiveInt = 10
+    hops: Depth = 10
     restart: ShareBelowOne = 0.15
 
 

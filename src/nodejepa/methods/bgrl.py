@@ -13,9 +13,8 @@ from nodejepa.methods.blocks import (
     build_encoder,
     draw_view,
     encoder_inputs,
-    matched_training,
 )
-from nodejepa.methods.budget import GradientCost
+from nodejepa.methods.budget import Arrays
 from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.ema import ema_update, frozen_copy
@@ -23,7 +22,7 @@ from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.stack import make_activation
 from nodejepa.objectives.baselines import bootstrap_loss
 from nodejepa.training.task import StepContext, Task, TrainingConfig, cosine_rate
-from nodejepa.validation import PositiveInt, Settings
+from nodejepa.validation import Settings, Width
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class BGRLPredictorConfig(Settings):
     """The perceptron from online embeddings to the target's."""
 
     section = "predictor."
-    hidden: PositiveInt = 512  # the authors'; the paper does not say
+    hidden: Width = 512  # the authors'; the paper does not say
 
 
 @dataclass(frozen=True)
@@ -102,17 +101,13 @@ class BGRL(TrainedEstimator):
     citation = "Thakoor et al. 2022"
     style = PlotStyle("#009E73", "v", "xx", "--")
     presets = PRESETS
-    cost = GradientCost(9.0, 6.0, 10.0)
+    arrays = Arrays(9.0, 6.0, 10.0)
     config_class = BGRLConfig
+    task_class = BGRLTask
 
     @classmethod
-    def preset_config(cls, name: str, dataset: str | None) -> BGRLConfig:
-        """``paper``: the matched comparison; ``official``: its authors' settings; ``default``: ``paper``.
-
-        A data set that the authors give no settings for takes those of Photo.
-        """
-        if name != "official":
-            return BGRLConfig(training=matched_training(dataset))
+    def official(cls, dataset: str | None) -> BGRLConfig:
+        """Thakoor et al.; a data set that they give no settings for takes those of Photo."""
         one, two, rate, (hidden, out) = _OFFICIAL.get(dataset or "", _OFFICIAL["photo"])
         return BGRLConfig(
             BaselineEncoderConfig(
@@ -132,7 +127,3 @@ class BGRL(TrainedEstimator):
                 epochs=10_000, lr=rate, lr_end=0.0, weight_decay=1e-5, clip=None, warmup=0.1
             ),
         )
-
-    def make_task(self, inputs: RowInputs) -> Task:
-        """Two views, one prediction each."""
-        return BGRLTask(inputs, self.config)

@@ -14,7 +14,7 @@ from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.stack import Activation, Encoder
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.training.task import StepContext, Task, TrainingConfig, linear
-from nodejepa.validation import NonNegative, PositiveInt, Settings, Share, ShareBelowOne
+from nodejepa.validation import Depth, NonNegative, PositiveInt, Settings, Share, ShareBelowOne, Width
 
 PRESETS = ("default", "paper", "official")  # of the baselines
 
@@ -25,11 +25,11 @@ class EncoderConfig(Settings):
 
     section = "encoder."
     kind: EncoderKind = "gcn"
-    hidden: PositiveInt = 256
-    layers: PositiveInt = 3
+    hidden: Width = 256
+    layers: Depth = 3
     activation: Activation = "relu"  # the paper does not say
     norm: Literal["layer", "graph", "batch", "none"] = "layer"
-    heads: PositiveInt = 4  # gat only, which checks that it divides hidden
+    heads: Depth = 4  # gat only, which checks that it divides hidden
 
 
 def build_encoder(config: EncoderConfig, in_dim: int) -> Encoder:
@@ -55,7 +55,7 @@ def matched_training(dataset: str | None) -> TrainingConfig:
 class BaselineEncoderConfig(EncoderConfig):
     """The paper's encoder unless changed, and what the authors of the baselines set besides."""
 
-    out_dim: PositiveInt | None = None  # width of the last layer; none: hidden
+    out_dim: Width | None = None  # width of the last layer; none: hidden
     norm_last: bool = True
     activate_last: bool = False
     dropout: ShareBelowOne = 0.0  # on the input of every layer but the first

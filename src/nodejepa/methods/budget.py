@@ -12,13 +12,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from nodejepa.config import flatten, override
 from nodejepa.graph import Graph
-from nodejepa.structure.partition import METIS_ENTRIES, recommended_parts
+from nodejepa.structure.partition import METIS_ENTRIES
 
 if TYPE_CHECKING:
     from nodejepa.tables.store import StoredGraph
@@ -77,132 +77,133 @@ class OnDisk:
     split: bool = True  # whether parts must still be found
 
 
-class Cost(Protocol):
-    """How much a method takes: a cost model is an attribute of its class."""
+class Arrays(NamedTuple):
+    """What training takes, in arrays ``[nodes, hidden]`` and forward passes of the encoder.
 
-    def budget(
-        self, config: Any, work: Workload, *, operations_per_second: float, where: OnDisk | None = None
-    ) -> Budget:
-        """Memory and time of learning with ``config`` on a graph of these sizes and of embedding it.
-
-        ``where`` is given for a graph that stays on disk; the time then includes preparing it.
-        """
-
-
-@dataclass(frozen=True)
-class GradientCost:
-    """Of training, in forward passes of the encoder and arrays ``[nodes, hidden]``.
-
-    A method that nobody has measured is taken for a heavy one.
+    Measured as the peak memory of two epochs. A method that nobody has measured is taken for a heavy one.
     """
 
-    arrays_per_layer: float = 9.0  # kept at the peak for each layer
-    arrays: float = 6.0  # beside them
+    per_layer: float = 9.0  # kept at the peak for each layer
+    beside: float = 6.0
     passes: float = 10.0  # forward passes that an epoch's work is worth
 
-    def budget(
-        self, config: Any, work: Workload, *, operations_per_second: float, where: OnDisk | None = None
-    ) -> Budget:
-        """As :meth:`Cost.budget`."""
-        if where is not None:
-            return self._in_parts(config, work, where, operations_per_second)
-        settings = flatten(config)
-        hidden, layers = (
-            int(settings.get(f"encoder.{name}", settings.get(name, usual)))
-            for name, usual in (("hidden", 256), ("layers", 3))
-        )
-        out = int(settings.get("encoder.out_dim") or hidden)
-        seen = _share_seen(settings, work)
-        array = _FLOAT * work.nodes * max(hidden, out)
-        graph = _graph_bytes(work, hidden) + _attention_bytes(settings, work)
-        parts, of_step = (int(settings.get(f"training.{name}", 1)) for name in ("parts", "parts_per_step"))
-        held = seen * of_step / parts
-        training = graph + int(held * array * (self.arrays_per_layer * layers + self.arrays))
-        embedding = graph + 5 * array  # two layers at a time, then the rows by column, to be written
-        flops = seen * self.passes * _forward_flops(work, hidden, layers, settings)
-        if settings.get("predictor.kind") == "attention":  # every target looks at every context node
-            flops += 6.0 * work.nodes**2 * int(settings["predictor.hidden"]) * of_step / parts
-        epochs = int(settings.get("training.epochs", 1))
-        steps = int(settings.get("patches.steps_per_epoch", 1))
-        seconds = epochs * steps * flops / operations_per_second
-        return Budget(_FIXED_BYTES + training, _FIXED_BYTES + embedding, seconds)
 
-    def _in_parts(self, config: Any, work: Workload, where: OnDisk, operations_per_second: float) -> Budget:
-        """Training in parts, with preparing the graph and embedding it.
+def budget(
+    method: type[Any],
+    config: Any,
+    work: Workload,
+    *,
+    operations_per_second: float,
+    where: OnDisk | None = None,
+) -> Budget:
+    """Memory and time of learning with ``config`` on a graph of these sizes and of embedding it.
 
-        A step costs what training costs on a graph as large as what one process has of it. Checked against
-        ``benchmarks/scale_train.jsonl``.
-        """
-        asked = config.training
-        if not asked.epochs or asked.parts == 1:  # which fit itself refuses
-            return Budget(0, 0, 0.0)
-        mine = -(-asked.micro_batches // where.processes)
-        held = mine * asked.parts_per_step // asked.micro_batches  # parts that a process has in memory
-        nodes, entries, filled = (
-            size * held // asked.parts for size in (work.nodes, work.entries, work.feature_entries)
-        )
-        seen = Workload(nodes, entries, work.columns, filled, work.dense)
-        alone = {"training.parts": 1, "training.parts_per_step": 1, "training.micro_batches": 1}
-        step = self.budget(override(config, alone), seen, operations_per_second=operations_per_second)
-        of_nodes = 100 * work.nodes
-        stepping = max(where.started, 1) * (step.training_bytes + of_nodes) + where.started * _LIBRARY_BYTES
-        splitting = 0
-        if where.split and asked.partition == "metis":
-            seen_by_metis = work.entries if work.entries <= METIS_ENTRIES else 0
-            splitting = _FIXED_BYTES + 100 * seen_by_metis + of_nodes
-        width = int(flatten(config).get("encoder.hidden", 256))
-        arrays = min(where.memory, _FLOAT * 5 * width * work.nodes)
-        moved = 2 * _FLOAT * work.nodes * work.columns + 16 * work.entries
-        seconds = asked.parts / held * step.seconds / where.processes + moved / _BYTES_PER_SECOND
-        return Budget(max(stepping, splitting), 2 * _FIXED_BYTES + arrays + 60 * work.nodes, seconds)
+    ``method`` is the class of an estimator. ``where`` is given for a graph that stays on disk; the time then
+    includes preparing it.
+    """
+    speed = operations_per_second
+    if not method.trained:
+        return _untrained(config, work, speed, where)
+    if not method.by_gradient:
+        return _solved(config, work, speed, where)
+    trained = (
+        _trained(method.arrays, config, work, speed)
+        if where is None
+        else _trained_in_parts(method.arrays, config, work, speed, where)
+    )
+    if getattr(config, "start", "random") == "random":
+        return trained
+    solved = _solved(method.solver(config), work, speed, where)
+    if not config.training.epochs:
+        return solved
+    return Budget(
+        max(solved.training_bytes, trained.training_bytes),
+        max(solved.embedding_bytes, trained.embedding_bytes),
+        solved.seconds + trained.seconds,
+    )
 
 
-@dataclass(frozen=True)
-class ClosedFormCost:
-    """Of LinearJEPA: products of the features with a basis, a few times, and one small eigenproblem."""
-
-    def budget(
-        self, config: Any, work: Workload, *, operations_per_second: float, where: OnDisk | None = None
-    ) -> Budget:
-        """As :meth:`Cost.budget`."""
-        basis = min(config.basis, work.columns)
-        graph = _graph_bytes(work, config.dim)
-        fit = graph + _FLOAT * (4 * 256 * work.nodes + 8 * basis * (work.columns + basis))
-        embedding = graph + _FLOAT * 6 * config.dim * work.nodes
-        product = 2.0 * work.feature_entries * (1.0 if work.dense else _SPARSE_COST)
-        hop = 2.0 * (work.entries + work.nodes) * _SPARSE_COST
-        flops = (
-            basis * (14 * product + 2 * hop)
-            + config.hops * min(config.dim, work.columns) * hop
-            + 200.0 * basis**3
-        )
-        seconds = flops / operations_per_second
-        if where is not None:  # by blocks of rows; checked against ``benchmarks/scale.jsonl``
-            moved = _FLOAT * work.nodes * (work.columns + config.dim) + 8 * work.entries
-            held = _arrays_on_disk(min(config.dim, work.columns), config.dim, work, where)
-            return Budget(held, held, 2 * seconds + moved / _BYTES_PER_SECOND)
-        return Budget(_FIXED_BYTES + fit, _FIXED_BYTES + embedding, seconds)
+def _trained(arrays: Arrays, config: Any, work: Workload, speed: float) -> Budget:
+    """By gradient descent, on the whole graph or parts of it."""
+    settings = flatten(config)
+    hidden, layers = (
+        int(settings.get(f"encoder.{name}", settings.get(name, usual)))
+        for name, usual in (("hidden", 256), ("layers", 3))
+    )
+    array = _FLOAT * work.nodes * max(hidden, int(settings.get("encoder.out_dim") or hidden))
+    graph = _graph_bytes(work, hidden) + _attention_bytes(settings, work)
+    seen = int(settings.get("training.parts_per_step", 1)) / int(settings.get("training.parts", 1))
+    training = graph + int(seen * array * (arrays.per_layer * layers + arrays.beside))
+    embedding = graph + 5 * array  # two layers at a time, then the rows by column, to be written
+    flops = arrays.passes * _forward_flops(work, hidden, layers, settings)
+    if settings.get("predictor.kind") == "attention":  # every target looks at every context node
+        flops += 6.0 * work.nodes**2 * int(settings["predictor.hidden"]) * seen
+    epochs = int(settings.get("training.epochs", 1))
+    steps = int(settings.get("patches.steps_per_epoch", 1))
+    return Budget(_FIXED_BYTES + training, _FIXED_BYTES + embedding, epochs * steps * flops / speed)
 
 
-@dataclass(frozen=True)
-class BaselineCost:
-    """Of an untrained baseline: a few products with the features, which may come out dense."""
+def _trained_in_parts(arrays: Arrays, config: Any, work: Workload, speed: float, where: OnDisk) -> Budget:
+    """The same on a graph on disk, with preparing and embedding it.
 
-    def budget(
-        self, config: Any, work: Workload, *, operations_per_second: float, where: OnDisk | None = None
-    ) -> Budget:
-        """As :meth:`Cost.budget`."""
-        settings = flatten(config)
-        width = int(settings.get("hidden", work.columns))
-        hops = int(settings.get("hops", settings.get("layers", 0)))
-        needed = _FIXED_BYTES + _graph_bytes(work, width) + 3 * _FLOAT * work.nodes * width
-        flops = 2.0 * hops * (work.entries + work.nodes) * width * _SPARSE_COST
-        flops += 2.0 * work.feature_entries * width * _SPARSE_COST if "hidden" in settings else 0.0
-        seconds = flops / operations_per_second
-        if where is not None:
-            needed = _arrays_on_disk(width, width, work, where)
-            seconds = 2 * seconds + _FLOAT * work.nodes * width / _BYTES_PER_SECOND
-        return Budget(needed, needed, seconds)
+    A step costs what training costs on a graph as large as what one process has of it. Checked against
+    ``benchmarks/scale_train.jsonl``.
+    """
+    asked = config.training
+    if not asked.epochs or asked.parts == 1:  # which fit itself refuses
+        return Budget(0, 0, 0.0)
+    mine = -(-asked.micro_batches // where.processes)
+    held = mine * asked.parts_per_step // asked.micro_batches  # parts that a process has in memory
+    nodes, entries, filled = (
+        size * held // asked.parts for size in (work.nodes, work.entries, work.feature_entries)
+    )
+    seen = Workload(nodes, entries, work.columns, filled, work.dense)
+    alone = {"training.parts": 1, "training.parts_per_step": 1, "training.micro_batches": 1}
+    step = _trained(arrays, override(config, alone), seen, speed)
+    of_nodes = 100 * work.nodes
+    stepping = max(where.started, 1) * (step.training_bytes + of_nodes) + where.started * _LIBRARY_BYTES
+    splitting = 0
+    if where.split and asked.partition == "metis":
+        seen_by_metis = work.entries if work.entries <= METIS_ENTRIES else 0
+        splitting = _FIXED_BYTES + 100 * seen_by_metis + of_nodes
+    width = int(flatten(config).get("encoder.hidden", 256))
+    embedding = 2 * _FIXED_BYTES + min(where.memory, _FLOAT * 5 * width * work.nodes) + 60 * work.nodes
+    moved = 2 * _FLOAT * work.nodes * work.columns + 16 * work.entries
+    seconds = asked.parts / held * step.seconds / where.processes + moved / _BYTES_PER_SECOND
+    return Budget(max(stepping, splitting), embedding, seconds)
+
+
+def _solved(config: Any, work: Workload, speed: float, where: OnDisk | None) -> Budget:
+    """In closed form: products of the features with a basis, a few times, and one small eigenproblem."""
+    basis = min(config.basis, work.columns)
+    product = 2.0 * work.feature_entries * (1.0 if work.dense else _SPARSE_COST)
+    hop = 2.0 * (work.entries + work.nodes) * _SPARSE_COST
+    flops = (
+        basis * (14 * product + 2 * hop)
+        + config.hops * min(config.dim, work.columns) * hop
+        + 200.0 * basis**3
+    )
+    if where is not None:  # by blocks of rows; checked against ``benchmarks/scale.jsonl``
+        moved = _FLOAT * work.nodes * (work.columns + config.dim) + 8 * work.entries
+        held = _arrays_on_disk(min(config.dim, work.columns), config.dim, work, where)
+        return Budget(held, held, 2 * flops / speed + moved / _BYTES_PER_SECOND)
+    graph = _FIXED_BYTES + _graph_bytes(work, config.dim)
+    fit = graph + _FLOAT * (4 * 256 * work.nodes + 8 * basis * (work.columns + basis))
+    return Budget(fit, graph + _FLOAT * 6 * config.dim * work.nodes, flops / speed)
+
+
+def _untrained(config: Any, work: Workload, speed: float, where: OnDisk | None) -> Budget:
+    """A few products with the features, which may come out dense."""
+    settings = flatten(config)
+    width = int(settings.get("hidden", work.columns))
+    hops = int(settings.get("hops", settings.get("layers", 0)))
+    flops = 2.0 * hops * (work.entries + work.nodes) * width * _SPARSE_COST
+    flops += 2.0 * work.feature_entries * width * _SPARSE_COST if "hidden" in settings else 0.0
+    if where is not None:
+        needed = _arrays_on_disk(width, width, work, where)
+        return Budget(needed, needed, 2 * flops / speed + _FLOAT * work.nodes * width / _BYTES_PER_SECOND)
+    needed = _FIXED_BYTES + _graph_bytes(work, width) + 3 * _FLOAT * work.nodes * width
+    return Budget(needed, needed, flops / speed)
 
 
 def _arrays_on_disk(propagated: int, made: int, work: Workload, where: OnDisk) -> int:
@@ -217,18 +218,6 @@ def _arrays_on_disk(propagated: int, made: int, work: Workload, where: OnDisk) -
         + (kept if kept <= where.memory // 5 else 0)
         + 60 * work.nodes
     )
-
-
-def _share_seen(settings: Mapping[str, Any], work: Workload) -> float:
-    """Share of the nodes that one step reads: all of them unless the method works on patches."""
-    if "patches.count" not in settings:
-        return 1.0
-    count = int(settings["patches.count"] or recommended_parts(work.nodes))
-    drawn = int(settings["patches.contexts"]) + int(settings["patches.targets"])
-    mean_degree = work.entries / max(work.nodes, 1)
-    # a patch grows by its neighbours; most of them lie inside, as METIS cuts few edges
-    growth = 1 + int(settings["patches.hops"]) * min(mean_degree, 20.0) / 2
-    return min(1.0, drawn * growth / count)
 
 
 def _graph_bytes(work: Workload, hidden: int) -> int:

@@ -14,9 +14,8 @@ from nodejepa.methods.blocks import (
     build_encoder,
     draw_view,
     encoder_inputs,
-    matched_training,
 )
-from nodejepa.methods.budget import GradientCost
+from nodejepa.methods.budget import Arrays
 from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
@@ -100,18 +99,16 @@ class CCASSG(TrainedEstimator):
     citation = "Zhang et al. 2021"
     style = PlotStyle("#CC79A7", "P", "..", "--")
     presets = PRESETS
-    cost = GradientCost(6.0, 2.0, 7.0)
+    arrays = Arrays(6.0, 2.0, 7.0)
     config_class = CCASSGConfig
+    task_class = CCASSGTask
 
     @classmethod
-    def preset_config(cls, name: str, dataset: str | None) -> CCASSGConfig:
-        """``paper``: the matched comparison; ``official``: its authors' settings; ``default``: ``paper``.
+    def official(cls, dataset: str | None) -> CCASSGConfig:
+        """Zhang et al.; a data set that they give no settings for takes those of Photo.
 
-        A data set that the authors give no settings for takes those of Photo. On CS their encoder is a
-        perceptron with one batch normalisation.
+        On CS their encoder is a perceptron with one batch normalisation.
         """
-        if name != "official":
-            return CCASSGConfig(training=matched_training(dataset))
         view, decorrelation, epochs = _OFFICIAL.get(dataset or "", _OFFICIAL["photo"])
         encoder = BaselineEncoderConfig(hidden=512, layers=2, norm="none")
         if dataset == "cs":
@@ -122,7 +119,3 @@ class CCASSG(TrainedEstimator):
             CCALossConfig(decorrelation, subsample=None),
             TrainingConfig(epochs=epochs, lr_end=1e-3, weight_decay=0.0, clip=None),
         )
-
-    def make_task(self, inputs: RowInputs) -> Task:
-        """Two views, one encoder."""
-        return CCASSGTask(inputs, self.config)

@@ -10,9 +10,8 @@ from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
     build_encoder,
     encoder_inputs,
-    matched_training,
 )
-from nodejepa.methods.budget import GradientCost
+from nodejepa.methods.budget import Arrays
 from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
@@ -27,15 +26,6 @@ class DGIConfig(Settings):
 
     encoder: BaselineEncoderConfig = field(default_factory=BaselineEncoderConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
-
-
-# Velickovic et al.: one layer, Adam without decay or schedule, at most 10,000 epochs.
-_OFFICIAL = DGIConfig(
-    BaselineEncoderConfig(
-        hidden=512, layers=1, activation="prelu", norm="none", activate_last=True, row_normalise=True
-    ),
-    TrainingConfig(epochs=10_000, lr_end=1e-3, weight_decay=0.0, clip=None, patience=20),
-)
 
 
 class DGITask(Task):
@@ -73,14 +63,16 @@ class DGI(TrainedEstimator):
     citation = "Velickovic et al. 2019"
     style = PlotStyle("#56B4E9", "^", "//", "--")
     presets = PRESETS
-    cost = GradientCost(6.0, 4.0, 7.0)
+    arrays = Arrays(6.0, 4.0, 7.0)
     config_class = DGIConfig
+    task_class = DGITask
 
     @classmethod
-    def preset_config(cls, name: str, dataset: str | None) -> DGIConfig:
-        """``paper``: the matched comparison; ``official``: its authors' settings; ``default``: ``paper``."""
-        return _OFFICIAL if name == "official" else DGIConfig(training=matched_training(dataset))
-
-    def make_task(self, inputs: RowInputs) -> Task:
-        """Real against shuffled."""
-        return DGITask(inputs, self.config)
+    def official(cls, dataset: str | None) -> DGIConfig:  # noqa: ARG003 - one for all
+        """Velickovic et al.: one layer, Adam without decay or schedule, at most 10,000 epochs."""
+        return DGIConfig(
+            BaselineEncoderConfig(
+                hidden=512, layers=1, activation="prelu", norm="none", activate_last=True, row_normalise=True
+            ),
+            TrainingConfig(epochs=10_000, lr_end=1e-3, weight_decay=0.0, clip=None, patience=20),
+        )

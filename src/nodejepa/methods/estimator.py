@@ -27,12 +27,11 @@ from nodejepa.methods.arguments import (
     check_config,
     check_folder,
     check_seed,
-    check_sizes,
     dataset_key,
     pick_device,
     with_features,
 )
-from nodejepa.methods.budget import Cost, GradientCost
+from nodejepa.methods.budget import Arrays
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import RowInputs, WholeGraph
@@ -71,58 +70,7 @@ class _Facts:
     only_for: str | None = None
 
 
-class SklearnMixin:
-    """What scikit-learn's users expect: both steps in one call, parameters by name, copies."""
-
-    config: Any
-    seed: int
-    device: str
-    fit: Any
-    transform: Any
-    out_dim_: Any
-    output_: Literal["default", "pandas"] = "default"
-
-    def fit_transform(self, graph: Any, X: Any = None, y: Any = None, **options: Any) -> Features:  # noqa: ARG002
-        """``fit`` and then ``transform`` of the same graph; the result is kept as ``embedding_``.
-
-        ``X`` are features ``[nodes, F]`` in the place of the graph's own; labels there are not looked at.
-        """
-        graph = as_row_graph(graph, X)
-        self.embedding_: Features = self.fit(graph, **options).transform(graph)
-        return self.embedding_
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
-        """Seed, device and every setting by its dotted name: what the constructor takes."""
-        return {"seed": self.seed, "device": self.device, **flatten(self.config)}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change seed, device or settings, by full or short names; ``fit`` again afterwards."""
-        seed, device = params.pop("seed", self.seed), params.pop("device", self.device)
-        changed = type(self)(override(self.config, params), seed=seed, device=device)  # type: ignore[call-arg]
-        self.config, self.seed, self.device = changed.config, changed.seed, changed.device
-        return self
-
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:  # noqa: ARG002
-        """Names of the columns of the embeddings: ``z0``, ``z1``, ..."""
-        return np.array([f"z{i}" for i in range(self.out_dim_)], dtype=object)
-
-    def set_output(self, *, transform: Literal["default", "pandas"] | None = None) -> Self:
-        """What ``transform`` of a graph in memory gives: arrays, or pandas frames with its ids as index."""
-        if transform not in (None, "default", "pandas"):
-            raise ConfigError(f"the output {transform!r} is unknown", fix="Use default or pandas.")
-        self.output_ = transform or self.output_
-        return self
-
-    def __sklearn_clone__(self) -> Self:
-        """A copy that is not fitted."""
-        copy = type(self)(self.config, seed=self.seed, device=self.device)  # type: ignore[call-arg]
-        return copy if self.output_ == "default" else copy.set_output(transform=self.output_)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(seed={self.seed}, config={json.dumps(to_dict(self.config))})"
-
-
-class Estimator(SklearnMixin, ABC):
+class Estimator(ABC):
     """A method that learns an encoder from a graph without labels.
 
     Args:
@@ -147,7 +95,7 @@ class Estimator(SklearnMixin, ABC):
     trained: ClassVar[bool] = True
     by_gradient: ClassVar[bool] = True  # or solved in closed form
     supervised: ClassVar[bool] = False  # whether fit needs labels and a split
-    cost: ClassVar[Cost] = GradientCost()  # measured: peak memory of two epochs
+    arrays: ClassVar[Arrays] = Arrays()  # what training takes
 
     encoder_: Any
     in_dim_: int
@@ -155,6 +103,7 @@ class Estimator(SklearnMixin, ABC):
     max_columns: int | None = None  # columns; of wider embeddings ``fit`` keeps so many principal components
     reduction_: PrincipalAxes | None = None
     only_for_: str | None = None  # hash of the graph whose adjacency was among the features
+    output_: Literal["default", "pandas"] = "default"
     memory_limit: float | None = None  # gigabytes, of work on a graph on disk; none: as much as is free
     # who fits together: every process calls ``fit``, with the same graph and settings
     process_group: ProcessGroup = SINGLE
@@ -172,7 +121,6 @@ class Estimator(SklearnMixin, ABC):
         if config is None:
             config = self.preset(preset, dataset)
         self.config = override(check_config(config, self.config_class, self.name), settings)
-        check_sizes(self.config)
         self.seed, self.device = check_seed(seed), device
 
     @classmethod
@@ -216,7 +164,7 @@ class Estimator(SklearnMixin, ABC):
                 f"{self.name} has no work that processes could share", where="workers", fix="Use one process."
             )
 
-    def prepare(self, graph: RowGraph) -> None:
+    def prepare(self, graph: RowGraph) -> None:  # noqa: B027 - most need nothing
         """Compute what the method needs of a graph's structure; ``fit`` finds it in the cache."""
 
     def fit(
@@ -235,16 +183,15 @@ class Estimator(SklearnMixin, ABC):
             X: features ``[nodes, F]`` in place of the graph's own; a pandas frame is aligned by its index.
             out: run folder for history, checkpoints and the final model; none keeps all in memory.
             resume: go on with the run in ``out`` if there is one.
-            logging: how often to checkpoint, TensorBoard.
+            logging: how often to checkpoint, what to show.
         """
         graph = with_features(as_row_graph(graph, X))
         incomparable = isinstance(graph, Graph) and graph.incomparable
         self.only_for_ = graph.structure_hash if incomparable else None
         logging = logging or Logging(description=f"Pretraining {self.name}")
         if out is None:
-            for asked, what in ((resume, "resume=True"), (logging.tensorboard, "tensorboard=True")):
-                if asked:
-                    raise ConfigError(f"{what} needs a run folder", fix="Name one with out=...")
+            if resume:
+                raise ConfigError("resume=True needs a run folder", fix="Name one with out=...")
             self._learn(graph, None, logging)
         elif self.process_group.leads:  # the folder is the first one's
             with Run(check_folder(out)).owned() as run:
@@ -403,13 +350,14 @@ class Estimator(SklearnMixin, ABC):
             if f"{_KEPT}axes" in tensors:
                 axes = PrincipalAxes(*(tensors.pop(f"{_KEPT}{name}").numpy() for name in ("mean", "axes")))
             self.reduction_ = axes
-            check_sizes(self.config, self.in_dim_, sum(tensor.numel() for tensor in tensors.values()))
-        except (KeyError, ValueError, OverflowError, ConfigError) as error:
+            with torch.device("meta"):  # takes no memory, whatever sizes the file asks for
+                encoder = self.make_encoder(self.in_dim_)
+        except (KeyError, ValueError, OverflowError, RuntimeError, ConfigError) as error:
             raise CheckpointError(
                 f"the model's description is not understood: {error}", where=where
             ) from None
-        self.encoder_ = self.make_encoder(self.in_dim_)
-        load_into(self.encoder_, tensors, where)
+        load_into(encoder, tensors, where)
+        self.encoder_ = encoder
 
     def _learn(self, graph: RowGraph, run: Run | None, logging: Logging) -> None:
         inputs = self._inputs(graph, run.folder if run else None)
@@ -425,10 +373,51 @@ class Estimator(SklearnMixin, ABC):
         """What a method must know beside its settings to build its encoder again; most need nothing."""
         return {}
 
-    def take_facts(self, facts: Mapping[str, Any]) -> None:
+    def take_facts(self, facts: Mapping[str, Any]) -> None:  # noqa: B027 - most have none
         """Take :meth:`own_facts` back from a saved model."""
 
     def training_data(self, graph: RowGraph) -> dict[str, Any]:
         """What a run is trained on: resuming with anything else is refused."""
         shape = {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features}
         return shape | {"hash": graph.content_hash}
+
+    # what scikit-learn's users expect
+
+    def fit_transform(self, graph: Any, X: Any = None, y: Any = None, **options: Any) -> Features:  # noqa: ARG002
+        """``fit`` and then ``transform`` of the same graph; the result is kept as ``embedding_``.
+
+        ``X`` are features ``[nodes, F]`` in the place of the graph's own; labels there are not looked at.
+        """
+        graph = as_row_graph(graph, X)
+        self.embedding_: Features = self.fit(graph, **options).transform(graph)
+        return self.embedding_
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """Seed, device and every setting by its dotted name: what the constructor takes."""
+        return {"seed": self.seed, "device": self.device, **flatten(self.config)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change seed, device or settings, by full or short names; ``fit`` again afterwards."""
+        seed, device = params.pop("seed", self.seed), params.pop("device", self.device)
+        changed = type(self)(override(self.config, params), seed=seed, device=device)
+        self.config, self.seed, self.device = changed.config, changed.seed, changed.device
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:  # noqa: ARG002
+        """Names of the columns of the embeddings: ``z0``, ``z1``, ..."""
+        return np.array([f"z{i}" for i in range(self.out_dim_)], dtype=object)
+
+    def set_output(self, *, transform: Literal["default", "pandas"] | None = None) -> Self:
+        """What ``transform`` of a graph in memory gives: arrays, or pandas frames with its ids as index."""
+        if transform not in (None, "default", "pandas"):
+            raise ConfigError(f"the output {transform!r} is unknown", fix="Use default or pandas.")
+        self.output_ = transform or self.output_
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """A copy that is not fitted."""
+        copy = type(self)(self.config, seed=self.seed, device=self.device)
+        return copy if self.output_ == "default" else copy.set_output(transform=self.output_)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(seed={self.seed}, config={json.dumps(to_dict(self.config))})"

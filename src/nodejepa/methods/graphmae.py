@@ -17,9 +17,8 @@ from nodejepa.methods.blocks import (
     build_encoder,
     draw_view,
     encoder_inputs,
-    matched_training,
 )
-from nodejepa.methods.budget import GradientCost
+from nodejepa.methods.budget import Arrays
 from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
@@ -123,17 +122,13 @@ class GraphMAE(TrainedEstimator):
     citation = "Hou et al. 2022"
     style = PlotStyle("#0072B2", "D", "\\\\", "--")
     presets = PRESETS
-    cost = GradientCost(3.0, 3.0, 5.0)
+    arrays = Arrays(3.0, 3.0, 5.0)
     config_class = GraphMAEConfig
+    task_class = GraphMAETask
 
     @classmethod
-    def preset_config(cls, name: str, dataset: str | None) -> GraphMAEConfig:
-        """``paper``: the matched comparison; ``official``: its authors' settings; ``default``: ``paper``.
-
-        The authors tuned arxiv; the four medium graphs take what they gave Cora, for 1,000 epochs.
-        """
-        if name != "official":
-            return GraphMAEConfig(training=matched_training(dataset))
+    def official(cls, dataset: str | None) -> GraphMAEConfig:
+        """Hou et al., who tuned arxiv; the four medium graphs take what they gave Cora, for 1,000 epochs."""
         large = dataset in ("arxiv", "synthetic-arxiv")
         return GraphMAEConfig(
             BaselineEncoderConfig(
@@ -151,7 +146,3 @@ class GraphMAE(TrainedEstimator):
             alpha=3.0,
             training=TrainingConfig(epochs=1000, lr_end=0.0, weight_decay=0.0 if large else 2e-4, clip=None),
         )
-
-    def make_task(self, inputs: RowInputs) -> Task:
-        """Masked reconstruction."""
-        return GraphMAETask(inputs, self.config)

@@ -19,7 +19,6 @@ from torch import Tensor
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
 from nodejepa.memory import peak_memory_mb
-from nodejepa.methods.budget import ClosedFormCost
 from nodejepa.methods.closed_form import SecondMoments, Spectrum, second_moments
 from nodejepa.methods.estimator import Estimator, PlotStyle
 from nodejepa.nn.hop_encoder import HopEncoder, pagerank_weights
@@ -38,7 +37,7 @@ class LinearJEPAConfig(Settings):
     """All settings of LinearJEPA; defaults were chosen on other graphs than the paper's (docs/recipe.md)."""
 
     # columns of the embeddings; fewer where the features have few directions
-    dim: Annotated[int, Gt(0), MultipleOf(4)] = 256
+    dim: Annotated[int, Gt(0), Le(1 << 16), MultipleOf(4)] = 256
     # how many directions' worth of prediction are let in: eps is such that dim / 2 of |rho| sum to this ...
     predictability: Positive = 8.0
     # ... and to no more than this share of the directions there are
@@ -107,7 +106,6 @@ class LinearJEPA(Estimator):
     style = PlotStyle("#B22222", "X", "**", "-")
     seeded = False
     by_gradient = False
-    cost = ClosedFormCost()
     config_class = LinearJEPAConfig
     findings_: Findings
 

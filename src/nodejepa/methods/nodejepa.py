@@ -18,11 +18,10 @@ from nodejepa.methods.blocks import (
     Keep,
     SIGRegConfig,
     TeacherTask,
-    matched_training,
 )
-from nodejepa.methods.budget import GradientCost
+from nodejepa.methods.budget import Arrays
 from nodejepa.methods.estimator import PlotStyle
-from nodejepa.methods.trained import Latents, Start, StartedCost, StartedEstimator, check_start
+from nodejepa.methods.start import Latents, Start, StartedEstimator, check_start
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
@@ -31,7 +30,17 @@ from nodejepa.objectives.prediction import cosine_distance, l2_distance, laplaci
 from nodejepa.objectives.vicreg import CovarianceOver, covariance_loss, covariance_matrix, variance_loss
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.training.task import StepContext, TrainingConfig
-from nodejepa.validation import NonNegative, NonNegativeInt, OpenShare, PositiveInt, Settings, require
+from nodejepa.validation import (
+    Depth,
+    Hops,
+    NonNegative,
+    NonNegativeInt,
+    OpenShare,
+    PositiveInt,
+    Settings,
+    Width,
+    require,
+)
 
 
 @dataclass(frozen=True)
@@ -40,9 +49,9 @@ class MaskingConfig(Settings):
 
     section = "masking."
     ratio: OpenShare = 0.5
-    hops: NonNegativeInt = 2
+    hops: Hops = 2
     ratio_start: OpenShare = 0.2
-    hops_start: NonNegativeInt = 1
+    hops_start: Hops = 1
     curriculum: bool = True
     curriculum_epochs: NonNegativeInt = 50
     isolation: bool = True  # hide targets' features from the context encoder; off: ablation E
@@ -67,17 +76,18 @@ class PredictorConfig(Settings):
 
     section = "predictor."
     kind: Literal["message-passing", "attention"] = "message-passing"
-    hidden: PositiveInt = 256
-    layers: PositiveInt = 3  # of message passing; attention has one
-    heads: int = 4  # of attention only; the paper does not say
+    hidden: Width = 256
+    layers: Depth = 3  # of message passing; attention has one
+    heads: Depth = 4  # of attention only; the paper does not say
     descriptors: tuple[str, ...] = DESCRIPTORS  # none: ablation B
-    spectral_dim: PositiveInt = 8  # "low-dimensional"; the paper does not say
+    spectral_dim: Depth = 8  # "low-dimensional"; the paper does not say
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.kind == "attention":
-            divides = self.heads > 0 and self.hidden % self.heads == 0
-            require(divides, "predictor.heads", self.heads, "a divisor of predictor.hidden")
+            require(
+                self.hidden % self.heads == 0, "predictor.heads", self.heads, "a divisor of predictor.hidden"
+            )
         unknown = [name for name in self.descriptors if name not in DESCRIPTORS]
         require(not unknown, "predictor.descriptors", unknown, f"some of {', '.join(DESCRIPTORS)}")
         if self.kind == "attention" and not self.descriptors:
@@ -217,14 +227,14 @@ class NodeJEPA(StartedEstimator):
     style = PlotStyle("#D55E00", "o", "", "-")
     presets = ("default", "paper", "linear-start")
     about_presets = "default is paper; linear-start: trained on from LinearJEPA's solution"
-    cost = StartedCost(GradientCost(6.0, 6.0, 6.0))
+    arrays = Arrays(6.0, 6.0, 6.0)
     config_class = NodeJEPAConfig
 
     @classmethod
-    def preset_config(cls, name: str, dataset: str | None) -> NodeJEPAConfig:
+    def preset_config(cls, name: str, dataset: str | None) -> Any:
         """``paper`` and ``default``: the paper's; ``linear-start``: trained on from LinearJEPA's solution."""
         if name != "linear-start":
-            return NodeJEPAConfig(training=matched_training(dataset))
+            return super().preset_config(name, dataset)
         return NodeJEPAConfig(
             loss=LossConfig(
                 prediction="l2", variance=0.02, covariance=0.02, covariance_over="dimensions", sigreg=0.002

@@ -21,7 +21,7 @@ from nodejepa.methods.blocks import (
     TeacherTask,
     matched_training,
 )
-from nodejepa.methods.budget import GradientCost
+from nodejepa.methods.budget import Arrays
 from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
@@ -32,7 +32,7 @@ from nodejepa.objectives.prediction import cosine_distance, hyperbola_distance
 from nodejepa.progress import progress_bar
 from nodejepa.structure.partition import partition, recommended_parts
 from nodejepa.training.task import StepContext, TrainingConfig
-from nodejepa.validation import NonNegative, NonNegativeInt, PositiveInt, Settings
+from nodejepa.validation import Depth, Hops, NonNegative, PositiveInt, Settings, Width
 
 _PAPER_PATCHES = {
     "computers": 64,
@@ -52,7 +52,7 @@ class PatchesConfig(Settings):
     count: Annotated[int, Ge(2)] | None = None  # none: by the size of the graph; the paper: 64/64/64/128/256
     contexts: PositiveInt = 1
     targets: PositiveInt = 4
-    hops: NonNegativeInt = 1  # how far a patch is expanded; 0 keeps it as METIS made it
+    hops: Hops = 1  # how far a patch is expanded; 0 keeps it as METIS made it
     # What the encoder sees: the whole graph, whose node embeddings are pooled by patch, or each patch alone.
     # The paper does not say; studies/readings compares both with the geometry that it prints.
     encode: Literal["graph", "patch"] = "graph"
@@ -67,8 +67,8 @@ class PatchPredictorConfig(Settings):
     """The MLP from a context patch and a target's descriptor to the target's embedding."""
 
     section = "predictor."
-    hidden: PositiveInt = 256
-    layers: PositiveInt = 3
+    hidden: Width = 256
+    layers: Depth = 3
 
 
 @dataclass(frozen=True)
@@ -217,8 +217,9 @@ class PatchJEPA(TrainedEstimator):
     style = PlotStyle("#E69F00", "s", "--", "-")
     presets = ("default", "paper")
     about_presets = "no default of its own: both are the paper's"
-    cost = GradientCost(6.0, 6.0, 5.0)
+    arrays = Arrays(6.0, 6.0, 5.0)
     config_class = PatchJEPAConfig
+    task_class = PatchJEPATask
 
     @classmethod
     def preset_config(cls, name: str, dataset: str | None) -> PatchJEPAConfig:  # noqa: ARG003 - both alike
@@ -233,7 +234,3 @@ class PatchJEPA(TrainedEstimator):
         super().prepare(graph)
         with progress_bar("Partitioning the graph"):
             partition(graph, self.config.patches.count or recommended_parts(graph.num_nodes))
-
-    def make_task(self, inputs: RowInputs) -> PatchJEPATask:
-        """Algorithm 2."""
-        return PatchJEPATask(inputs, self.config)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from nodejepa.config import flatten
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.methods import METHODS
-from nodejepa.methods.budget import Workload
+from nodejepa.methods.budget import Workload, budget
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.study.measure import TIMED_SECONDS, encoder_folder, timed_epochs
 from nodejepa.study.spec import Cell
@@ -86,8 +86,8 @@ def _epoch_seconds(method: str, dataset: str, config: Mapping[str, Any]) -> floa
     filled = min(dense, _WORDS_PER_NODE * entry.nodes)
     sizes = Workload(entry.nodes, entry.edges, entry.features, filled, dense == filled)
     settings = config_of_today(method, known.config_class, config)
-    budget = known.cost.budget(settings, sizes, operations_per_second=_NOMINAL_SPEED)
-    return budget.seconds / max(int(flatten(settings).get("training.epochs", 1)), 1)
+    found = budget(known, settings, sizes, operations_per_second=_NOMINAL_SPEED)
+    return found.seconds / max(int(flatten(settings).get("training.epochs", 1)), 1)
 
 
 def _pace(record: Mapping[str, Any]) -> float:

@@ -1,6 +1,5 @@
 """Where a step's part of the graph comes from."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import final
 
@@ -8,23 +7,17 @@ from nodejepa.nn.inputs import GraphInputs
 from nodejepa.training.task import StepContext, TrainingConfig, numpy_generator
 
 
-class Source(ABC):
-    """Hands out what each step or micro-batch trains on; ``whole`` is what is validated and watched."""
+class Source:
+    """Hands out what each step or micro-batch trains on: here, the whole of it.
+
+    ``whole`` is what is validated and monitored.
+    """
 
     def __init__(self, whole: GraphInputs, steps_per_epoch: int = 1, micro_batches: int = 1) -> None:
         self.whole, self.steps_per_epoch, self.micro_batches = whole, steps_per_epoch, micro_batches
 
-    @abstractmethod
-    def batch(self, context: StepContext) -> GraphInputs:
-        """What the step, or the micro-batch of it, of ``context`` trains on: a function of it alone."""
-
-
-@final
-class Whole(Source):
-    """Every step sees everything."""
-
     def batch(self, context: StepContext) -> GraphInputs:  # noqa: ARG002 - the same in every step
-        """All of it."""
+        """What the step, or the micro-batch of it, of ``context`` trains on: a function of it alone."""
         return self.whole
 
 

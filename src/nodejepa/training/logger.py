@@ -1,4 +1,4 @@
-"""What training writes and shows: run folder, history, checkpoints, TensorBoard, progress bar."""
+"""What training writes and shows: history, checkpoints, progress bar."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nodejepa.errors import TrainingError
 from nodejepa.memory import peak_memory_mb
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.training.distributed import ProcessGroup
@@ -28,13 +27,12 @@ class Logging(Settings):
     """What a run leaves behind besides its result; nothing here changes a bit of it."""
 
     checkpoint_epochs: PositiveInt = 50
+    # also in the middle of an epoch
     checkpoint_minutes: NonNegative = 2.0
-    tensorboard: bool = False
+    checkpoint_steps: PositiveInt | None = None
     description: str = "Pretraining"
     # epochs between measurements of prediction's share of the gradient; each costs part of an epoch
     share_epochs: PositiveInt = 1
-    # also in the middle of an epoch; the minutes count there, too
-    checkpoint_steps: PositiveInt | None = None
     shown: bool = True  # on the screen
 
 
@@ -56,54 +54,31 @@ class Logger:
         self._task, self._optimiser, self._config = task, optimiser, config
         self._run, self._logging = run, logging
         self.history: History = []
-        self._within: tuple[int, dict[str, float]] = (0, {})
+        self.within: tuple[int, dict[str, float]] = (
+            0,
+            {},
+        )  # steps of an epoch that were done, sums of losses
         if checkpoint is not None:
             self._restore(checkpoint)
         self._resumed = len(self.history)
         self._saved_at = self._began = time.perf_counter()
         self._steps = 0  # since the last checkpoint
-        self._due = False  # a checkpoint; it is written once a further step has shown that its weights work
-        self._buffers: dict[str, Tensor] = {}
-        self._writer: Any = None
         self._advance: Callable[..., None]
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """With the bar on the screen; tables are written at the end."""
-        if self._logging.tensorboard and self._run is not None:
-            self._writer = _tensorboard(self._run)
+        """With the bar on the screen."""
         shown = self._logging.shown
         with progress_bar(self._logging.description, self._config.epochs, shown=shown) as self._advance:
             self._advance(self._resumed)
             self._began = time.perf_counter()
             yield
-        if self._writer is not None:
-            self._writer.close()
-        if self._run is not None:
-            self._run.write_table(self.history)
 
-    def within_epoch(self) -> tuple[int, dict[str, float]]:
-        """Steps that a checkpoint holds of the epoch that begins, and the means of their losses so far."""
-        within, self._within = self._within, (0, {})
-        return within
-
-    def before_step(self) -> None:
-        """A forward pass moves the statistics of batch normalisation: a checkpoint wants those of before."""
-        if self._run is not None:
-            late = time.perf_counter() - self._saved_at > 60 * self._logging.checkpoint_minutes
-            many = (
-                self._logging.checkpoint_steps is not None and self._steps >= self._logging.checkpoint_steps
-            )
-            self._due = self._due or (self._steps > 0 and (late or many))
-            self._steps += 1
-        if self._due:
-            self._buffers = {name: buffer.clone() for name, buffer in self._task.named_buffers()}
-
-    def gradients_are_finite(self, step: int, sums: dict[str, float]) -> None:
-        """The weights of the last step work: if a checkpoint is due, it is written now."""
-        if self._due and self._run is not None:
-            self._save(self._run, step, sums)
-            self._saved_at, self._due, self._steps = time.perf_counter(), False, 1
+    def after_step(self, step: int, sums: dict[str, float]) -> None:
+        """Write a checkpoint in an epoch of which ``step`` steps are done, where it is time for one."""
+        self._steps += 1
+        if self._is_late():
+            self._save(step, sums)
 
     def add(self, record: dict[str, Any]) -> None:
         """Close an epoch: its time and memory are added, and it is written and shown."""
@@ -111,15 +86,13 @@ class Logger:
         record |= {"seconds": now - self._began, "peak_memory_mb": peak_memory_mb()}
         self.history.append(record)
         epoch, logging = record["epoch"], self._logging
+        self._steps += 1
         if self._run is not None:
             self._run.append(record)
-            self._due = self._due or epoch % logging.checkpoint_epochs == 0
-        if self._writer is not None:
-            for name, value in record.items():
-                self._writer.add_scalar(name, value, epoch)
-        if (
-            epoch == self._resumed + 2 and logging.shown
-        ):  # the second epoch: the first one also compiled and warmed up
+            if epoch % logging.checkpoint_epochs == 0 or self._is_late():
+                self._save(0, {})
+        # the second epoch: the first one also compiled and warmed up
+        if epoch == self._resumed + 2 and logging.shown:
             left = record["seconds"] * (self._config.epochs - epoch + 1)
             announce_duration(logging.description, left, may_end_early=self._config.patience is not None)
         self._advance(1, note=self._note(record))
@@ -132,21 +105,25 @@ class Logger:
         shown |= {name: value for name, value in record.items() if name not in (*NOT_A_LOSS, "loss")}
         return " ".join(f"{name} {value:.3g}" for name, value in shown.items() if value is not None)
 
-    def _save(self, run: Run, step: int, sums: dict[str, float]) -> None:
-        state = self._task.state_dict()
-        # not those kept out of the state dict
-        state |= {name: tensor for name, tensor in self._buffers.items() if name in state}
-        tensors = {f"task.{name}": tensor for name, tensor in state.items()}
+    def _is_late(self) -> bool:
+        """Whether the last checkpoint is so many steps or minutes old."""
+        steps = self._logging.checkpoint_steps
+        late = time.perf_counter() - self._saved_at > 60 * self._logging.checkpoint_minutes
+        return late or (steps is not None and self._steps >= steps)
+
+    def _save(self, step: int, sums: dict[str, float]) -> None:
+        if self._run is None:
+            return
+        tensors = {f"task.{name}": tensor for name, tensor in self._task.state_dict().items()}
         for i, state in self._optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{i}.{name}": torch.as_tensor(value) for name, value in state.items()}
-        run.save_checkpoint(tensors, self.history, step, sums)
+        self._run.save_checkpoint(tensors, self.history, step, sums)
+        self._saved_at, self._steps = time.perf_counter(), 0
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        tensors, self.history, *_ = checkpoint
-        self._within = (checkpoint.step, dict(checkpoint.sums))
-        where = checkpoint.where
-        prefix = "task."
-        weights = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+        tensors, self.history, where = checkpoint.tensors, checkpoint.history, checkpoint.where
+        self.within = (checkpoint.step, dict(checkpoint.sums))
+        weights = {name.removeprefix("task."): t for name, t in tensors.items() if name.startswith("task.")}
         load_into(self._task, weights, where)
         state: dict[int, dict[str, Tensor]] = {}
         shapes = [p.shape for group in self._optimiser.param_groups for p in group["params"]]
@@ -176,13 +153,3 @@ def shared_checkpoint(run: Run | None, group: ProcessGroup) -> Checkpoint | None
                 copy.checkpoint.write_bytes(content)
                 return copy.load_checkpoint()
     return run.load_checkpoint() if run is not None and there else None
-
-
-def _tensorboard(run: Run) -> Any:
-    try:
-        from torch.utils.tensorboard.writer import SummaryWriter
-    except ImportError:
-        raise TrainingError(
-            "TensorBoard is not installed", fix="pip install 'nodejepa[tensorboard]'."
-        ) from None
-    return SummaryWriter(str(run.folder / "tensorboard"))

@@ -46,27 +46,28 @@ def train(
         for epoch in range(len(history), config.epochs):
             if config.patience is not None and epoch - best > config.patience:
                 break
-            begun, sums = logger.within_epoch()
+            begun, sums = logger.within
+            logger.within = (0, {})
             for step in range(begun, steps):
                 done, total = epoch * steps + step, config.epochs * steps
                 context = StepContext(seed, epoch, step, done / total)
                 rate = cosine_rate(context.progress, config.lr, config.lr_end, config.warmup)
-                logger.before_step()
                 look = (epoch + 1) % logging.share_epochs == 0 or epoch in (0, config.epochs - 1)
                 values = _gradients(task, source, context, parameters, config.clip, group, look)
                 monitor.refuse_infinite(values, epoch + 1)
-                logger.gradients_are_finite(step, sums)
                 sums |= {name: sums.get(name, 0.0) + value / steps for name, value in values.items()}
                 for settings in optimiser.param_groups:
                     settings["lr"] = rate
                 optimiser.step()
                 task.after_step((done + 1) / total)
+                if step + 1 < steps:
+                    logger.after_step(step + 1, sums)
             record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate, **task.validate(source.whole)}
             monitor.refuse_infinite(record, epoch + 1)
-            logger.add(record | (monitor.geometry(epoch + 1) if group.leads else {}))
-            best = epoch if history[epoch][task.watched] < history[best][task.watched] else best
-            if best == epoch:
+            if epoch == 0 or record[task.watched] < history[best][task.watched]:
+                best = epoch
                 task.keep_best()
+            logger.add(record | (monitor.geometry(epoch + 1) if group.leads else {}))
     task.eval()
     return history
 

@@ -1,7 +1,7 @@
 """A run folder: configuration, history, checkpoint, final model; owned by one process at a time.
 
 config.json              what was asked for: method, settings, seed, graph, versions
-history.jsonl            one line per epoch, written as it ends (history.csv: the same as a table)
+history.jsonl            one line per epoch, written as it ends
 checkpoint.safetensors   the newest state training can go on from
 model.safetensors        the finished model
 
@@ -10,9 +10,7 @@ executed. Files are written beside their final name and moved into place, so a k
 one, never half of one; the digest finds what a disk did to it later.
 """
 
-import csv
 import hashlib
-import io
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +27,7 @@ from nodejepa.files import atomic_path, lock_file, parse_json, remove_leftovers,
 from nodejepa.validation import NonNegativeInt, of_type, read_json
 
 _FORMAT = "nodejepa-1"
-_TEXTS = ("config.json", "history.jsonl", "history.csv")
+_TEXTS = ("config.json", "history.jsonl")
 _IDENTITY = ("method", "config", "seed", "graph", "max_columns")  # what makes two runs the same run
 
 History = list[dict[str, Any]]
@@ -202,15 +200,6 @@ class Run:
         write_text(self.folder / "history.jsonl", "".join(json.dumps(r) + "\n" for r in history))
         return Checkpoint(tensors, history, step, sums, str(self.checkpoint))
 
-    def write_table(self, history: History) -> None:
-        """history.csv from the whole history."""
-        if history:
-            out = io.StringIO()
-            writer = csv.DictWriter(out, fieldnames=list(dict.fromkeys(k for r in history for k in r)))
-            writer.writeheader()
-            writer.writerows(history)
-            write_text(self.folder / "history.csv", out.getvalue())
-
 
 def _damaged_config(path: Path, reason: str) -> CheckpointError:
     fix = "Train again in an empty folder."
@@ -285,7 +274,10 @@ def damaged(what: str, where: str) -> CheckpointError:
 
 
 def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
-    """Copy tensors into a module whose names and shapes must be the same."""
+    """Copy tensors into a module whose names and shapes must be the same.
+
+    One on the device ``meta`` has no memory until they were compared.
+    """
     wanted = {name: (tuple(t.shape), str(t.dtype)) for name, t in module.state_dict().items()}
     found = {name: (tuple(t.shape), str(t.dtype)) for name, t in tensors.items()}
     if wanted != found:
@@ -295,6 +287,8 @@ def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], where: str
             where=where,
             fix="Load it with the method and settings that saved it.",
         )
+    if any(tensor.is_meta for tensor in module.state_dict().values()):
+        module.to_empty(device="cpu")
     module.load_state_dict(dict(tensors))
 
 

@@ -9,7 +9,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.memory import Room, gigabytes
 from nodejepa.methods import UNTRAINED, make_estimator, make_method
-from nodejepa.methods.budget import Budget, OnDisk, Workload, measured_speed
+from nodejepa.methods.budget import Budget, OnDisk, Workload, budget, measured_speed
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.trained import NODES_OF_A_STEP, joined_parts
 from nodejepa.nn.workspace import array_bytes
@@ -156,7 +156,7 @@ def make_plan(
 
 def cost_of(estimator: Estimator, work: Workload, where: OnDisk | None, speed: float) -> Budget:
     """Memory and time of learning and embedding; ``where`` is given for a graph that stays on disk."""
-    return estimator.cost.budget(estimator.config, work, operations_per_second=speed, where=where)
+    return budget(type(estimator), estimator.config, work, operations_per_second=speed, where=where)
 
 
 def _is_kept(config: Any, graph: StoredGraph) -> bool:
