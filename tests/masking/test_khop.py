@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import reference.masking as reference
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.masking.khop import Curriculum, khop_mask
+from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.nodejepa import MaskingConfig
 
 
@@ -131,23 +131,23 @@ def test_refuses_what_makes_no_mask(ratio: float, hops: int) -> None:
 
 
 def test_ratio_is_linear_and_then_stays() -> None:
-    ratios = [Curriculum().at(epoch)[0] for epoch in range(60)]
+    ratios = [MaskingConfig().at(epoch)[0] for epoch in range(60)]
     assert ratios[:51] == pytest.approx([0.2 + 0.3 * epoch / 50 for epoch in range(51)])
     assert set(ratios[50:]) == {0.5}
 
 
 def test_hops_switch_half_way() -> None:
-    hops = [Curriculum().at(epoch)[1] for epoch in range(60)]
+    hops = [MaskingConfig().at(epoch)[1] for epoch in range(60)]
     assert hops == [1] * 25 + [2] * 35
 
 
 def test_disabled_means_end_values_from_the_start() -> None:
-    assert Curriculum(enabled=False).at(0) == (0.5, 2)
-    assert Curriculum(epochs=0).at(0) == (0.5, 2)
+    assert MaskingConfig(curriculum=False).at(0) == (0.5, 2)
+    assert MaskingConfig(curriculum_epochs=0).at(0) == (0.5, 2)
 
 
 def test_more_hops_and_falling_ratios_work() -> None:
-    steep = Curriculum(ratio_start=0.6, ratio_end=0.4, hops_start=1, hops_end=4, epochs=6)
+    steep = MaskingConfig(ratio_start=0.6, ratio=0.4, hops_start=1, hops=4, curriculum_epochs=6)
     assert [steep.at(epoch)[1] for epoch in range(8)] == [1, 2, 2, 3, 3, 4, 4, 4]
     assert steep.at(3)[0] == pytest.approx(0.5)
 

@@ -11,6 +11,7 @@ from nodejepa.data import per_class_split
 from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.evaluation import finetune
 from nodejepa.graph import Graph
+from nodejepa.masking.khop import khop_mask
 from nodejepa.methods import LinearJEPA, NodeJEPA, linear_jepa, load_method, make_method
 from nodejepa.methods.budget import Workload, budget
 from nodejepa.nn.inputs import WholeGraph
@@ -92,7 +93,7 @@ def test_a_step_predicts_and_guards_latents_before_propagation(graph):
     task, inputs = started_task(graph)
     context = StepContext(0, 0, 0, 0.0)
     terms = task.losses(inputs, context)
-    targets = task._targets(inputs, *task.curriculum.at(0), context)
+    targets = khop_mask(inputs, *task.config.masking.at(0), context.numpy("mask"))
     x = torch.from_numpy(to_dense(graph.features)).float()
     s, encoder = torch.from_numpy(inputs.propagation.matrix.toarray()), task.encoder
     weight = encoder.weight * encoder.unit
@@ -145,7 +146,7 @@ def test_a_random_start_is_as_loud_as_the_closed_form(graph):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("encoder.kind", "gat"), ("encoder.layers", 2), ("encoder.norm", "batch"), ("encoder.heads", 2)],
+    [("encoder.kind", "gat"), ("encoder.layers", 2), ("encoder.norm", "batch")],
 )
 def test_settings_of_a_network_are_refused_where_there_is_none(name, value):
     with pytest.raises(ConfigError, match=rf"{name}.*start=closed-form.*preset paper"):

@@ -69,7 +69,7 @@ def naive_losses(task, context):
     """Algorithm 1 with dense matrices and loops over all nodes."""
     graph, config = task.inputs.graph, task.config
     s = propagation_tensor(graph.adjacency)
-    ratio, hops = task.curriculum.at(context.epoch)
+    ratio, hops = task.config.masking.at(context.epoch)
     masked = torch.from_numpy(khop_mask(graph, ratio, hops, context.numpy("mask")))
     x = features(graph)
 

@@ -31,7 +31,7 @@ def test_nodejepa_predicts_by_message_passing_from_all_descriptors():
     assert (predictor.kind, predictor.hidden, predictor.layers) == ("message-passing", 256, 3)
     assert predictor.descriptors == DESCRIPTORS == ("pagerank", "degree", "clustering", "spectral")
     assert (predictor.spectral_dim, predictor.heads) == (8, 4)
-    assert (loss.prediction, loss.prediction_weight, loss.laplacian) == ("cosine", 1.0, 0.0)
+    assert (loss.prediction, loss.prediction_weight) == ("cosine", 1.0)
     assert NODE.masking.isolation
     assert loss.covariance_over == "pairs"
     assert NODE.masking.max_neighbours is None
@@ -59,7 +59,6 @@ def test_the_supervised_gcn_stops_early():
 def test_graphmae_has_a_bridge_and_one_layer_behind_it(toy_graph):
     config = GraphMAE.preset("paper")
     decoder = GraphMAETask(WholeGraph(toy_graph), config).decoder
-    assert config.decoder == "gcn"
     assert decoder.bridge.weight.shape == (256, 256)
     assert decoder.bridge.bias is None
     assert decoder.weight.shape == (256 + 1, toy_graph.num_features)  # the last row is the bias

@@ -68,8 +68,6 @@ def test_a_component_is_a_graph_of_its_own(name, preset, sparse):
         pytest.skip(f"{name} has no preset {preset}")
     config = override(METHODS[name].preset(preset), {"encoder.hidden": 16, "encoder.dropout": 0.0}
                       if name != "nodejepa" else {"encoder.hidden": 16})  # fmt: skip
-    if name == "graphmae":
-        config = override(config, {"encoder.attention_dropout": 0.0})
     graph = graph_of(sparse)
     whole, alone = WholeGraph(graph), WholeGraph(own_graph(graph))
     torch.manual_seed(0)

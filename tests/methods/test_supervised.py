@@ -178,7 +178,7 @@ def test_labels_of_training_and_validation_nodes_do(toy_graph):
 def test_few_shot_training_sees_k_labels_only(toy_graph):
     few = per_class_split(LABELS, train=2, val=5, seed=1)
     task_labels = supervise(LABELS, few, 60, "test")
-    assert np.bincount(task_labels.train_codes).tolist() == [2, 2]
+    assert np.bincount(task_labels.train[few.train]).tolist() == [2, 2]
     secret = np.full(60, -1)
     known = np.concatenate([few.train, few.val])
     secret[known] = LABELS[known]

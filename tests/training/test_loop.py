@@ -200,7 +200,7 @@ def test_a_folder_with_a_run_is_not_overwritten_or_continued_with_other_settings
     NodeJEPA(preset="paper", seed=0, **TINY).fit(toy_graph, out=tmp_path)
     with pytest.raises(TrainingError, match="already holds a run"):
         NodeJEPA(preset="paper", seed=0, **TINY).fit(toy_graph, out=tmp_path)
-    with pytest.raises(CheckpointError, match=r"another config: masking: hops: 2 then, 1 now"):
+    with pytest.raises(CheckpointError, match=r"another config: masking.hops: 2 then, 1 now"):
         NodeJEPA(preset="paper", seed=0, **(TINY | {"masking.hops": 1})).fit(
             toy_graph, out=tmp_path, resume=True
         )

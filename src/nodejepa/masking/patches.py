@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -22,70 +20,40 @@ Int32Array = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Patches:
-    """P node lists and their expansions, as flat arrays.
+    """The parts of a graph, and what they are with their neighbours in either direction."""
 
-    Patch p consists of ``core_nodes[core_starts[p]:core_starts[p + 1]]`` (disjoint, together all nodes);
-    with its neighbours in either direction it is ``nodes[starts[p]:starts[p + 1]]``. All lists ascend.
-    """
-
-    num_nodes: int
-    core_starts: npt.NDArray[np.int64]
-    core_nodes: Int32Array
-    starts: npt.NDArray[np.int64]
-    nodes: Int32Array
+    part: IntArray  # of every node, [N] with values 0 .. P-1
+    pooling: SparseMatrix  # CSR [P, N]; times node embeddings: their mean over every expanded part
 
     @classmethod
     def from_partition(cls, graph: RowGraph, part: IntArray, *, hops: int = 1) -> Patches:
-        """Patches from the part of every node, ``[N]`` with values 0 .. P-1, each present.
-
-        ``hops`` is how far each patch is expanded; the paper takes 1.
-        """
-        core_starts = np.concatenate([[0], np.cumsum(np.bincount(part))]).astype(np.int64)
-        core_nodes = np.argsort(part, kind="stable").astype(np.int32)
-        lists = [core_nodes[first:last] for first, last in pairwise(core_starts)]
-        if hops > 0:
-            edges = neighbours(graph)
-            lists = [_expanded(edges, core, hops) for core in lists]
-        starts = np.concatenate([[0], np.cumsum([len(nodes) for nodes in lists])]).astype(np.int64)
-        return cls(graph.num_nodes, core_starts, core_nodes, starts, np.concatenate(lists))
+        """Patches from the part of every node, each present; the paper expands by 1 of ``hops``."""
+        order = np.argsort(part, kind="stable").astype(np.int32)
+        edges, cores = neighbours(graph), np.split(order, np.cumsum(np.bincount(part))[:-1])
+        lists = [_expanded(edges, core, hops) for core in cores]
+        sizes = np.array([len(nodes) for nodes in lists])
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        starts = starts.astype(np.int32 if starts[-1] < 2**31 else np.int64)
+        weight = np.repeat(1.0 / sizes, sizes).astype(np.float32)
+        shape = len(lists), graph.num_nodes
+        return cls(part, sp.csr_array((weight, np.concatenate(lists), starts), shape=shape))
 
     def __len__(self) -> int:
-        return self.starts.size - 1
-
-    def core(self, patch: int) -> Int32Array:
-        """The patch's own nodes."""
-        return self.core_nodes[self.core_starts[patch] : self.core_starts[patch + 1]]
+        return int(self.pooling.shape[0])
 
     def expanded(self, patch: int) -> Int32Array:
-        """The patch's nodes and their neighbours."""
-        return self.nodes[self.starts[patch] : self.starts[patch + 1]]
+        """The patch's nodes and their neighbours, ascending."""
+        nodes: Int32Array = self.pooling.indices[slice(*self.pooling.indptr[patch : patch + 2])]
+        return nodes
 
     def with_core_in(self, nodes: IntArray) -> npt.NDArray[np.int64]:
         """The patches that have some of ``nodes`` for their own, ascending."""
-        return np.flatnonzero(np.bincount(self._patch_of[nodes], minlength=len(self)))
-
-    @cached_property
-    def _patch_of(self) -> Int32Array:
-        patch = np.empty(self.num_nodes, dtype=np.int32)
-        patch[self.core_nodes] = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.core_starts))
-        return patch
-
-    @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
-        """Nodes of every expanded patch, ``[P]``."""
-        return np.diff(self.starts)
-
-    @cached_property
-    def pooling(self) -> SparseMatrix:
-        """CSR ``[P, N]`` whose product with node embeddings is their mean over every expanded patch."""
-        weight = np.repeat(1.0 / self.sizes, self.sizes).astype(np.float32)
-        starts = self.starts.astype(np.int32 if self.nodes.size < 2**31 else np.int64)
-        return sp.csr_array((weight, self.nodes, starts), shape=(len(self), self.num_nodes))
+        return np.unique(self.part[nodes]).astype(np.int64)
 
     def pooling_over(self, patches: npt.NDArray[np.int64], nodes: IntArray) -> SparseMatrix:
         """CSR ``[patches, nodes]``: means over those nodes of some expanded patches that are in ``nodes``."""
         pooling = self.pooling[patches]
-        if len(nodes) == self.num_nodes:
+        if len(nodes) == len(self.part):
             return pooling
         inside = pooling[:, nodes]
         counts = np.diff(inside.indptr)
@@ -124,7 +92,8 @@ def patch_descriptors(graph: RowGraph, patches: Patches, *, cache: bool = True) 
     """
     quantities = (graph.degrees, node_pagerank(graph, cache=cache), node_clustering(graph, cache=cache))
     means = patches.pooling.astype(np.float64) @ np.column_stack(quantities)
-    return standardize(np.column_stack([means, patches.sizes / graph.num_nodes])).astype(np.float32)
+    sizes = np.diff(patches.pooling.indptr)
+    return standardize(np.column_stack([means, sizes / graph.num_nodes])).astype(np.float32)
 
 
 def _expanded(edges: Neighbours, core: Int32Array, hops: int) -> Int32Array:

@@ -29,7 +29,6 @@ class EncoderConfig(Settings):
     layers: Depth = 3
     activation: Activation = "relu"  # the paper does not say
     norm: Literal["layer", "graph", "batch", "none"] = "layer"
-    heads: Depth = 4  # gat only, which checks that it divides hidden
 
 
 def build_encoder(config: EncoderConfig, in_dim: int) -> Encoder:
@@ -59,7 +58,6 @@ class BaselineEncoderConfig(EncoderConfig):
     norm_last: bool = True
     activate_last: bool = False
     dropout: ShareBelowOne = 0.0  # on the input of every layer but the first
-    attention_dropout: ShareBelowOne = 0.0  # gat only
     row_normalise: bool = False  # features divided by the sum of their row
 
     @property

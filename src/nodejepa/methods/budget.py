@@ -27,6 +27,7 @@ _FLOAT = 4
 _FIXED_BYTES = 200_000_000  # compiled code, work space of the libraries
 _LIBRARY_BYTES = 300_000_000  # of a process that has loaded them
 _SPARSE_COST = 12.0  # an operation of a sparse product takes as long as so many of a dense one
+_HEADS = 4  # of graph attention
 _ELEMENTWISE_COST = 200.0  # operations' worth of norms and activations, for each value of a layer
 _BYTES_PER_SECOND = 100e6  # of tables read, encoded and written
 
@@ -233,7 +234,7 @@ def _attention_bytes(settings: Mapping[str, Any], work: Workload) -> int:
     """Graph attention keeps numbers for every edge, head and layer."""
     if settings.get("encoder.kind") != "gat":
         return 0
-    return int(settings["encoder.layers"]) * int(settings["encoder.heads"]) * 40 * (work.entries + work.nodes)
+    return int(settings["encoder.layers"]) * _HEADS * 40 * (work.entries + work.nodes)
 
 
 def _forward_flops(work: Workload, hidden: int, layers: int, settings: Mapping[str, Any]) -> float:
@@ -241,7 +242,7 @@ def _forward_flops(work: Workload, hidden: int, layers: int, settings: Mapping[s
     first = 2.0 * work.feature_entries * hidden * (1.0 if work.dense else _SPARSE_COST)
     products = 2.0 * (work.entries + work.nodes) * hidden * layers * _SPARSE_COST
     if settings.get("encoder.kind") == "gat":
-        products *= int(settings["encoder.heads"])
+        products *= _HEADS
     return dense + first + products + _ELEMENTWISE_COST * work.nodes * hidden * layers
 
 

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from nodejepa.methods.blocks import (
-    PRESETS,
     BaselineEncoderConfig,
     build_encoder,
     encoder_inputs,
@@ -62,17 +61,7 @@ class DGI(TrainedEstimator):
     summary = "tells nodes from nodes with shuffled features"
     citation = "Velickovic et al. 2019"
     style = PlotStyle("#56B4E9", "^", "//", "--")
-    presets = PRESETS
+    presets = ("default", "paper")
     arrays = Arrays(6.0, 4.0, 7.0)
     config_class = DGIConfig
     task_class = DGITask
-
-    @classmethod
-    def official(cls, dataset: str | None) -> DGIConfig:  # noqa: ARG003 - one for all
-        """Velickovic et al.: one layer, Adam without decay or schedule, at most 10,000 epochs."""
-        return DGIConfig(
-            BaselineEncoderConfig(
-                hidden=512, layers=1, activation="prelu", norm="none", activate_last=True, row_normalise=True
-            ),
-            TrainingConfig(epochs=10_000, lr_end=1e-3, weight_decay=0.0, clip=None, patience=20),
-        )

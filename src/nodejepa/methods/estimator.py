@@ -39,7 +39,15 @@ from nodejepa.nn.workspace import array_bytes
 from nodejepa.provenance import source_hash, versions
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.training.logger import Logging
-from nodejepa.training.run import History, Run, check_history, load_into, load_tensors, save_tensors
+from nodejepa.training.run import (
+    History,
+    Run,
+    check_history,
+    load_into,
+    load_tensors,
+    refuse_others,
+    save_tensors,
+)
 from nodejepa.validation import NonNegativeInt, PositiveInt, of_type
 
 _KEPT = "kept."  # before the names of the principal axes in a model
@@ -351,13 +359,14 @@ class Estimator(ABC):
                 axes = PrincipalAxes(*(tensors.pop(f"{_KEPT}{name}").numpy() for name in ("mean", "axes")))
             self.reduction_ = axes
             with torch.device("meta"):  # takes no memory, whatever sizes the file asks for
-                encoder = self.make_encoder(self.in_dim_)
+                sizes = self.make_encoder(self.in_dim_)
         except (KeyError, ValueError, OverflowError, RuntimeError, ConfigError) as error:
             raise CheckpointError(
                 f"the model's description is not understood: {error}", where=where
             ) from None
-        load_into(encoder, tensors, where)
-        self.encoder_ = encoder
+        refuse_others(sizes, tensors, where)
+        self.encoder_ = self.make_encoder(self.in_dim_)
+        load_into(self.encoder_, tensors, where)
 
     def _learn(self, graph: RowGraph, run: Run | None, logging: Logging) -> None:
         inputs = self._inputs(graph, run.folder if run else None)

@@ -1,17 +1,16 @@
 """NodeJEPA: predict the embeddings of hidden k-hop neighbourhoods (the paper, Section 3.2, Algorithm 1)."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import RowGraph
-from nodejepa.masking.khop import Curriculum, khop_mask
+from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.blocks import (
     EMAConfig,
     EncoderConfig,
@@ -26,7 +25,7 @@ from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
 from nodejepa.nn.stack import pick_rows
-from nodejepa.objectives.prediction import cosine_distance, l2_distance, laplacian_energy
+from nodejepa.objectives.prediction import cosine_distance, l2_distance
 from nodejepa.objectives.vicreg import CovarianceOver, covariance_loss, covariance_matrix, variance_loss
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.training.task import StepContext, TrainingConfig
@@ -58,16 +57,19 @@ class MaskingConfig(Settings):
     # The paper's "degree-capping neighborhood search" (Section 6), off as in its experiments
     max_neighbours: PositiveInt | None = None  # that the search follows; none: all
 
-    def schedule(self) -> Curriculum:
-        """The curriculum these settings describe."""
-        return Curriculum(
-            ratio_start=self.ratio_start,
-            ratio_end=self.ratio,
-            hops_start=self.hops_start,
-            hops_end=self.hops,
-            epochs=self.curriculum_epochs,
-            enabled=self.curriculum,
-        )
+    def at(self, epoch: int) -> tuple[float, int]:
+        """Mask ratio and hops of an epoch, counted from 0.
+
+        Both move linearly and stay where they end. Hops are rounded half up: with the defaults epochs 0-24
+        hide 1-hop and later ones 2-hop neighbourhoods (the paper: cheap epochs "in the first 25").
+
+        >>> MaskingConfig().at(0), MaskingConfig().at(25), MaskingConfig().at(300)
+        ((0.2, 1), (0.35, 2), (0.5, 2))
+        """
+        done = epoch / self.curriculum_epochs if self.curriculum and epoch < self.curriculum_epochs else 1.0
+        ratio = (1 - done) * self.ratio_start + done * self.ratio
+        hops = (1 - done) * self.hops_start + done * self.hops
+        return ratio, math.floor(hops + 0.5)
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,6 @@ class LossConfig(SIGRegConfig):
     covariance_over: CovarianceOver = "pairs"
     # "applied to the context encoder's embeddings": of all nodes, or of those it sees ("visible")
     regularised: Literal["all", "visible"] = "all"
-    laplacian: NonNegative = 0.0  # promised in the abstract, absent from the loss
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class NodeJEPATask(TeacherTask):
             raise GraphError(
                 "the graph has one node", fix="At least two are needed: one to see, one to predict."
             )
-        self.config, self.curriculum = config, config.masking.schedule()
+        self.config = config
         self.token = nn.Parameter(torch.zeros(inputs.num_features))
         structure = descriptors(inputs.graph, config.predictor.descriptors, config.predictor.spectral_dim)
         self.descriptors = torch.from_numpy(structure).to(inputs.device)
@@ -162,53 +163,37 @@ class NodeJEPATask(TeacherTask):
 
     def losses(self, inputs: GraphInputs, context: StepContext) -> dict[str, Tensor]:
         """One step of Algorithm 1 (the paper, appendix)."""
-        ratio, hops = self.curriculum.at(context.epoch)
+        masking, loss, reduction = self.config.masking, self.config.loss, context.reduction
+        ratio, hops = masking.at(context.epoch)
         least = 1 / inputs.num_nodes  # one node to predict, one to predict it from
         ratio = min(max(ratio, least), 1 - least)
-        targets = self._targets(inputs, ratio, hops, context)  # line 1
+        targets = khop_mask(  # line 1
+            inputs, ratio, hops, context.numpy("mask"), max_neighbours=masking.max_neighbours
+        )
         hidden = torch.from_numpy(targets).to(inputs.device)
-        seen = inputs.masked(hidden, self.token) if self.config.masking.isolation else inputs
-        h = self.encoder(seen)  # lines 2-3
+        h = self.encoder(inputs.masked(hidden, self.token) if masking.isolation else inputs)  # lines 2-3
         with torch.no_grad():  # line 3
             teacher, latents = self.target_encoder, self.latents
             wanted = latents.predicted(teacher, inputs, targets) if latents else teacher(inputs, rows=targets)
-        visible = pick_rows(h, ~targets)
-        structure = inputs.take(self.descriptors)
+        visible, structure = pick_rows(h, ~targets), inputs.take(self.descriptors)
         guess = self.predictor(visible, inputs.propagation, targets, structure)  # line 4
-        distance = cosine_distance if self.config.loss.prediction == "cosine" else l2_distance
-        prediction = context.reduction.average(distance(guess, wanted), len(guess))
-        everything = visible if self.config.loss.regularised == "visible" else h
-        guarded = latents.guarded(self.encoder, inputs, ~targets) if latents else everything
-        terms = {"prediction": prediction} | self._regularise(inputs, h, guarded, context)  # lines 5-6
-        weights = {"prediction": self.config.loss.prediction_weight} | {
-            name: getattr(self.config.loss, name) for name in terms if name != "prediction"
-        }
-        return {"loss": sum((weights[name] * term for name, term in terms.items()), torch.zeros(()))} | terms
-
-    def _targets(
-        self, inputs: GraphInputs, ratio: float, hops: int, context: StepContext
-    ) -> npt.NDArray[np.bool_]:
-        cap = self.config.masking.max_neighbours
-        return khop_mask(inputs, ratio, hops, context.numpy("mask"), max_neighbours=cap)
-
-    def predicting(self, terms: Mapping[str, Tensor]) -> Tensor:
-        """L_pred of Eq. 2."""
-        return self.config.loss.prediction_weight * terms["prediction"]
-
-    def _regularise(
-        self, inputs: GraphInputs, h: Tensor, guarded: Tensor, context: StepContext
-    ) -> dict[str, Tensor]:
-        """The guards against collapse, on H^ctx of all nodes or of visible ones, or on visible latents."""
-        loss, terms = self.config.loss, {}
+        distance = cosine_distance if loss.prediction == "cosine" else l2_distance
+        terms = {"prediction": reduction.average(distance(guess, wanted), len(guess))}
+        guarded = visible if loss.regularised == "visible" else h  # line 5: the guards against collapse
+        guarded = latents.guarded(self.encoder, inputs, ~targets) if latents else guarded
         if loss.variance or loss.covariance:
-            covariance = covariance_matrix(guarded, context.reduction)
+            covariance = covariance_matrix(guarded, reduction)
             terms["variance"] = variance_loss(covariance)
             terms["covariance"] = covariance_loss(covariance, loss.covariance_over)
         if loss.sigreg:
             terms["sigreg"] = loss.sigreg_term(guarded, context)
-        if loss.laplacian:
-            terms["laplacian"] = context.reduction.average(laplacian_energy(h, inputs.propagation), len(h))
-        return terms
+        weights = vars(loss) | {"prediction": loss.prediction_weight}
+        total = sum((weights[name] * term for name, term in terms.items()), torch.zeros(()))  # line 6
+        return {"loss": total} | terms
+
+    def predicting(self, terms: Mapping[str, Tensor]) -> Tensor:
+        """L_pred of Eq. 2."""
+        return self.config.loss.prediction_weight * terms["prediction"]
 
 
 class NodeJEPA(StartedEstimator):

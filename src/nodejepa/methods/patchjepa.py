@@ -182,7 +182,7 @@ class PatchJEPATask(TeacherTask):
 
     def _pooling(self, inputs: GraphInputs, patches: npt.NDArray[np.int64]) -> SparseOperator:
         """Means over all patches of a step; those of the whole graph are the same in every step."""
-        if inputs.num_nodes < self.patches.num_nodes:
+        if inputs.num_nodes < len(self.patches.part):
             return SparseOperator(self.patches.pooling_over(patches, inputs.nodes), device=inputs.device)
         if self._pooled is None:
             self._pooled = SparseOperator(self.patches.pooling, device=inputs.device)

@@ -113,13 +113,13 @@ class GraphInputs(ABC):
         with torch.no_grad():
             return self.propagation(self.features)
 
-    @abstractmethod
     def shown(self, weight: Tensor) -> Tensor:
         """``diag(m) W`` for a first weight W ``[F, D]``: W itself where no columns are hidden."""
+        return weight
 
-    @abstractmethod
     def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
         """``X @ weight`` for weight ``[F, D]``; of some ``rows`` (bool ``[N]``) only, if given."""
+        return transform(self.features, weight, rows)
 
     def propagates_first(self, width: int) -> bool:
         """Whether ``(S X) W`` is cheaper than ``S (X W)``: dense features no wider than the layer."""
@@ -127,7 +127,6 @@ class GraphInputs(ABC):
 
     def induced(self, node_lists: list[NodeList]) -> Part:
         """The subgraphs induced by ascending lists of rows, side by side: see :class:`Part`."""
-
         return Part(self, node_lists)
 
     def view(
@@ -206,10 +205,6 @@ class RowInputs(GraphInputs, ABC):
         """All rows."""
         return per_node
 
-    def shown(self, weight: Tensor) -> Tensor:
-        """No columns are hidden."""
-        return weight
-
     @abstractmethod
     def feature_rows(self, low: int, high: int) -> FeatureMatrix:
         """Rows ``low`` to ``high - 1`` of X."""
@@ -251,10 +246,6 @@ class WholeGraph(RowInputs):
     def features(self) -> FeatureMatrix:
         """X of the graph."""
         return feature_matrix(self.graph.features, self.device)
-
-    def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
-        """``X @ weight``."""
-        return transform(self.features, weight, rows)
 
     # one block, which is all rows
 
@@ -298,13 +289,9 @@ class Part(GraphInputs):
         """The lists, as positions in the whole graph."""
         return self._cut_from.nodes[self._rows]
 
-    @cached_property
-    def _positions(self) -> Tensor:
-        return torch.from_numpy(self.nodes).to(self.device)
-
     def take(self, per_node: Tensor) -> Tensor:
         """A copy of the rows."""
-        return per_node.index_select(0, self._positions)
+        return per_node.index_select(0, torch.from_numpy(self.nodes).to(per_node.device))
 
     @cached_property
     def adjacency(self) -> SparseMatrix:
@@ -328,10 +315,6 @@ class Part(GraphInputs):
     def shown(self, weight: Tensor) -> Tensor:
         """What is hidden there is hidden here."""
         return self._cut_from.shown(weight)
-
-    def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
-        """``X @ weight``."""
-        return transform(self.features, weight, rows)
 
 
 @final

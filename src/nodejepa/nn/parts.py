@@ -10,8 +10,8 @@ from torch import Tensor
 
 from nodejepa.graph_checks import SparseMatrix
 from nodejepa.nn.inputs import GraphInputs, NodeList
-from nodejepa.nn.operators import FeatureMatrix, OperatorKind, make_operator, transform
-from nodejepa.nn.sparse import Rows, SparseOperator, cut, to_dense
+from nodejepa.nn.operators import FeatureMatrix, OperatorKind, make_operator
+from nodejepa.nn.sparse import SparseOperator, cut, to_dense
 from nodejepa.tables.ordered import OrderedStore
 
 
@@ -38,14 +38,6 @@ class StoredPart(GraphInputs):
     def take(self, per_node: Tensor) -> Tensor:
         """A copy of the rows, which may come from a memory that holds more than the device does."""
         return per_node.index_select(0, torch.from_numpy(self.nodes).to(per_node.device)).to(self.device)
-
-    def shown(self, weight: Tensor) -> Tensor:
-        """No columns are hidden."""
-        return weight
-
-    def transform_features(self, weight: Tensor, rows: Rows = None) -> Tensor:
-        """``X @ weight``."""
-        return transform(self.features, weight, rows)
 
     @cached_property
     def adjacency(self) -> SparseMatrix:

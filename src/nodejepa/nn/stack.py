@@ -1,8 +1,9 @@
 """The frame that all encoders share: layers one after the other, normalised, activated, cut to rows."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Literal, TypedDict
+from typing import Literal
 
 import numpy as np
 import torch
@@ -19,22 +20,18 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "prelu": nn.PReLU, "
 
 def make_activation(name: str) -> nn.Module:
     """The activation called ``name``; ReLU overwrites its input, which saves memory."""
-    if name not in ACTIVATIONS:
-        raise ConfigError(f"activation {name!r} is unknown", fix=f"Use one of {', '.join(ACTIVATIONS)}.")
     return nn.ReLU(inplace=True) if name == "relu" else ACTIVATIONS[name]()
 
 
 def make_norm(name: str, width: int) -> nn.Module:
     """The normalisation called ``name`` for ``width`` columns."""
-    if name == "layer":
-        return nn.LayerNorm(width)
-    if name == "graph":
-        return GraphLayerNorm(width)
-    if name == "batch":
-        return nn.BatchNorm1d(width)
-    if name == "none":
-        return nn.Identity()
-    raise ConfigError(f"norm {name!r} is unknown", fix="Use one of layer, graph, batch, none.")
+    kinds: dict[str, Callable[[int], nn.Module]] = {
+        "layer": nn.LayerNorm,
+        "graph": GraphLayerNorm,
+        "batch": nn.BatchNorm1d,
+        "none": nn.Identity,
+    }
+    return kinds[name](width)
 
 
 class GraphLayerNorm(nn.Module):
@@ -52,20 +49,6 @@ class GraphLayerNorm(nn.Module):
         """The same shape."""
         centred = h - h.mean()
         return centred / (centred.square().mean().sqrt() + self.eps) * self.weight + self.bias
-
-
-class StackSettings(TypedDict, total=False):
-    """Keyword arguments of every encoder; see :class:`Encoder`."""
-
-    hidden: int
-    layers: int
-    activation: str
-    norm: str
-    out_dim: int | None
-    norm_last: bool
-    activate_last: bool
-    dropout: float
-    row_normalise: bool
 
 
 class Encoder(nn.Module, ABC):
@@ -99,8 +82,6 @@ class Encoder(nn.Module, ABC):
         row_normalise: bool = False,
     ) -> None:
         super().__init__()
-        if layers < 1:
-            raise ConfigError(f"an encoder of {layers} layers", fix="Give at least one layer.")
         self.widths = [in_dim] + [hidden] * (layers - 1) + [hidden if out_dim is None else out_dim]
         self.in_dim, self.out_dim, self.dropout = in_dim, self.widths[-1], dropout
         self.row_normalise = row_normalise
@@ -124,12 +105,11 @@ class Encoder(nn.Module, ABC):
         return nn.ParameterList(torch.zeros(width) for width in self.widths[1:])
 
     @abstractmethod
-    def first_layer(self, inputs: GraphInputs, rows: Rows) -> Tensor:
-        """Layer 0 on the graph's features, before norm and activation."""
+    def layer(self, i: int, inputs: GraphInputs, h: Tensor | None, rows: Rows) -> Tensor:
+        """Layer i before norm and activation: on features, or on what :meth:`shared` made of the one before.
 
-    @abstractmethod
-    def later_layer(self, layer: int, inputs: GraphInputs, h: Tensor, rows: Rows) -> Tensor:
-        """Layer 1, 2, ... on what :meth:`shared` made of the one before, before norm and activation."""
+        ``h`` ``[N, width]`` is none for layer 0.
+        """
 
     def shared(self, layer: int, h: Tensor) -> Tensor:  # noqa: ARG002 - most layers read h as it is
         """What every row of a layer reads of ``h`` ``[N, width]``, the layer before."""
@@ -152,8 +132,7 @@ class Encoder(nn.Module, ABC):
 
     def _layer(self, layer: int, inputs: GraphInputs, h: Tensor | None, rows: Rows) -> Tensor:
         """One layer, normalised and activated; ``h`` is what it reads of the one before, if there is one."""
-        out = self.first_layer(inputs, rows) if h is None else self.later_layer(layer, inputs, h, rows)
-        done: Tensor = self.activations[layer](self.norms[layer](out))
+        done: Tensor = self.activations[layer](self.norms[layer](self.layer(layer, inputs, h, rows)))
         return done
 
     @torch.no_grad()

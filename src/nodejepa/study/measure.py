@@ -25,8 +25,8 @@ from nodejepa.evaluation.finetune import FinetuneConfig, Tuned, fresh_encoder, t
 from nodejepa.evaluation.scoring import fit_on, score_head
 from nodejepa.files import lock_file, write_json
 from nodejepa.graph_checks import Features
-from nodejepa.masking.khop import Curriculum
 from nodejepa.methods import Estimator, find_method, make_estimator, make_method
+from nodejepa.methods.nodejepa import MaskingConfig
 from nodejepa.provenance import source_hash, versions
 from nodejepa.study.records import Record
 from nodejepa.study.spec import Cell, config_hash
@@ -134,7 +134,7 @@ def timed_epochs(cell: Cell) -> int:
     PatchJEPA, which is held against it epoch by epoch, takes as many; its epochs are short.
     """
     if "patches" in cell.config:
-        return Curriculum().epochs + SETTLED_EPOCHS
+        return MaskingConfig().curriculum_epochs + SETTLED_EPOCHS
     changing = _changing_epochs(cell)
     return changing + SETTLED_EPOCHS if changing else TIMED_EPOCHS
 

@@ -22,6 +22,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from nodejepa.config import dotted
 from nodejepa.errors import CheckpointError, ConfigError, NodeJEPAError, TrainingError
 from nodejepa.files import atomic_path, lock_file, parse_json, remove_leftovers, write_json, write_text
 from nodejepa.validation import NonNegativeInt, of_type, read_json
@@ -32,14 +33,6 @@ _IDENTITY = ("method", "config", "seed", "graph", "max_columns")  # what makes t
 
 History = list[dict[str, Any]]
 NUMBERS = {"loss", "lr", "seconds", "peak_memory_mb", "mean_std", "effective_rank", "gradient_norm"}
-
-
-class _Missing:
-    def __repr__(self) -> str:
-        return "nothing"
-
-
-_MISSING = _Missing()  # no value of a setting is equal to it
 
 
 class Checkpoint(NamedTuple):
@@ -225,12 +218,12 @@ def check_history(history: Any, where: Path | str, *more: str) -> History:
 
 
 def _difference(before: Any, now: Any) -> str:
-    if isinstance(before, dict) and isinstance(now, dict):
-        keys = [k for k in dict.fromkeys([*before, *now]) if before.get(k, _MISSING) != now.get(k, _MISSING)]
-        return "; ".join(
-            f"{k}: {_difference(before.get(k, _MISSING), now.get(k, _MISSING))}" for k in keys[:3]
-        )
-    return f"{before!r} then, {now!r} now"
+    if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
+        return f"{before!r} then, {now!r} now"
+    then, settings = dotted(before), dotted(now)
+    names = [name for name in then | settings if then.get(name, ...) != settings.get(name, ...)]
+    told = ((name, then.get(name, "nothing"), settings.get(name, "nothing")) for name in names[:3])
+    return "; ".join(f"{name}: {one!r} then, {other!r} now" for name, one, other in told)
 
 
 def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
@@ -274,10 +267,13 @@ def damaged(what: str, where: str) -> CheckpointError:
 
 
 def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
-    """Copy tensors into a module whose names and shapes must be the same.
+    """Copy tensors into a module whose names and shapes must be the same."""
+    refuse_others(module, tensors, where)
+    module.load_state_dict(dict(tensors))
 
-    One on the device ``meta`` has no memory until they were compared.
-    """
+
+def refuse_others(module: torch.nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
+    """Refuse tensors whose names, shapes or types are not those of a module, also of one without memory."""
     wanted = {name: (tuple(t.shape), str(t.dtype)) for name, t in module.state_dict().items()}
     found = {name: (tuple(t.shape), str(t.dtype)) for name, t in tensors.items()}
     if wanted != found:
@@ -287,9 +283,6 @@ def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], where: str
             where=where,
             fix="Load it with the method and settings that saved it.",
         )
-    if any(tensor.is_meta for tensor in module.state_dict().values()):
-        module.to_empty(device="cpu")
-    module.load_state_dict(dict(tensors))
 
 
 def _digest(tensors: Mapping[str, Tensor], text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from nodejepa.masking.khop import Curriculum
+from nodejepa.methods.nodejepa import MaskingConfig
 from nodejepa.report.table import Column, ReportTable, Row, Summary, TableCell, summarise
 from studies.render.frame import (
     best_baseline,
@@ -180,13 +180,13 @@ def _range(seconds: Sequence[float]) -> TableCell:
 def _jump(config: Mapping[str, Any] | None) -> int:
     """The first epoch, counted from 1, with the most hops."""
     masking: object = (config or {}).get("masking")
-    schedule = Curriculum()
+    schedule = MaskingConfig()
     if isinstance(masking, dict):
-        schedule = Curriculum(
-            hops_start=masking["hops_start"], hops_end=masking["hops"], epochs=masking["curriculum_epochs"]
+        schedule = MaskingConfig(
+            **{name: masking[name] for name in ("hops_start", "hops", "curriculum_epochs")}
         )
-    most = schedule.at(schedule.epochs)[1]
-    return 1 + next(epoch for epoch in range(schedule.epochs + 1) if schedule.at(epoch)[1] == most)
+    last = schedule.curriculum_epochs
+    return 1 + next(epoch for epoch in range(last + 1) if schedule.at(epoch)[1] == schedule.at(last)[1])
 
 
 def summary_table(frame: pd.DataFrame, main: pd.DataFrame) -> ReportTable | None:
