@@ -1,4 +1,4 @@
-"""Files of embeddings in one report: each under its name, with its map; those of ``embed-graph`` compared."""
+"""Files of embeddings in one report: each under its name, with its map."""
 
 from __future__ import annotations
 
@@ -25,13 +25,8 @@ def embedded(path, **columns):
     return path
 
 
-def own_run(path, method="linear-jepa", accuracies=(80.0, 82.0), graph="g1", baseline=75.0):
+def own_run(path, method="linear-jepa", graph="g1"):
     """What embed-graph leaves behind, without the work."""
-
-    def rows(values):
-        return {"scores": [{"test_accuracy": v, "balanced_accuracy": v - 1, "roc_auc": None} for v in values]}
-
-    probed = {method: rows(accuracies or ()), "sgc": rows([baseline, baseline]), "raw": rows([50.0])}
     manifest = {
         "format": "nodejepa embeddings",
         "version": 1,
@@ -41,8 +36,6 @@ def own_run(path, method="linear-jepa", accuracies=(80.0, 82.0), graph="g1", bas
         "run": {"folder": str(path.with_suffix(".run"))},
         "inputs": {"edges": {"path": f"data/{graph}.csv", "sha256": graph}},
         "config": {"dim": 4},
-        "seconds": {"training": 2.5},
-        "scores": {"probe": probed} if accuracies else None,
     }
     embedded(path)
     path.with_suffix(".json").write_text(json.dumps(manifest))
@@ -50,7 +43,7 @@ def own_run(path, method="linear-jepa", accuracies=(80.0, 82.0), graph="g1", bas
 
 
 def kinds(chapter):
-    return [section.to_json()["kind"] for section in chapter.sections]
+    return [section.kind for section in chapter.sections]
 
 
 def test_a_run_is_shown_whichever_of_its_files_is_named(tmp_path):
@@ -61,37 +54,29 @@ def test_a_run_is_shown_whichever_of_its_files_is_named(tmp_path):
         (chapter,) = build_report([source]).chapters
         assert chapter.title == "z: linear-jepa on g1.csv"
         assert kinds(chapter) == ["text", "map", "text", "facts"]
-        assert chapter.sections[1].to_json()["ids"] == [str(i) for i in range(12)]
+        assert chapter.sections[1].ids == [str(i) for i in range(12)]
 
 
 def test_embeddings_without_a_manifest_have_a_map(tmp_path):
     labels, groups = ["b", None, "a"] * 4, [0, 1] * 6
     (chapter,) = build_report([embedded(tmp_path / "z.parquet", label=labels, cluster=groups)]).chapters
-    drawn = chapter.sections[1].to_json()
+    drawn = chapter.sections[1]
     assert (chapter.title, kinds(chapter)) == ("z", ["text", "map"])
-    assert (drawn["labels"], drawn["names"]) == ([1, -1, 0] * 4, ("a", "b"))
-    assert (drawn["clusters"], drawn["degrees"]) == (groups, None)
+    assert (drawn.labels.tolist(), drawn.names) == ([1, -1, 0] * 4, ("a", "b"))
+    assert (drawn.clusters.tolist(), drawn.degrees) == (groups, None)
     (bare,) = build_report([embedded(tmp_path / "bare.npy")]).chapters
-    assert bare.sections[1].to_json()["labels"] is None
+    assert bare.sections[1].labels is None
 
 
-def test_several_are_compared_and_named(tmp_path):
+def test_several_are_named(tmp_path):
     runs = [
         own_run(tmp_path / "a/z.parquet"),
-        own_run(tmp_path / "b/z.parquet", "nodejepa", (70.0, 71.0)),
-        own_run(tmp_path / "other.npy", graph="g2", accuracies=(90.0, 99.0)),
-        own_run(tmp_path / "unscored.parquet", accuracies=None),
+        own_run(tmp_path / "b/z.parquet", "nodejepa"),
+        own_run(tmp_path / "other.npy", graph="g2"),
     ]
     built = build_report([*runs, tmp_path / "a/z.json"])  # the same run twice is one
-    compared, *chapters = built.chapters
-    names = [chapter.title.partition(":")[0] for chapter in chapters]
-    assert names == ["a/z", "b/z", f"{tmp_path.name}/other", f"{tmp_path.name}/unscored"]
-    (table,) = (section.table for section in compared.sections)
-    assert [cell.text for cell in table.rows[0]] == [
-        *("a/z", "linear-jepa", "g1.csv", "81.0 ± 1.4", "80.0 ± 1.4", "75.0 ± 0.0", "4", "2.5"),
-    ]
-    assert [row[3].text for row in table.rows] == ["81.0 ± 1.4", "70.5 ± 0.7", "94.5 ± 6.4", "-"]
-    assert "ROC-AUC %" not in [column.title for column in table.columns]
+    names = [chapter.title.partition(":")[0] for chapter in built.chapters]
+    assert names == ["a/z", "b/z", f"{tmp_path.name}/other"]
     assert "linear-jepa on g2.csv" in render(built)
 
 

@@ -31,6 +31,7 @@ from nodejepa.report.sections import (
     SortableTable,
     Text,
     embedded_json,
+    plain,
     training_curves,
 )
 from nodejepa.report.table import Column, ReportTable, TableCell
@@ -89,7 +90,7 @@ def test_scripts_insert_text_only():
 def test_a_mean_is_not_rounded_twice():
     """Physics of the ablation: 90.949975 is 90.9 in a figure, and must not become 90.95 and then 91.0."""
     dots = DotPlot("Accuracy", "%", {"physics": [Dot("E", 90.949975, 1.2649999)]})
-    (row,) = dots.content()["panels"][0]["rows"]
+    ((_, (row,)),) = plain(dots)["panels"]
     assert f"{row['value']:.1f} ± {row['spread']:.2f}" == "90.9 ± 1.26"
 
 
@@ -109,7 +110,7 @@ def test_a_table_sorts_by_numbers_and_shows_text():
         (TableCell.name("a"), TableCell.number(None)),
     )
     table = ReportTable("t", "title", (Column.name("name"), Column("value")), (cells,), ("note",))
-    content = SortableTable(table, choices=("name",)).to_json()
+    content = plain(SortableTable(table, choices=("name",)))
     assert content["rows"] == [
         [["b", None, False], ["1,234.5†", 1234.5, False]],
         [["a", None, False], ["", None, False]],
@@ -157,16 +158,14 @@ def test_a_map_names_nodes_classes_and_degrees(toy_graph):
     found = embedding_map(
         toy_graph, toy_graph.features, labels=labels, predicted=1 - labels, neighbours=False
     )
-    content = found.to_json()
+    content = plain(found)
     assert content["ids"] == [str(i) for i in range(60)]
     assert content["degrees"] == toy_graph.degrees.astype(int).tolist()
-    assert content["names"] == ("0", "1")
+    assert content["names"] == ["0", "1"]
     assert content["labels"] == labels.tolist()
     assert content["predicted"] == (1 - labels).tolist()
-    (plane,) = content["planes"]
-    np.testing.assert_allclose(
-        np.stack([plane["x"], plane["y"]], axis=1), principal_plane(toy_graph.features), rtol=1e-4, atol=1e-6
-    )
+    ((_, plane),) = content["projections"]
+    np.testing.assert_allclose(plane, principal_plane(toy_graph.features), rtol=1e-4, atol=1e-6)
     json.dumps(content, allow_nan=False)
 
 
@@ -182,7 +181,7 @@ def test_a_large_graph_is_sampled_and_says_so(monkeypatch, toy_graph):
     assert np.isfinite(tsne).all(axis=1).sum() == 25
     shown = [int(node[1:]) for node in found.ids]
     np.testing.assert_array_equal(found.labels, np.repeat([0, 1], 30)[shown])
-    assert found.to_json()["planes"][1]["x"].count(None) == 15
+    assert sum(point == [None, None] for point in plain(found)["projections"][1][1]) == 15
     assert found.ids == embedding_map(named, named.features).ids
 
 

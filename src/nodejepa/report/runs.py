@@ -16,7 +16,6 @@ from nodejepa.data import Dataset, load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import CheckpointError, EvaluationError
-from nodejepa.evaluation.probe import MEASURES
 from nodejepa.files import parse_json
 from nodejepa.methods import METHODS, load_method
 from nodejepa.progress import in_words
@@ -32,13 +31,11 @@ from nodejepa.report.sections import (
     Chapter,
     Facts,
     Section,
-    SortableTable,
     Text,
     training_curves,
     verdict,
     what_was_found,
 )
-from nodejepa.report.table import Column, ReportTable, Summary, TableCell, summarise
 from nodejepa.tables import read_columns, read_embeddings
 from nodejepa.tables.embeddings import MANIFEST_FORMAT
 from nodejepa.training.run import History, Run, check_epoch, check_history, load_tensors
@@ -67,7 +64,7 @@ def run_chapter(folder: Path, *, dataset: str | None = None, data_root: Path | N
             "No map of the embeddings: the graph of this run is not among the named graphs at the data root. "
             "Name it, or the folder of its data; of a graph of your own, the embeddings."
         )
-        sections += [*_last_watch(history), Text((words,))]
+        sections.append(Text((words,)))
     sections.append(Facts("The run", _overview(facts, history)))
     if data is not None:
         sections = [*_embedding_sections(run.folder, data, facts), *sections]
@@ -164,16 +161,6 @@ def _embedding_sections(folder: Path, data: Dataset, facts: Mapping[str, Any]) -
     return sections
 
 
-def _last_watch(history: History) -> list[Section]:
-    for record in reversed(history):
-        if "mean_std" in record:
-            rank = record.get("effective_rank")
-            ranks = "" if rank is None else f"effective rank {rank:.1f}, "
-            words = f"In epoch {record['epoch']} the embeddings had {ranks}mean std {record['mean_std']:.2g}."
-            return [Text((words,))]
-    return []
-
-
 def _overview(facts: Mapping[str, Any], history: History) -> dict[str, str]:
     entry, graph = METHODS.get(str(facts.get("method"))), _graph_facts(facts)
     values = {"method": str(facts.get("method"))}
@@ -209,52 +196,22 @@ class WrittenFile:
 
 
 @dataclass(frozen=True)
-class Probed:
-    """The scores of one row, by measure, for every split."""
-
-    scores: tuple[dict[str, Any], ...]
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Of the method and of the untrained baselines, by name."""
-
-    probe: dict[str, Probed]
-
-
-@dataclass(frozen=True)
 class EmbeddingsManifest:
     """What ``embed-graph`` wrote beside its embeddings, as far as it is read again."""
 
     method: str
     embeddings: WrittenFile
     run: dict[str, Any]
-    seconds: dict[str, float]
     inputs: dict[str, dict[str, Any]]
     config: dict[str, Any] = field(default_factory=dict)
     read: dict[str, Any] = field(default_factory=dict)
     report: WrittenFile | None = None
-    scores: Scores | None = None
 
     @property
-    def graph(self) -> tuple[str, str]:
-        """The file of its edges and the digest of all files: what must be the same to be compared."""
+    def graph(self) -> str:
+        """The name of the file of its edges."""
         edges = self.inputs.get("edges", {}).get("path") or self.read.get("edge_file") or "a graph"
-        digests = (str(self.inputs[name].get("sha256")) for name in sorted(self.inputs))
-        return Path(str(edges)).name, "-".join(digests)
-
-    def mean(self, method: str, measure: str) -> Summary | None:
-        """One measure of a row of the scores over its splits; None where there is none."""
-        row = None if self.scores is None else self.scores.probe.get(method)
-        values = [] if row is None else [score.get(measure) for score in row.scores]
-        return summarise([float(value) for value in values if value is not None])
-
-    @property
-    def best_baseline(self) -> Summary | None:
-        """The highest accuracy of an untrained baseline."""
-        names = [] if self.scores is None else [name for name in self.scores.probe if name != self.method]
-        found = [mean for name in names if (mean := self.mean(name, "test_accuracy")) is not None]
-        return max(found, key=lambda mean: mean.mean, default=None)
+        return Path(str(edges)).name
 
 
 def read_manifest(path: Path) -> EmbeddingsManifest | None:
@@ -297,15 +254,13 @@ class EmbeddingsFile:
 
 
 def embeddings_chapters(files: Sequence[EmbeddingsFile]) -> list[Chapter]:
-    """A chapter that compares the files, where several have a manifest, and one for each, under its name."""
-    names = _short_names([file.path for file in files])
-    chapters, told = [], {}
-    for file, name in zip(files, names, strict=True):
-        title = name
-        if file.manifest is not None:
-            title, told[name] = f"{name}: {file.manifest.method} on {file.manifest.graph[0]}", file.manifest
+    """A chapter for each file, under its name."""
+    chapters = []
+    for file, name in zip(files, _short_names([file.path for file in files]), strict=True):
+        made = file.manifest
+        title = name if made is None else f"{name}: {made.method} on {made.graph}"
         chapters.append(Chapter(title, _file_sections(file), subtitle=str(file.path)))
-    return [Chapter("Runs compared", (_comparison(told),)), *chapters] if len(told) > 1 else chapters
+    return chapters
 
 
 def _short_names(paths: Sequence[Path]) -> list[str]:
@@ -340,28 +295,3 @@ def _file_sections(file: EmbeddingsFile) -> tuple[Section, ...]:
         settings = {name: str(value) for name, value in dotted(made.config).items()}
         sections.append(Facts("Settings", settings, folded=True))
     return tuple(sections)
-
-
-def _comparison(runs: Mapping[str, EmbeddingsManifest]) -> Section:
-    graphs = list(dict.fromkeys(run.graph for run in runs.values()))
-    measures = {m: f"{t} %" for m, t in MEASURES.items() if any(r.mean(r.method, m) for r in runs.values())}
-    rows = []
-    for name, run in runs.items():
-        same = [graph for graph in graphs if graph[0] == run.graph[0]]
-        graph = run.graph[0] + (f" ({same.index(run.graph) + 1})" if len(same) > 1 else "")
-        scores = (run.mean(run.method, measure) for measure in measures)
-        rows.append(
-            (
-                *map(TableCell.name, (name, run.method, graph)),
-                *(TableCell.mean(score, decimals=1) for score in (*scores, run.best_baseline)),
-                TableCell.number(run.embeddings.dimensions, decimals=0),
-                TableCell.number(run.seconds.get("training"), decimals=1),
-            )
-        )
-    scored = (*measures.values(), "best untrained baseline %")
-    columns = (*map(Column.name, ("run", "method", "graph")), *map(Column.mean, scored))
-    notes = ("Mean ± standard deviation over splits; seconds of training. Only rows of one graph compare.",)
-    table = ReportTable(
-        "own", "The runs", (*columns, Column("columns"), Column("seconds")), (tuple(rows),), notes
-    )
-    return SortableTable(table, choices=("graph", "method"))

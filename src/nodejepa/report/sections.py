@@ -34,10 +34,9 @@ from nodejepa.training.run import History
 
 Number: TypeAlias = int | float | None
 Tone: TypeAlias = Literal["plain", "good", "warning"]
-_DIGITS = 6  # significant digits of drawn values: finer than any screen
 # in this order: each file uses names of those before it
 _SCRIPTS = ("page", "tables", "charts", "dots", "confusion", "map-marks", "map", "report")
-_WRITTEN_DIGITS = 12  # of values that the page rounds and writes: never rounded twice
+_DIGITS, _DRAWN_DIGITS = 12, 6  # of values that the page rounds and writes; of those it only draws
 _MAX_EPOCHS_DRAWN = 1000
 _PANELS = {
     "effective rank": "effective_rank",
@@ -53,14 +52,6 @@ class Section:
     """One block of a chapter; a dataclass, whose fields are what the page's script reads."""
 
     kind: ClassVar[str]
-
-    def content(self) -> dict[str, Any]:
-        """Values ready for JSON."""
-        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in vars(self).items()}
-
-    def to_json(self) -> dict[str, Any]:
-        """The section as the page's script reads it."""
-        return {"kind": self.kind, **self.content()}
 
 
 @dataclass(frozen=True)
@@ -81,10 +72,6 @@ class Facts(Section):
     folded: bool = False
     kind: ClassVar[str] = "facts"
 
-    def content(self) -> dict[str, Any]:
-        """As pairs, in their order."""
-        return vars(self) | {"values": [*self.values.items()]}
-
 
 @dataclass(frozen=True)
 class SortableTable(Section):
@@ -95,20 +82,6 @@ class SortableTable(Section):
     folded: bool = False
     kind: ClassVar[str] = "table"
 
-    def content(self) -> dict[str, Any]:
-        """Columns, and rows of ``[text, number to sort by, bold]``."""
-        columns = [
-            {"title": column.title, "numeric": not column.left, "choices": column.title in self.choices}
-            for column in self.table.columns
-        ]
-        return {
-            "title": self.table.title,
-            "notes": list(self.table.notes),
-            "columns": columns,
-            "rows": [[_cell(cell) for cell in row] for row in self.table.rows],
-            "folded": self.folded,
-        }
-
 
 @dataclass(frozen=True)
 class Figures(Section):
@@ -118,14 +91,6 @@ class Figures(Section):
     pictures: Mapping[str, bytes]
     caption: str = ""
     kind: ClassVar[str] = "figures"
-
-    def content(self) -> dict[str, Any]:
-        """Titles, and the pictures as addresses that need no network."""
-        pictures = [
-            {"title": title, "address": f"data:image/png;base64,{base64.b64encode(picture).decode()}"}
-            for title, picture in self.pictures.items()
-        ]
-        return vars(self) | {"pictures": pictures}
 
 
 @dataclass(frozen=True)
@@ -150,25 +115,6 @@ class DotPlot(Section):
     caption: str = ""
     kind: ClassVar[str] = "dots"
 
-    def content(self) -> dict[str, Any]:
-        """Panels of rows."""
-        panels = [
-            {
-                "title": title,
-                "rows": [
-                    {
-                        **vars(dot),
-                        "value": short(dot.value, _WRITTEN_DIGITS),
-                        "spread": short(dot.spread, _WRITTEN_DIGITS),
-                        "points": [short(point) for point in dot.points],
-                    }
-                    for dot in dots
-                ],
-            }
-            for title, dots in self.panels.items()
-        ]
-        return vars(self) | {"panels": panels}
-
 
 @dataclass(frozen=True)
 class Series:
@@ -189,20 +135,6 @@ class Curves(Section):
     panels: Mapping[str, Sequence[Series]]
     caption: str = ""
     kind: ClassVar[str] = "curves"
-
-    def content(self) -> dict[str, Any]:
-        """Panels of series."""
-        panels = [
-            {
-                "title": title,
-                "series": [
-                    {**vars(line), "x": [short(x) for x in line.x], "y": [short(y) for y in line.y]}
-                    for line in lines
-                ],
-            }
-            for title, lines in self.panels.items()
-        ]
-        return vars(self) | {"panels": panels}
 
 
 @dataclass(frozen=True)
@@ -236,15 +168,6 @@ class EmbeddingMap(Section):
     side_by_side: bool = False  # all projections at once, small
     kind: ClassVar[str] = "map"
 
-    def content(self) -> dict[str, Any]:
-        """Columns of values, one a drawn node, also those of the projections."""
-        content = super().content()
-        planes = []
-        for name, plane in content.pop("projections").items():
-            x, y = ([short(value) for value in axis] for axis in plane.T.tolist())
-            planes.append({"name": name, "x": x, "y": y})
-        return content | {"planes": planes}
-
 
 @dataclass(frozen=True)
 class Chapter:
@@ -253,10 +176,6 @@ class Chapter:
     title: str
     sections: tuple[Section, ...]
     subtitle: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The chapter as the page's script reads it."""
-        return vars(self) | {"sections": [section.to_json() for section in self.sections]}
 
 
 @dataclass(frozen=True)
@@ -268,23 +187,39 @@ class Report:
     subtitle: str = ""
     footer: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """The report as the page's script reads it."""
-        return vars(self) | {"chapters": [chapter.to_json() for chapter in self.chapters]}
+
+def plain(value: Any, digits: int = _DIGITS) -> Any:
+    """As the page's script reads it: a dataclass by its fields, a mapping as pairs, null for no number."""
+    if isinstance(value, SortableTable):
+        table = value.table
+        columns = [
+            {"title": column.title, "numeric": not column.left, "choices": column.title in value.choices}
+            for column in table.columns
+        ]
+        rows = [[_cell(cell) for cell in row] for row in table.rows]
+        content = {"title": table.title, "notes": table.notes, "folded": value.folded}
+        return {"kind": value.kind, **content, "columns": columns, "rows": rows}
+    if isinstance(value, Section | Chapter | Report | Dot | Series):
+        kind = {"kind": value.kind} if isinstance(value, Section) else {}
+        return kind | {name: plain(part) for name, part in vars(value).items()}
+    if isinstance(value, Mapping):  # as pairs: an object of JavaScript has an order of its own
+        return [[name, plain(part)] for name, part in value.items()]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist(), _DRAWN_DIGITS)
+    if isinstance(value, list | tuple):
+        return [plain(part, digits) for part in value]
+    if isinstance(value, bytes):  # a picture, as an address that needs no network
+        return f"data:image/png;base64,{base64.b64encode(value).decode()}"
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+    return value
 
 
-def short(value: Number, digits: int = _DIGITS) -> Number:
-    """Short, and null where JSON has no number for it."""
-    if value is None or not math.isfinite(value):
-        return None
-    return value if isinstance(value, int) else float(f"{value:.{digits}g}")
-
-
-def _cell(cell: TableCell) -> list[str | Number | bool]:
-    """An empty text sorts last; a number before its text says by what to sort."""
+def _cell(cell: TableCell) -> list[Any]:
+    """Text, what to sort by (the number behind it), bold; an empty text sorts last."""
     text = "" if cell.text == MISSING else f"{cell.text}{cell.mark}"
     try:
-        order = short(float(cell.values[0]))
+        order = plain(float(cell.values[0]))
     except ValueError:
         order = None
     return [text, order, cell.bold]
@@ -300,7 +235,7 @@ def render(report: Report) -> str:
         policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'",
         style=style,
-        data=embedded_json(report.to_json()),
+        data=embedded_json(plain(report)),
         script=script,
     )
 

@@ -29,7 +29,7 @@ _DRAWN = {  # what to draw: the first field that the study has
 def build_report(
     sources: Sequence[Path], *, dataset: str | None = None, data_root: Path | None = None
 ) -> Report:
-    """The report on runs, studies and embeddings, one chapter each; those of ``embed-graph`` are compared.
+    """The report on runs, studies and embeddings, one chapter each.
 
     ``sources`` are folders that ``nodejepa pretrain`` or ``nodejepa study`` wrote, files of embeddings, or
     the manifest or run folder beside them. Maps of runs show the nodes of ``dataset``, which is found by its

@@ -3,7 +3,7 @@
 const FRAME = { left: 56, right: 14, top: 8, bottom: 40, height: 230 };
 
 function curvesSection(section) {
-  const panels = section.panels.map((panel) => lineChart(panel, section.x_label));
+  const panels = section.panels.map(([title, series]) => lineChart({ title, series }, section.x_label));
   return [el("div", { class: "panels" }, ...panels), section.caption ? el("p", { class: "quiet" }, section.caption) : null];
 }
 

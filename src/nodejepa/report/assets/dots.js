@@ -1,7 +1,7 @@
 // Dot plots: a mean with its spread and the single values behind it. The axis need not start at zero, as a bar's must.
 
 function dotsSection(section) {
-  const panels = section.panels.map((panel) => dotPanel(panel, section.unit));
+  const panels = section.panels.map(([title, rows]) => dotPanel({ title, rows }, section.unit));
   return [el("div", { class: "panels" }, ...panels), section.caption ? el("p", { class: "quiet" }, section.caption) : null];
 }
 

@@ -4,7 +4,9 @@ const REACH = 14; // pixels from the pointer within which a node counts as under
 const HELP = "Drag to move, scroll to zoom once the map is selected (or with Ctrl), pinch on a phone. Keyboard: arrow keys go from " +
   "node to node, Shift and arrows move the map, + and − zoom, 0 shows all, Escape lets go.";
 
-function mapSection(data) {
+function mapSection(section) {
+  const planes = section.projections.map(([name, points]) => ({ name, x: points.map(([x]) => x), y: points.map(([, y]) => y) }));
+  const data = { ...section, planes };
   return data.side_by_side ? sideBySide(data) : new EmbeddingMap(data).parts;
 }
 

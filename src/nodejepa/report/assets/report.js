@@ -14,7 +14,7 @@ function factsSection(section) {
 }
 
 function figuresSection(section) {
-  const figures = section.pictures.map(({ title, address }) => {
+  const figures = section.pictures.map(([title, address]) => {
     const button = el("button", { type: "button", class: "figure", "aria-expanded": "false", onclick: () => {
       button.setAttribute("aria-expanded", String(button.getAttribute("aria-expanded") === "false"));
     } }, el("img", { src: address, alt: title, loading: "lazy" }));
