@@ -330,10 +330,6 @@ class Graph:
 
     # ---------------------------------------------------------------- out
 
-    def to_scipy(self) -> SparseMatrix:
-        """A copy of the adjacency that may be changed."""
-        return self.adjacency.copy()
-
     def edge_arrays(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], FloatArray]:
         """Source, target and weight of every stored edge, ordered by source."""
         coo = self.adjacency.tocoo()

@@ -1,6 +1,5 @@
 """What may become a :class:`~nodejepa.graph.Graph`, and what is refused with advice."""
 
-import operator
 from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Real
@@ -102,12 +101,11 @@ def count_nodes(
 ) -> int:
     """The number of nodes as given, or as the features, ids or edges imply."""
     if num_nodes is not None:
-        try:
-            size = operator.index(num_nodes)  # type: ignore[arg-type]
-        except Exception:  # a foreign object's __index__ may raise anything
+        if not isinstance(num_nodes, int | np.integer):
             raise GraphError(
                 f"num_nodes is a {type(num_nodes).__name__}", where="num_nodes", fix="Give a whole number."
-            ) from None
+            )
+        size = int(num_nodes)
     elif features is not None:
         size = int(features.shape[0])
     elif node_ids is not None:
@@ -340,19 +338,13 @@ def check_ids(ids: npt.NDArray[Any], size: int) -> None:
     for i, name in enumerate(ids.tolist()):
         try:
             first = seen.setdefault(name, i)
-            missing = name is None or bool(name != name)
+            problem = f"of node {i} is missing ({name})" if name is None or bool(name != name) else ""
         except Exception:  # an object's own __hash__ or __eq__ may raise anything
-            raise GraphError(
-                f"a {type(name).__name__} cannot be the id of node {i}", where="node_ids"
-            ) from None
-        if missing:
-            raise GraphError(f"the id of node {i} is missing ({name})", where="node_ids")
+            first, problem = i, f"of node {i} cannot be a {type(name).__name__}"
         if first != i:
-            raise GraphError(
-                f"nodes {first} and {i} have the same id {name!r}",
-                where="node_ids",
-                fix="Ids must be unique.",
-            )
+            problem = f"{name!r} is that of nodes {first} and {i}"
+        if problem:
+            raise GraphError(f"the id {problem}", where="node_ids", fix="Every node needs an id of its own.")
 
 
 def id_array(names: list[Any]) -> npt.NDArray[Any]:

@@ -201,7 +201,6 @@ class EmbeddingsManifest:
 
     method: str
     embeddings: WrittenFile
-    run: dict[str, Any]
     inputs: dict[str, dict[str, Any]]
     config: dict[str, Any] = field(default_factory=dict)
     read: dict[str, Any] = field(default_factory=dict)
@@ -241,16 +240,12 @@ class EmbeddingsFile:
 
     @classmethod
     def find(cls, source: Path) -> Self | None:
-        """The embeddings that a file, or the manifest, page or run folder of ``embed-graph`` belongs to."""
-        manifest = read_manifest(source.with_suffix(".json"))
-        if manifest is not None and Path(str(manifest.run.get("folder"))).name == source.name:
-            return cls(source.with_name(manifest.embeddings.file), manifest)
+        """The embeddings that a file, or the manifest or page of ``embed-graph``, belongs to."""
+        manifest = None if source.is_dir() else read_manifest(source.with_suffix(".json"))
         if source.suffix.lower() in (".parquet", ".npy") and source.is_file():
             told = manifest is not None and manifest.embeddings.file == source.name
             return cls(source, manifest if told else None)
-        if manifest is not None and not source.is_dir():
-            return cls(source.with_name(manifest.embeddings.file), manifest)
-        return None
+        return None if manifest is None else cls(source.with_name(manifest.embeddings.file), manifest)
 
 
 def embeddings_chapters(files: Sequence[EmbeddingsFile]) -> list[Chapter]:

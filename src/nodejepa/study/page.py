@@ -32,7 +32,7 @@ def build_report(
     """The report on runs, studies and embeddings, one chapter each.
 
     ``sources`` are folders that ``nodejepa pretrain`` or ``nodejepa study`` wrote, files of embeddings, or
-    the manifest or run folder beside them. Maps of runs show the nodes of ``dataset``, which is found by its
+    the manifest beside them. Maps of runs show the nodes of ``dataset``, which is found by its
     hash if not given.
     """
     folders = list(dict.fromkeys(Path(source) for source in sources))
