@@ -81,8 +81,6 @@ def inputs(edges: bytes, nodes: bytes) -> dict[str, bytes]:
 
     table = pyarrow.csv.read_csv(io.BytesIO(edges))
     pairs = np.array([[int(v[1:]) for v in column.to_pylist()] for column in table.columns])
-    entries = "".join(f"{a + 1} {b + 1}\n" for a, b in pairs.T)
-    market = f"%%MatrixMarket matrix coordinate pattern general\n60 60 {pairs.shape[1]}\n{entries}"
     return {
         "edges.csv": edges,
         "edges.tsv": edges.replace(b",", b"\t"),
@@ -90,7 +88,6 @@ def inputs(edges: bytes, nodes: bytes) -> dict[str, bytes]:
         "edges.parquet": packed(lambda out: pq.write_table(table, out)),
         "edges.npz": packed(lambda out: np.savez_compressed(out, edge_index=pairs)),
         "edges.npy": packed(lambda out: np.save(out, pairs)),
-        "edges.mtx": market.encode(),
         "nodes.csv": nodes,
         "nodes.parquet": packed(
             lambda out: pq.write_table(pa.table(pyarrow.csv.read_csv(io.BytesIO(nodes))), out)

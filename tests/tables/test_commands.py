@@ -93,16 +93,16 @@ def test_a_model_refuses_a_store_whose_columns_mean_something_else(run, tmp_path
     assert run("pretrain", store, "--method", "linear-jepa", "--out", trained)[0] == 0
     assert "not those" not in embedded("same")
     for name, options, columns, said in (
-        ("reversed", (), {"c": x[2], "b": x[1], "a": x[0]}, "column 1 is 'c' (numeric), expected is 'a'"),
-        ("renamed", (), {"a": x[0], "b": x[1], "d": x[2]}, "column 3 is 'd' (numeric), expected is 'c'"),
+        ("reversed", (), {"c": x[2], "b": x[1], "a": x[0]}, "column 1 is name c, kind numeric"),
+        ("renamed", (), {"a": x[0], "b": x[1], "d": x[2]}, "column 3 is name d, kind numeric"),
         (
             "unscaled",
             ("--scale", "none"),
             {"a": x[0], "b": x[1], "c": x[2]},
-            "column 'a' is encoded or scaled",
+            "column 1 is name a, kind numeric, mean [0.0]",
         ),
-        ("shifted", (), {"a": x[0], "b": x[1] + 1, "c": x[2]}, "column 'b' is encoded or scaled otherwise"),
-        ("words", (), {"a": x[0], "b": ["s", "t", "u"] * 20}, "column 2 is 'b' (category)"),
+        ("shifted", (), {"a": x[0], "b": x[1] + 1, "c": x[2]}, "column 2 is name b, kind numeric"),
+        ("words", (), {"a": x[0], "b": ["s", "t", "u"] * 20}, "column 2 is name b, kind category"),
     ):
         prepared(name, *options, **columns)
         assert said in embedded(name)
@@ -183,14 +183,3 @@ def test_prepare_speaks_in_options(run, tmp_path):
     code, _, err = run("probe", tmp_path / "g.store")
     assert code == 2
     assert "naming the column of the labels" in err
-
-
-def test_graphml_goes_through_memory(run, tmp_path):
-    networkx = pytest.importorskip("networkx")
-    networkx.write_graphml(networkx.karate_club_graph(), tmp_path / "g.graphml")
-    code, said, err = run(
-        "prepare", "--edges", tmp_path / "g.graphml", "--labels", "club", "--out", tmp_path / "k"
-    )
-    assert code == 0, err
-    assert "34 nodes" in said
-    assert "labels of 2 classes" in said

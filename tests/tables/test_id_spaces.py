@@ -1,4 +1,4 @@
-"""Which ids are of one node: two kinds of nodes, ids that became floats, a first row of ids."""
+"""Which ids are of one node: two kinds of nodes, ids that became floats."""
 
 from __future__ import annotations
 
@@ -101,36 +101,3 @@ def test_ids_that_became_floats_meet_whole_numbers(tmp_path, ids, ends):
 def test_ids_that_only_look_a_little_like_floats_stay(tmp_path):
     (tmp_path / "e.csv").write_text("source,target\n1.0,1\n1,1.5\n1.10,1\n")
     assert set(read_graph(tmp_path / "e.csv").graph.node_ids.tolist()) == {"1.0", "1", "1.5", "1.10"}
-
-
-def _pairs(count):
-    return "".join(f"p{i},q{i}\n" for i in range(count))
-
-
-def test_a_first_row_of_ids_is_data(tmp_path):
-    edges, nodes = tmp_path / "e.csv", tmp_path / "n.csv"
-    edges.write_text("ann,bob\n" + _pairs(3))
-    assert read_graph(edges).graph.num_edges == 6  # nothing speaks against a header
-    nodes.write_text("id,x\nann,1\nbob,2\n" + "".join(f"{c}{i},{i}\n" for c in "pq" for i in range(3)))
-    loaded = read_graph(edges, nodes)
-    assert loaded.graph.num_edges == 8
-    assert any("first row holds ids" in note for note in loaded.notes)
-    assert not any("taken for the header" in note or "'ann'" in note for note in loaded.notes)
-    told = read_graph(edges, nodes, header=True)
-    assert told.graph.num_edges == 6
-
-
-@pytest.mark.slow
-def test_ids_far_below_the_first_row_count_too(tmp_path):
-    edges = tmp_path / "e.csv"
-    edges.write_text("ann,bob\n" + _pairs(20_000) + "bob,ann\n")
-    assert read_graph(edges, structural=False).graph.num_nodes == 40_002
-
-
-def test_a_node_table_whose_first_row_is_a_node(tmp_path):
-    edges, nodes = tmp_path / "e.csv", tmp_path / "n.csv"
-    edges.write_text("source,target\nann,bob\nbob,eve\n")
-    nodes.write_text("ann,red\nbob,blue\neve,green\n")
-    loaded = read_graph(edges, nodes)
-    assert loaded.graph.node_ids.tolist() == ["ann", "bob", "eve"]
-    assert loaded.report.node_rows == 3

@@ -34,7 +34,9 @@ def files(tmp_path):
         ("graph.txt", b'[{"source": 1, "target": 2}]', "JSON", "read_json"),
         ("graph.gexf", b"<?xml version='1.0'?><gexf></gexf>", "XML or GML", "read_gexf"),
         ("graph.gml", b"graph [\n node [ id 0 ]\n]", "XML or GML", "read_gml"),
-        ("graph.zip", b"PK\x03\x04rest", "a zip archive", "GraphML"),
+        ("graph.mtx", b"%%MatrixMarket matrix coordinate real general\n", "a MatrixMarket file", "mmread"),
+        ("graph.txt", b"<graphml></graphml>", "XML or GML", "read_graphml"),
+        ("graph.zip", b"PK\x03\x04rest", "a zip archive", "npz or npy"),
     ],
 )
 def test_formats_that_are_not_read(tmp_path, name, content, what, fix):

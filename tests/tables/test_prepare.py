@@ -89,7 +89,7 @@ def test_a_store_of_tables_is_the_graph_of_the_tables(tmp_path, seed, weights, d
     rng = np.random.default_rng(seed)
     ids, missing = ("integer", "text", "float")[seed % 3], seed > 1
     edges, nodes = write_tables(tmp_path, rng, ids=ids, weights=weights, missing=missing)
-    options = {"directed": directed, "unknown_ids": "drop" if seed == 4 else "add"}
+    options = {"directed": directed}
     loaded = read_graph(edges, nodes, **options)
     store = prepare_store(edges, nodes, out=tmp_path / "g.store", **options)
     assert_same(store, loaded.graph)

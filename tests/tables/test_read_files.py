@@ -12,11 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import scipy.io
 import scipy.sparse as sp
 
 from nodejepa import DataError, GraphError, NodeJEPAError, load_graph, read_graph
-from nodejepa.tables.matrices import open_matrix
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
 CSV = "source,target\n" + "".join(f"{a},{b}\n" for a, b in EDGES)
@@ -261,74 +259,6 @@ def test_sparse_features_stay_sparse(tmp_path):
     graph = load_graph(tmp_path / "a.npz", tmp_path / "x.npz")
     assert sp.issparse(graph.features)
     np.testing.assert_allclose(graph.features.toarray(), features.toarray(), rtol=1e-6)
-
-
-def test_the_gnn_benchmark_layout(data_root):
-    path = data_root / "Amazon" / "Photo" / "raw" / "amazon_electronics_photo.npz"
-    graph = load_graph(path)
-    assert (graph.num_nodes, graph.num_features) == (7650, 745)
-
-
-@pytest.mark.parametrize("field", ["real", "pattern", "integer"])
-@pytest.mark.parametrize("packed", [False, True])
-def test_matrix_market(tmp_path, field, packed):
-    buffer = io.BytesIO()
-    scipy.io.mmwrite(buffer, MATRIX.astype(int), field=field, symmetry="general")
-    content = buffer.getvalue()
-    path = write(
-        tmp_path / ("a.mtx.gz" if packed else "a.mtx"), gzip.compress(content) if packed else content
-    )
-    graph = load_graph(path)
-    assert graph.num_nodes == 4
-    assert pairs(graph) == {(0, 1), (1, 2)}
-    assert graph.is_weighted == (field != "pattern")
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "%%MatrixMarket matrix coordinate real general\n4 4 2\n1 2 1.0\n",
-        "%%MatrixMarket matrix coordinate real general\n4 4 999999999999\n1 2 1.0\n",
-        "%%MatrixMarket matrix coordinate real general\n2000000000 2000000000 1\n1 2 1.0\n",
-        "%%MatrixMarket matrix coordinate real general\n4 5 1\n1 2 1.0\n",
-        "%%MatrixMarket matrix coordinate real general\n4 4 1\n9 9 1.0\n",
-        "%%MatrixMarket matrix coordinate complex general\n4 4 1\n1 2 1.0 1.0\n",
-        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2 -1.0\n",
-        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2 nan\n",
-        "%%MatrixMarket nonsense\n",
-        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2 1.0\n2 3 1.0\n",
-        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1.5 2 1.0\n",
-        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2\n",
-        "%%MatrixMarket matrix coordinate real general\n4 4 1\n0 2 1.0\n",
-        "%%MatrixMarket matrix coordinate real symmetric\n4 5 1\n2 1 1.0\n",
-        "%%MatrixMarket matrix coordinate real general\n4 4 1\n1 x 1.0\n",
-        "%%MatrixMarket matrix coordinate real general\n-4 4 1\n1 2 1.0\n",
-        "%%MatrixMarket matrix coordinate real skew-symmetric\n4 4 1\n2 1 1.0\n",
-        "%%MatrixMarket matrix coordinate real general\n",
-    ],
-)
-def test_broken_matrix_market(tmp_path, content):
-    with pytest.raises(NodeJEPAError):
-        load_graph(write(tmp_path / "a.mtx", content))
-
-
-@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
-@pytest.mark.parametrize("density", [0.0, 0.3])
-def test_matrix_market_is_read_as_scipy_reads_it(tmp_path, symmetry, density):
-    matrix = sp.random_array((9, 9), density=density, rng=np.random.default_rng(1))
-    if symmetry != "general":
-        matrix = sp.coo_array(matrix + matrix.T if symmetry == "symmetric" else matrix - matrix.T)
-    scipy.io.mmwrite(tmp_path / "a.mtx", matrix, symmetry=symmetry, comment="two\nlines")
-    ours = open_matrix(tmp_path / "a.mtx", "mtx", None).arrays["matrix"]
-    np.testing.assert_array_equal(ours.toarray(), scipy.io.mmread(tmp_path / "a.mtx").toarray())
-
-
-def test_dense_matrix_market_features(tmp_path):
-    x = np.random.default_rng(0).normal(size=(4, 3))
-    scipy.io.mmwrite(tmp_path / "x.mtx", x)
-    sp.save_npz(tmp_path / "a.npz", MATRIX)
-    graph = load_graph(tmp_path / "a.npz", tmp_path / "x.mtx")
-    np.testing.assert_allclose(graph.features.toarray(), x, rtol=1e-6)
 
 
 def test_matrix_with_a_node_table(tmp_path):

@@ -190,7 +190,7 @@ def test_text_is_refused_hashed_or_ignored():
     edges = pa.table({"u": ids, "v": ids[1:] + ids[:1]})
     bios = [f"person number {i} likes graphs" for i in range(30)]
     nodes = pa.table({"id": ids, "bio": bios, "x": range(30)})
-    with pytest.raises(GraphError, match="text with 30 different values") as caught:
+    with pytest.raises(GraphError, match=r"1 column is text.*30 different values") as caught:
         load_graph(edges, nodes)
     assert 'text="hash"' in str(caught.value)
     ignored = read_graph(edges, nodes, text="ignore")
@@ -481,10 +481,9 @@ TRAINED = table(
 )
 
 
-def test_schema_survives_json_and_repeats_the_encoding(tmp_path):
+def test_schema_survives_json_and_repeats_the_encoding():
     first = read_graph(EDGES, TRAINED)
-    first.schema.save(tmp_path / "schema.json")
-    schema = FeatureSchema.load(tmp_path / "schema.json")
+    schema = FeatureSchema.from_dict(json.loads(json.dumps(first.schema.to_dict())))
     assert schema == first.schema
     assert schema.width == first.graph.num_features
     again = read_graph(EDGES, TRAINED, schema=schema)
@@ -557,23 +556,17 @@ def test_schema_of_matrices_and_structure(tmp_path):
 @pytest.mark.parametrize(
     "content",
     [
-        "{",
-        "[]",
-        '{"format": "other"}',
-        '{"format": "nodejepa feature schema", "version": 2}',
-        '{"format": "nodejepa feature schema", "version": 1, "columns": 3}',
-        '{"format": "nodejepa feature schema", "version": 1, "columns": [{}], "matrix_width": null, '
-        '"structural": 0}',
-        '{"format": "nodejepa feature schema", "version": 1, "columns": [{"name": "x", "kind": "numeric", '
-        '"mean": [1], "scale": [0]}], "structural": 0}',
+        [],
+        {"format": "other"},
+        {"version": 2},
+        {"version": 3, "columns": [], "structural": 0},
+        {"columns": 3, "structural": 0},
+        {"columns": [{}], "matrix_width": None, "structural": 0},
+        {"columns": [{"name": "x", "kind": "number"}], "structural": 0},
+        {"columns": [{"name": "x", "kind": "text", "buckets": -1}], "structural": 0},
     ],
 )
-def test_damaged_schemas(tmp_path, content):
-    path = csv(tmp_path, content, "schema.json")
+def test_damaged_schemas(content):
+    whole = {"format": "nodejepa feature schema", "version": 2}
     with pytest.raises(DataError):
-        FeatureSchema.load(path)
-
-
-def test_a_schema_that_is_not_there(tmp_path):
-    with pytest.raises(DataError, match="No such file"):
-        FeatureSchema.load(tmp_path / "none.json")
+        FeatureSchema.from_dict({**whole, **content} if isinstance(content, dict) else content)

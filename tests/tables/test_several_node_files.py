@@ -38,6 +38,48 @@ def test_they_are_the_table_of_all_of_them(files, tmp_path):
     assert set(made.inspection.inputs) == {"edges", "nodes", "nodes 2"}
 
 
+CUSTOMERS = pd.DataFrame(
+    {"customer_id": [1, 2, 3, 4], "age": [20.0, 30, 40, 25], "city": ["x", "y", "x", "y"]}
+)
+PRODUCTS = pd.DataFrame({"price": [9.0, 5.0, 2.0], "product_id": [7, 5, 6], "city": ["y", "x", "y"]})
+BOUGHT = pd.DataFrame({"customer_id": [1, 2, 3, 4, 1], "product_id": [5, 6, 7, 5, 7]})
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("apart", [None, True])
+def test_each_kind_of_nodes_may_have_a_key_of_its_own(tmp_path, kind, apart):
+    paths = [tmp_path / f"{name}.{kind}" for name in ("bought", "customers", "products")]
+    for table, path in zip((BOUGHT, CUSTOMERS, PRODUCTS), paths, strict=True):
+        table.to_csv(path, index=False) if kind == "csv" else table.to_parquet(path)
+    loaded = read_graph(paths[0], paths[1:], bipartite=apart)
+    numbers = [1, 2, 3, 4, 7, 5, 6]
+    sides = ["customer_id"] * 4 + ["product_id"] * 3
+    if apart:
+        assert loaded.sides == {"side": sides, "side_id": numbers}
+    else:
+        assert loaded.graph.node_ids.tolist() == numbers
+    assert set(loaded.report.feature_columns) == {"age", "city", "price"}
+    assert loaded.report.id_column == "customer_id or product_id"
+    assert loaded.report.added_nodes == 0
+    assert set(zip(*(end.tolist() for end in loaded.graph.edge_arrays()[:2]), strict=True)) == {
+        pair for a, b in ((0, 5), (1, 6), (2, 4), (3, 5), (0, 4)) for pair in ((a, b), (b, a))
+    }
+    store = prepare_store(paths[0], paths[1:], out=tmp_path / "g.store", bipartite=apart)
+    assert store.content_hash == loaded.graph.content_hash
+
+
+def test_keys_of_two_kinds_that_share_numbers_are_kept_apart_on_request():
+    bought = BOUGHT.assign(product_id=BOUGHT["product_id"] - 4)
+    products = PRODUCTS.assign(product_id=PRODUCTS["product_id"] - 4)
+    with pytest.raises(GraphError, match="bipartite=True keeps two kinds of nodes apart"):
+        read_graph(bought, [CUSTOMERS, products])
+    loaded = read_graph(bought, [CUSTOMERS, products], bipartite=True)
+    assert loaded.sides["side_id"] == [1, 2, 3, 4, 3, 1, 2]
+    unknown = products.rename(columns={"product_id": "key"})
+    with pytest.raises(GraphError, match="column 'key' are of neither"):
+        read_graph(bought, [CUSTOMERS, unknown], bipartite=True)
+
+
 def test_what_cannot_be_one_table_is_refused(files, tmp_path):
     edges, users, _ = files
     with pytest.raises(GraphError, match="appear more than once"):

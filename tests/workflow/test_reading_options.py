@@ -70,8 +70,6 @@ def test_unknown_ids_and_infinite_numbers(check):
     text = "source,target\na,b\nb,c\nc,stranger\n"
     nodes = pa.table({"id": ["a", "b", "c"], "x": [1.0, None, 3.0]})
     assert check(text, nodes=nodes)["graph"]["nodes"] == 4
-    assert check(text, "--unknown-ids", "drop", nodes=nodes)["graph"]["nodes"] == 3
-    assert "--unknown-ids drop" in check(text, "--unknown-ids", "refuse", nodes=nodes)
     endless = pa.table({"id": ["a", "b", "c"], "x": [1.0, float("inf"), 3.0]})
     assert "row 2 is inf" in check(text, nodes=endless)
 
@@ -89,7 +87,6 @@ def test_notes_name_options_on_the_screen(run, tmp_path):
     [
         ("header=False", "--no-header"),
         ("force=True", "--force"),
-        ('unknown_ids="drop"', "--unknown-ids drop"),
         ("drop=COLUMN", "--drop COLUMN"),
         ("id_column=...", "--id"),
         ("training.parts=8", "--set training.parts=8"),

@@ -16,7 +16,7 @@ from nodejepa.errors import GraphError
 from nodejepa.evaluation import ProbeResult, SplitScore
 from nodejepa.report.sections import verdict
 from nodejepa.tables import read_graph
-from nodejepa.tables.labels import read_labels
+from nodejepa.tables.cells import read_labels
 from nodejepa.workflow.page import baseline_words, beats_baselines, largest_words
 from nodejepa.workflow.scores import Scores, always_largest
 

@@ -14,7 +14,7 @@ from nodejepa.memory import Room
 from nodejepa.structure import laplacian
 from nodejepa.tables import FeatureSchema
 from nodejepa.tables.options import STRUCTURAL
-from nodejepa.tables.structural import side_by_side
+from nodejepa.tables.schema import side_by_side
 from nodejepa.workflow.use import Material, choose, validation_accuracy
 
 NODES, CLASSES = 480, 8

@@ -55,7 +55,7 @@ PROBE_EXAMPLES = (
 
 # How features are read is written in the run: only ids and edges are new
 _EDGES = ("source", "target", "weight", "no_weight", "bipartite")
-_FILES = ("id_column", "unknown_ids", "header", "delimiter")
+_FILES = ("id_column", "header", "delimiter")
 
 
 @reads_files(only=(*_EDGES, *_FILES))

@@ -34,7 +34,7 @@ LINKS_EXAMPLES = (
 # All but the structural features: they would know the links that are hidden
 _READING = (
     *("source", "target", "weight", "no_weight", "id_column", "labels", "drop", "directed", "text"),
-    *("text_columns", "missing", "infinite", "scale", "unknown_ids", "bipartite", "header", "delimiter"),
+    *("text_columns", "missing", "infinite", "scale", "bipartite", "header", "delimiter"),
 )
 
 

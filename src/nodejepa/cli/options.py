@@ -102,9 +102,7 @@ Settings = Annotated[
 ]
 EdgeFile = Annotated[
     Path,
-    typer.Option(
-        help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, .mtx, GraphML.", metavar="FILE"
-    ),
+    typer.Option(help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, npy.", metavar="FILE"),
 ]
 NodeFile = Annotated[
     list[Path] | None,
@@ -154,10 +152,6 @@ def _options(
             metavar="HOW",
         ),
     ] = "auto",
-    unknown_ids: Annotated[
-        Literal["add", "drop", "refuse"],
-        typer.Option(help="Nodes that only edges name: add, drop (their edges) or refuse.", metavar="HOW"),
-    ] = "add",
     bipartite: Annotated[
         bool | None,
         typer.Option(

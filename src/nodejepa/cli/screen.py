@@ -27,7 +27,7 @@ _OPTIONS = {"id_column": "id", "root": "data-root"}  # that are called otherwise
 _NAMES = frozenset(
     (
         *("source", "target", "weight", "id_column", "labels", "drop", "directed", "text", "text_columns"),
-        *("scale", "unknown_ids", "bipartite", "structural", "header", "delimiter"),
+        *("scale", "bipartite", "structural", "header", "delimiter"),
         *("out", "run", "runs", "method", "preset", "dim", "clusters", "score", "use", "resume", "force"),
         *("root", "data_root", "dataset", "memory_limit"),
     )

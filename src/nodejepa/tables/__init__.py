@@ -1,30 +1,25 @@
 """A user's own graph in, embeddings out.
 
+options     how files are read, and what became of every row and column
 inputs      a file: what it is by its content, how large it becomes
-text        delimited text; ``matrices`` archives and MatrixMarket; ``table`` any table, in batches of rows
+table       tables and matrices; ``text`` opens delimited text
 names       which columns mean what, by their names
 ids         ids of any kind, and the column that holds them; ``numbering`` them
 edges       as positions of nodes and as an adjacency
-cells       what cells mean; ``columns`` and ``schema`` make features of them, ``structural`` of the graph
+cells       what cells mean; ``columns`` and ``schema`` make features of them, and of the structure
 read        all of it to a graph in memory; ``prepare`` to a graph store
-store       a graph on disk; ``ordered`` a copy to train from
+store       a graph on disk; ``sorted_parts`` what others have sorted; ``ordered`` a copy to train from
 convert     PyG, NetworkX, SciPy, pandas
-embeddings  out and back, and for other tools
+embeddings  out and back
 """
 
 from nodejepa.neighbours import find_row, find_rows
 from nodejepa.tables.convert import as_graph, embeddings_frame, from_networkx, from_pyg, to_networkx, to_pyg
-from nodejepa.tables.embeddings import (
-    StoredEmbeddings,
-    read_columns,
-    read_embeddings,
-    write_embeddings,
-)
+from nodejepa.tables.embeddings import StoredEmbeddings, read_columns, read_embeddings, write_embeddings
 from nodejepa.tables.options import ReadingOptions
 from nodejepa.tables.read import LoadedGraph, load_graph, read_graph
-from nodejepa.tables.schema import FeatureSchema
+from nodejepa.tables.schema import FeatureSchema, graph_with_features, refuse_another
 from nodejepa.tables.store import StoredGraph
-from nodejepa.tables.structural import graph_with_features, refuse_another
 
 __all__ = [
     "FeatureSchema",

@@ -1,9 +1,12 @@
-"""What the cells of a column mean: numbers, truth values, moments in time, vectors or words.
+"""What the cells of a column mean: numbers, truth values, moments in time, vectors, words, or classes.
 
 Columns of text files arrive as text and are interpreted from all of their cells; typed columns keep their
 type. Numbers come out as float64 ``[rows, width]`` with NaN where a cell is empty, words as Arrow strings.
+Labels become numbers of classes and never enter the features.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,23 +21,26 @@ Numbers: TypeAlias = npt.NDArray[np.float64]
 
 MISSING = ("", "?", "#N/A", "-nan", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
-_COMMA_NUMBER = r"^[+-]?\d+(,\d+)?([eE][+-]?\d+)?$"
-_THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})*$"
-_GROUPED = r"^[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?$"
+_WITH_COMMAS = r"^[+-]?\d+(,\d+)*(\.\d+)?([eE][+-]?\d+)?$"
 _VECTOR = r"^\[\s*([+-]?[.\d][-+.\deE]*|nan)([,\s]+([+-]?[.\d][-+.\deE]*|nan))*\s*\]$"
 _MOSTLY = 0.9  # from this share of numbers on, a cell that is none is taken for a mistake
+_LEAVE_OUT = "Leave the column out with drop=COLUMN, or store numbers, words, dates or lists of numbers."
+_SHOWN: dict[Kind, str] = {
+    "numeric": "numbers",
+    "boolean": "truth values",
+    "time": "moments in time",
+    "vector": "lists of numbers",
+    "words": "text",
+    "empty": "nothing",
+}
 
 
 class ColumnContent(NamedTuple):
-    """A column and what it holds: ``numbers`` for every kind but words, which have ``words``.
-
-    ``guess`` says how the numbers were understood where they could be understood in another way.
-    """
+    """A column and what it holds: ``numbers`` for every kind but words, which have ``words``."""
 
     kind: Kind
     numbers: Numbers
     words: pa.ChunkedArray | None = None
-    guess: str = ""
 
 
 _NONE = np.zeros((0, 0))
@@ -45,30 +51,24 @@ def interpret(values: pa.ChunkedArray, typed: bool, where: str, *, whole: bool =
     if not typed:
         return _interpret_text(untyped_words(values), where, whole)
     values = undecorated(values)
-    kind = values.type
-    if pa.types.is_null(kind) or values.null_count == len(values):
+    kind, types = values.type, pa.types
+    if values.null_count == len(values):
         return ColumnContent("empty", _NONE)
-    if pa.types.is_boolean(kind):
+    if types.is_boolean(kind):
         return ColumnContent("boolean", _column(values.cast(pa.int8())))
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return ColumnContent("numeric", _column(values))
-    if pa.types.is_decimal(kind):
-        return ColumnContent("numeric", _column(values.cast(pa.float64())))
-    if pa.types.is_temporal(kind):
-        return ColumnContent("time", _moments(values, where))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        if pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type):
+    if types.is_temporal(kind):
+        return ColumnContent("time", _seconds(values, where))
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        if types.is_string(kind.value_type) or types.is_large_string(kind.value_type):
             words = pc.binary_join(values.cast(pa.list_(pa.string())), "|").cast(pa.large_string())
             return ColumnContent("words", _NONE, words)  # tags, see FeatureColumn
         rows = _vectors(values, where)
         return ColumnContent("vector", rows) if rows.shape[1] else ColumnContent("empty", _NONE)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
+    if types.is_string(kind) or types.is_large_string(kind):
         return ColumnContent("words", _NONE, values.cast(pa.large_string()))
-    raise GraphError(
-        f"{kind} values cannot become features",
-        where=where,
-        fix="Leave the column out with drop=COLUMN, or store numbers, words, dates or lists of numbers.",
-    )
+    raise GraphError(f"{kind} values cannot become features", where=where, fix=_LEAVE_OUT)
 
 
 def expect(kind: Kind, values: pa.ChunkedArray, typed: bool, where: str) -> ColumnContent:
@@ -85,16 +85,6 @@ def expect(kind: Kind, values: pa.ChunkedArray, typed: bool, where: str) -> Colu
     )
 
 
-_SHOWN: dict[Kind, str] = {
-    "numeric": "numbers",
-    "boolean": "truth values",
-    "time": "moments in time",
-    "vector": "lists of numbers",
-    "words": "text",
-    "empty": "nothing",
-}
-
-
 def untyped_words(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Cells of a text file without the spaces around them; what says "missing" is missing."""
     words = pc.utf8_trim(values.cast(pa.large_string()), " \t")
@@ -102,11 +92,22 @@ def untyped_words(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(empty, pa.scalar(None, type=pa.large_string()), words)
 
 
+def undecorated(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without extension types, dictionaries and views, which only say how values are stored."""
+    kind = values.type
+    if isinstance(kind, pa.BaseExtensionType):
+        values = pa.chunked_array([chunk.storage for chunk in values.chunks], type=kind.storage_type)
+        kind = kind.storage_type
+    if pa.types.is_dictionary(kind):
+        values = values.cast(kind.value_type)
+    return values.cast(pa.large_string()) if str(values.type) == "string_view" else values
+
+
 def _interpret_text(words: pa.ChunkedArray, where: str, whole: bool) -> ColumnContent:
     if words.null_count == len(words):
         return ColumnContent("empty", _NONE)
     try:
-        return ColumnContent("numeric", _column(words.cast(pa.float64())))
+        return ColumnContent("numeric", _column(words))
     except pa.ArrowInvalid:
         pass
     lower = pc.utf8_lower(words)
@@ -116,25 +117,26 @@ def _interpret_text(words: pa.ChunkedArray, where: str, whole: bool) -> ColumnCo
     strays = Strays()
     strays.look(words)
     if strays.count == 0:
-        return ColumnContent("numeric", _column(pc.utf8_ltrim(words, "+").cast(pa.float64())))
+        return ColumnContent("numeric", _column(pc.utf8_ltrim(words, "+")))
     if whole:
         strays.refuse(where)
-    if pc.all(pc.match_substring_regex(words, _COMMA_NUMBER)).as_py():
-        return _decimal_commas(words, where)
-    if pc.all(pc.match_substring_regex(words, _GROUPED)).as_py():
+    if pc.all(pc.match_substring_regex(words, _WITH_COMMAS)).as_py():
+        first = words[pc.index(pc.match_substring(words, ","), True).as_py()]
         raise GraphError(
-            f"numbers have commas between thousands, such as {_first_with_comma(words)!r}",
+            f"numbers have commas, such as {first.as_py()!r}: decimal ones, or between thousands",
             where=where,
-            fix="Write numbers without them.",
+            fix="Write numbers with a decimal point and nothing between thousands, and tags as a|b.",
         )
     if pc.all(pc.match_substring_regex(words, _VECTOR)).as_py():
         try:
-            return ColumnContent("vector", _vectors(_parsed_lists(words), where))
+            inner = pc.utf8_trim(words.combine_chunks(), "[] \t\r\n")
+            lists = pc.split_pattern_regex(inner, r"[,\s]+").cast(pa.large_list(pa.float64()))
+            return ColumnContent("vector", _vectors(pa.chunked_array([lists]), where))
         except pa.ArrowInvalid:
             pass
     for zone in (None, "UTC"):
         try:
-            return ColumnContent("time", _moments(words.cast(pa.timestamp("us", tz=zone)), where))
+            return ColumnContent("time", _seconds(words.cast(pa.timestamp("us", tz=zone)), where))
         except pa.ArrowInvalid:
             continue
     return ColumnContent("words", _NONE, words)
@@ -168,48 +170,12 @@ class Strays:
             )
 
 
-def _parsed_lists(words: pa.ChunkedArray) -> pa.ChunkedArray:
-    """``[0.1, 0.2]`` and ``[0.1 0.2]`` as lists of numbers."""
-    inner = pc.utf8_trim(words.combine_chunks(), "[] \t\r\n")
-    return pa.chunked_array([pc.split_pattern_regex(inner, r"[,\s]+").cast(pa.large_list(pa.float64()))])
-
-
-def _decimal_commas(words: pa.ChunkedArray, where: str) -> ColumnContent:
-    """``3,14`` as spreadsheets of half the world write it; ``3,140`` alone could be either."""
-    if pc.all(pc.match_substring_regex(words, _THOUSANDS)).as_py():
-        raise GraphError(
-            f"nobody can tell whether the comma in {_first_with_comma(words)!r} is a decimal one or marks "
-            "thousands",
-            where=where,
-            fix="Write numbers with a decimal point and nothing between thousands.",
-        )
-    points = pc.utf8_ltrim(pc.replace_substring(words, ",", "."), "+")
-    return ColumnContent(
-        "numeric", _column(points.cast(pa.float64())), guess="commas are taken for decimal points (guessed)"
-    )
-
-
-def _first_with_comma(words: pa.ChunkedArray) -> str:
-    return str(words[int(pc.index(pc.match_substring(words, ","), True).as_py())].as_py())
-
-
-def undecorated(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Without extension types and dictionaries, which only say how values are stored."""
-    kind = values.type
-    if isinstance(kind, pa.BaseExtensionType):
-        values = pa.chunked_array([chunk.storage for chunk in values.chunks], type=kind.storage_type)
-        kind = kind.storage_type
-    if pa.types.is_dictionary(kind):
-        values = values.cast(kind.value_type)
-    return values
-
-
 def _column(values: pa.ChunkedArray) -> Numbers:
     numbers = values.cast(pa.float64(), safe=False).to_numpy()  # missing becomes NaN
     return np.array(numbers, dtype=np.float64).reshape(-1, 1)
 
 
-def _moments(values: pa.ChunkedArray, where: str) -> Numbers:
+def _seconds(values: pa.ChunkedArray, where: str) -> Numbers:
     """Seconds, since 1970 for dates."""
     kind = values.type
     try:
@@ -221,19 +187,14 @@ def _moments(values: pa.ChunkedArray, where: str) -> Numbers:
             return _column(values.cast(bits)) / ticks
     except pa.ArrowInvalid:
         pass
-    raise GraphError(
-        f"{kind} values cannot become numbers",
-        where=where,
-        fix="Store seconds, or leave it out with drop=COLUMN.",
-    )
+    raise GraphError(f"{kind} values cannot become numbers", where=where, fix=_LEAVE_OUT)
 
 
 def _vectors(values: pa.ChunkedArray, where: str) -> Numbers:
     """Lists of one length as rows; a missing list is a row of NaN."""
     inner: Any = values.type.value_type
     if not (pa.types.is_integer(inner) or pa.types.is_floating(inner) or pa.types.is_boolean(inner)):
-        fix = "Leave the column out with drop=COLUMN."
-        raise GraphError(f"lists of {inner} cannot become features", where=where, fix=fix)
+        raise GraphError(f"lists of {inner} cannot become features", where=where, fix=_LEAVE_OUT)
     lengths = pc.list_value_length(values)
     width = pc.max(lengths).as_py() or 0
     odd = pc.fill_null(pc.not_equal(lengths, width), False)
@@ -251,3 +212,100 @@ def _vectors(values: pa.ChunkedArray, where: str) -> Numbers:
     flat = pc.list_flatten(values.drop_null()).cast(pa.float64(), safe=False)
     rows[present] = flat.to_numpy().reshape(present.sum(), width)
     return rows
+
+
+# ---------------------------------------------------------------- labels
+
+
+_MOST_CLASSES = 1000
+_MOST_VALUES = 1 << 16  # different ones in a few rows after which the column is given up
+
+
+def read_labels(
+    batches: Iterable[pa.ChunkedArray], typed: bool, where: str, added: int = 0
+) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    """Class of every row (-1 where the label is missing), and the classes' names, sorted.
+
+    Whole numbers are sorted by size, everything else as text. ``added`` nodes without a row come last.
+    """
+    parts: list[pa.Array] = []
+    for values in batches:
+        words = undecorated(values) if typed else untyped_words(values)
+        if pa.types.is_nested(words.type):
+            raise _several(f"the column holds {words.type} values", where)
+        parts += words.dictionary_encode().chunks
+        if parts and len(parts[-1].dictionary) > _MOST_VALUES:
+            raise _no_classes(f"more than {_MOST_VALUES:,} different values", where)
+    if all(part.null_count == len(part) for part in parts):
+        raise GraphError("no node has a label", where=where, fix="Name another column.")
+    labels = pa.chunked_array(parts).unify_dictionaries()
+    known = labels.chunk(0).dictionary
+    codes = np.concatenate(
+        [*(pc.fill_null(part.indices, -1).to_numpy() for part in labels.chunks), np.full(added, -1, np.int32)]
+    )
+    classes, names = _classes(known, np.bincount(codes[codes >= 0], minlength=len(known)), where)
+    return np.append(classes, -1)[codes], names  # a missing one is the last
+
+
+def _classes(
+    known: pa.Array, counts: npt.NDArray[np.int64], where: str
+) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    """The class of every different value (-1: it says "missing"), and the names of the classes."""
+    content = interpret(pa.chunked_array([known]), True, where)
+    if content.kind == "time":
+        raise GraphError("these values are no classes", where=where, fix="Labels are words or whole numbers.")
+    names: list[str | None]
+    if content.words is not None:
+        names = content.words.to_pylist()
+        _refuse_several(Counter(dict(zip(names, counts.tolist(), strict=True))), where)
+    else:
+        shown = zip(known.to_pylist(), content.numbers[:, 0].tolist(), strict=True)
+        names = [None if np.isnan(number) else _number_name(value) for value, number in shown]
+    there = {name for name in names if name is not None}
+    if not there:
+        raise GraphError("no node has a label", where=where, fix="Name another column.")
+    ordered = sorted(there, key=int if all(map(_is_whole, there)) else str)
+    present = sum(c for c, name in zip(counts.tolist(), names, strict=True) if name is not None)
+    if len(ordered) > min(_MOST_CLASSES, max(50, present // 2)):
+        raise _no_classes(f"{len(ordered)} different values for {present} nodes", where)
+    position = {name: i for i, name in enumerate(ordered)}
+    places = [-1 if name is None else position[name] for name in names]
+    return np.array(places, dtype=np.int64), tuple(ordered)
+
+
+def _refuse_several(counts: Counter[Any], where: str) -> None:
+    """Refuse ``a;b``: as one class it would be a class of its own, beside ``a`` and ``b``."""
+    for separator in (";", "|", ","):
+        joined = [name for name in counts if separator in name.strip(separator)]
+        parts = [{part.strip(" []()'\"") for part in name.split(separator)} for name in joined]
+        alone = {name.strip(" []()'\"") for name in counts if name not in joined}
+        uses = Counter(part for each in parts for part in each)
+        again = [part for part, times in uses.items() if part in alone or (separator != "," and times > 1)]
+        # a comma stands within names, too ("Boston, MA"): there most parts must be classes of their own
+        if again and (separator != "," or 2 * len(again) > len(uses)):
+            many = sum(counts[name] for name in joined)
+            raise _several(f"{many} nodes have several labels, such as {joined[0][:100]!r}", where)
+
+
+def _several(what: str, where: str) -> GraphError:
+    return GraphError(
+        f"{what}, and a score needs one class a node",
+        where=where,
+        fix="Keep the main label of each node in a column of its own, or score one label at a time with a "
+        "column of true and false; drop=COLUMN instead of labels=COLUMN embeds without a score.",
+    )
+
+
+def _no_classes(what: str, where: str) -> GraphError:
+    fix = "Name a column with a few different values, or group the values."
+    return GraphError(f"{what} are no classes", where=where, fix=fix)
+
+
+def _number_name(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{int(value)}" if float(value).is_integer() else f"{value}"
+
+
+def _is_whole(name: str) -> bool:
+    return name.removeprefix("-").isdecimal() and len(name) < 20

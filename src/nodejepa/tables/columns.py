@@ -21,19 +21,14 @@ from nodejepa.graph_checks import LARGEST_FEATURE, Features
 from nodejepa.tables.cells import ColumnContent, Kind, Numbers, Strays
 from nodejepa.tables.convert import optional_module
 from nodejepa.tables.names import words_of
-from nodejepa.tables.options import (
-    MOST_TEXT_COLUMNS,
-    TEXT_MODEL,
-    ReadingOptions,
-    ReadReport,
-    first_names,
-)
+from nodejepa.tables.options import TEXT_MODEL, ReadingOptions
 from nodejepa.validation import NonNegativeInt
 
 ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "tags", "text"]
 MAX_CATEGORIES = 100
 _SAME = 1e-4  # of a standard deviation: means of the same values, summed in another order
 _LARGEST = float(np.finfo(np.float32).max)
+_CELLS = {"binary": "numeric", **dict.fromkeys(("category", "tags", "text"), "words")}
 _NAMES = "label labels class classes target targets category categories topic outcome"
 _WHOLE_NAMES = {"y", "groundtruth"}
 
@@ -72,10 +67,8 @@ class FeatureColumn:
     @property
     def treatment(self) -> str:
         """What was done with the values, in words that go for several columns."""
-        if self.kind == "category":
-            return "a column of 0 and 1 for each category"
-        if self.kind == "tags":
-            return "a column of 0 and 1 for each tag"
+        if self.kind == "category" or self.kind == "tags":
+            return f"a column of 0 and 1 for each {self.kind.removesuffix('s')}"
         if self.kind == "text":
             made = f"embedded by {self.model} in" if self.model else "words hashed into"
             return f"{made} {self.buckets} columns"
@@ -85,8 +78,9 @@ class FeatureColumn:
     @property
     def missing_is(self) -> str:
         """What a missing value counts as."""
-        zeros = dict.fromkeys(("category", "tags", "text"), "all zeros")
-        return {**zeros, "boolean": "false", "binary": "0"}.get(self.kind, "the mean")
+        if self.cell_kind == "words":
+            return "all zeros"
+        return {"boolean": "false", "binary": "0"}.get(self.kind, "the mean")
 
     @property
     def width(self) -> int:
@@ -96,9 +90,7 @@ class FeatureColumn:
     @property
     def cell_kind(self) -> Kind:
         """What the cells must hold."""
-        if self.kind == "binary":
-            return "numeric"
-        return "words" if self.kind == "category" or self.kind == "tags" or self.kind == "text" else self.kind
+        return _CELLS.get(self.kind) or self.kind  # type: ignore[return-value]
 
     def encodes_as(self, other: Self) -> bool:
         """Whether another column makes the same numbers of the same cells, but for rounding of the mean."""
@@ -114,20 +106,6 @@ class FeatureColumn:
         """As JSON can hold it, without what the kind has no use for."""
         return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items() if v}
 
-    def is_sound(self) -> bool:
-        """Whether the fields are those of the kind."""
-        parts = (len(self.mean), len(self.categories), self.buckets)
-        if self.fill and len(self.fill) != len(self.mean):
-            return False
-        scaled = len(self.mean) == len(self.scale) and all(scale > 0 for scale in self.scale)
-        if self.kind == "category" or self.kind == "tags":
-            return parts == (0, len(set(self.categories)), 0) and self.width > 0
-        if self.kind == "text":
-            return parts[:2] == (0, 0) and 0 < self.buckets <= MOST_TEXT_COLUMNS
-        if self.kind == "vector":
-            return scaled and parts == (max(1, len(self.mean)), 0, 0)
-        return scaled and parts == (1, 0, 0)
-
 
 class ColumnGroup(NamedTuple):
     """Columns of one kind that are treated alike; ``width`` columns of the feature matrix come from them."""
@@ -136,12 +114,6 @@ class ColumnGroup(NamedTuple):
     treatment: str
     names: tuple[str, ...]
     width: int
-
-    @property
-    def words(self) -> str:
-        """For people."""
-        count = "1 column" if len(self.names) == 1 else f"{len(self.names):,} columns"
-        return f"features from {count} ({self.kind}, {self.treatment}): {first_names(self.names, 20)}"
 
 
 def _refuse_beyond(limit: float, sizes: Numbers, numbers: Numbers, where: str, before: int) -> None:
@@ -162,11 +134,9 @@ def _refuse_beyond(limit: float, sizes: Numbers, numbers: Numbers, where: str, b
 
 def count_missing(content: ColumnContent, rows: int) -> int:
     """How many rows lack the value or a part of it."""
-    if content.kind == "empty":
-        return rows
     if content.words is not None:
         return int(content.words.null_count)
-    return int(np.isnan(content.numbers).any(axis=1).sum())
+    return rows if content.kind == "empty" else int(np.isnan(content.numbers).any(axis=1).sum())
 
 
 def named_like_target(name: str) -> bool:
@@ -175,24 +145,12 @@ def named_like_target(name: str) -> bool:
     return bool(words & set(_NAMES.split())) or "".join(sorted(words)) in _WHOLE_NAMES
 
 
-def _few_values(content: ColumnContent) -> bool:
+def _few_values(numbers: Numbers) -> bool:
     """Whether whole numbers have few values, much fewer than there are rows."""
-    values = content.numbers[~np.isnan(content.numbers)]
+    values = numbers[~np.isnan(numbers)]
     distinct = np.unique(values)
     few = distinct.size <= min(MAX_CATEGORIES, max(2, values.size // 2))
     return few and bool((distinct == np.floor(distinct)).all())
-
-
-def warn_of_targets(names: list[str], report: ReadReport) -> None:
-    """Say which columns may give the answer away, and what to do about it."""
-    if not names:
-        return
-    said = "column {} looks like a target" if len(names) == 1 else "columns {} look like targets"
-    report.warnings.append(
-        f"{said.format(first_names(names))} (named so, few different values) and the features are made of "
-        f'it: scores on it would mean nothing. Say labels="{names[0]}" to score by it, or '
-        f'drop="{names[0]}" to leave it out.'
-    )
 
 
 # ---------------------------------------------------------------- fit
@@ -210,21 +168,18 @@ class FreeText(NamedTuple):
 
 def refuse_text(columns: Mapping[str, FreeText], where: str) -> None:
     """Refuse columns of free text, all of them at once."""
-    if not columns:
-        return
-    name, first = next(iter(columns.items()))
-    what = f"the column is text with {first.distinct} different values, such as {first.example!r}"
-    place, dropped = f"{where}, column {name!r}", "drop=COLUMN"
-    if len(columns) > 1:
-        listed = ", ".join(f"{name!r} ({text.distinct} different values)" for name, text in columns.items())
-        what, place = f"{len(columns)} columns are text: {listed}", where
+    if columns:
+        said = (
+            f"{n!r} ({text.distinct} different values, such as {text.example!r})"
+            for n, text in columns.items()
+        )
         dropped = " ".join(f'drop="{name}"' for name in columns)
-    raise GraphError(
-        what,
-        where=place,
-        fix=f'Leave it out with {dropped}, hash its words with text="hash", or embed it with a language '
-        'model, text="sentence-transformers:MODEL".',
-    )
+        raise GraphError(
+            f"{len(columns)} column{'s are' if len(columns) > 1 else ' is'} text: {', '.join(said)}",
+            where=where,
+            fix=f'Leave out with {dropped}, hash words with text="hash", or embed them with a language '
+            'model, text="sentence-transformers:MODEL".',
+        )
 
 
 class ColumnFit:
@@ -236,9 +191,7 @@ class ColumnFit:
         self.mixed = False  # rows look like one kind at first and like another below
         self._strays = Strays() if in_parts else None  # of text that nobody has seen all of
         self._kind: Kind = "empty"
-        self.guess = ""  # how its numbers were understood
         self._few = False  # different numbers in the first rows
-        self._missing = False
         self._binary = True
         self._words: pa.Array | None = None
         self._present = 0  # of words
@@ -252,35 +205,28 @@ class ColumnFit:
         if self.mixed:
             return
         self.missing += count_missing(content, rows)
-        if content.words is None and content.numbers.size:
-            _refuse_beyond(_LARGEST, content.numbers, content.numbers, self.where, before)
         if content.kind == "empty":
-            self._missing = self._missing or rows > 0
             return
-        if self._kind not in ("empty", content.kind) or (
-            self._kind != "empty" and self.guess != content.guess
-        ):
+        if self._kind not in ("empty", content.kind):
             self.mixed = True
             return
-        if self._kind == "empty" and content.words is None and named_like_target(self.name):
-            self._few = _few_values(content)
-        self._kind, self.guess = content.kind, content.guess
         if content.words is not None:
             self._look_at_words(content.words)
         else:
+            _refuse_beyond(_LARGEST, content.numbers, content.numbers, self.where, before)
+            if self._kind == "empty" and named_like_target(self.name):
+                self._few = _few_values(content.numbers)
             self._look_at_numbers(content.numbers)
+        self._kind = content.kind
 
     def _look_at_words(self, words: pa.ChunkedArray) -> None:
         if self._strays is not None:
             self._strays.look(words)
-        self._missing = self._missing or words.null_count > 0
         self._present += len(words) - words.null_count
-        distinct = words.drop_null().unique()
-        if self._words is not None and len(self._words) < _MOST_WORDS:
-            distinct = pa.chunked_array([self._words, distinct]).unique()
-        elif self._words is not None:
-            return
-        self._words = distinct
+        if self._words is None:
+            self._words = words.drop_null().unique()
+        elif len(self._words) < _MOST_WORDS:
+            self._words = pa.chunked_array([self._words, *words.drop_null().chunks]).unique()
 
     def _look_at_numbers(self, numbers: npt.NDArray[np.float64]) -> None:
         present = ~np.isnan(numbers)
@@ -290,7 +236,6 @@ class ColumnFit:
         centred = np.where(present, numbers - mean, 0.0)
         squares = (centred**2).sum(axis=0)
         largest = np.abs(known).max(axis=0, initial=0.0)
-        self._missing = self._missing or not bool(present.all())
         self._binary = self._binary and bool(np.isin(numbers[present], (0.0, 1.0)).all())
         if self._counts is None:
             self._counts, self._mean, self._squares, self._largest = counts, mean, squares, largest
@@ -325,41 +270,41 @@ class ColumnFit:
         counts, mean = self._counts, self._mean
         deviation = np.sqrt(self._squares / np.maximum(counts, 1))
         varies = deviation > 1e-9 * self._largest
-        if not varies.any() and not (self._missing and counts.any()):
+        if not varies.any() and not (self.missing and counts.any()):
             return "the same value everywhere"
         if kind == "numeric" and self.reading.scale == "auto" and self._binary:
             kind = "binary"
         if kind == "boolean" or kind == "binary":
-            return FeatureColumn(self.name, kind, (0.0,), (1.0,), indicator=self._missing)
+            return FeatureColumn(self.name, kind, (0.0,), (1.0,), indicator=self.missing > 0)
         mean = np.where(varies | (counts > 0), mean, 0.0)
         fill = tuple(mean.tolist())
         scale = self.reading.scale
         if scale == "none" or (scale == "auto" and kind == "vector"):
             ones = (1.0,) * len(mean)
-            return FeatureColumn(self.name, kind, (0.0,) * len(mean), ones, (), 0, self._missing, fill)
+            return FeatureColumn(self.name, kind, (0.0,) * len(mean), ones, (), 0, self.missing > 0, fill)
         spread = np.where(varies, deviation, 1.0)
-        return FeatureColumn(self.name, kind, fill, tuple(spread.tolist()), indicator=self._missing)
+        return FeatureColumn(self.name, kind, fill, tuple(spread.tolist()), indicator=self.missing > 0)
 
     def _fitted_words(self, distinct: pa.Array) -> FeatureColumn | FreeText | str:
         if self._strays is not None:
             self._strays.refuse(self.where)
-        if len(distinct) <= 1 and not self._missing:
+        if len(distinct) <= 1 and not self.missing:
             return "the same value everywhere"
         tags = pc.list_flatten(split_tags(distinct)).unique()
         tags = tags.filter(pc.not_equal(tags, ""))
         if len(tags) < min(len(distinct), MAX_CATEGORIES + 1):  # several of them share a cell
             known = tuple(sorted(tags.to_pylist()))
-            return FeatureColumn(self.name, "tags", categories=known, indicator=self._missing)
+            return FeatureColumn(self.name, "tags", categories=known, indicator=self.missing > 0)
         if len(distinct) <= min(MAX_CATEGORIES, max(10, self._present // 2)):
             known = tuple(sorted(distinct.to_pylist()))
-            return FeatureColumn(self.name, "category", categories=known, indicator=self._missing)
+            return FeatureColumn(self.name, "category", categories=known, indicator=self.missing > 0)
         if self.reading.text == "hash":
             width = self.reading.text_columns
-            return FeatureColumn(self.name, "text", buckets=width, indicator=self._missing)
+            return FeatureColumn(self.name, "text", buckets=width, indicator=self.missing > 0)
         if self.reading.text.startswith(TEXT_MODEL):
             model = self.reading.text.removeprefix(TEXT_MODEL)
             width = _model_vectors(model, ["any text"]).shape[1]
-            return FeatureColumn(self.name, "text", buckets=width, indicator=self._missing, model=model)
+            return FeatureColumn(self.name, "text", buckets=width, indicator=self.missing > 0, model=model)
         if self.reading.text == "ignore":
             return "free text"
         return FreeText(len(distinct), distinct[0].as_py()[:40])
@@ -378,45 +323,56 @@ def encode_column(
 
     ``before`` rows of the table come before these.
     """
-    words = content.words
-    if content.kind == "empty":
-        words = pa.chunked_array([pa.nulls(rows, pa.large_string())])
-    if column.kind == "category":
-        return _one_hot(column, words)
-    if column.kind == "tags":
-        return _multi_hot(column, words)
-    if column.kind == "text":
-        return _embedded(column, words) if column.model else _hashed(column, words), 0
-    numbers = np.full((rows, len(column.mean)), np.nan) if content.kind == "empty" else content.numbers
-    if numbers.shape[1] != len(column.mean):
-        raise GraphError(
-            f"lists have {numbers.shape[1]} numbers where {len(column.mean)} are expected",
-            where=where,
-            fix="Store it as in the table the features were fitted on.",
+    unknown = 0
+    if column.cell_kind == "words":
+        words = (
+            pa.chunked_array([pa.nulls(rows, pa.large_string())])
+            if content.kind == "empty"
+            else content.words
         )
-    _refuse_beyond(_LARGEST, numbers, numbers, where, before)
-    missing = np.isnan(numbers)
-    block = np.where(missing, column.fill or column.mean, numbers)
-    block = (block - column.mean) / np.array(column.scale)
-    _refuse_beyond(LARGEST_FEATURE, block, numbers, where, before)
+        missing = np.asarray(pc.is_null(words).to_numpy(), dtype=bool)
+        if column.kind != "text":
+            block, unknown = _indicators(column, words)
+        else:
+            block = _embedded(column, words, missing) if column.model else _hashed(column, words)
+    else:
+        numbers = np.full((rows, len(column.mean)), np.nan) if content.kind == "empty" else content.numbers
+        if numbers.shape[1] != len(column.mean):
+            raise GraphError(
+                f"lists have {numbers.shape[1]} numbers where {len(column.mean)} are expected",
+                where=where,
+                fix="Store it as in the table the features were fitted on.",
+            )
+        _refuse_beyond(_LARGEST, numbers, numbers, where, before)
+        gaps = np.isnan(numbers)
+        missing = gaps.any(axis=1)
+        block = (np.where(gaps, column.fill or column.mean, numbers) - column.mean) / np.array(column.scale)
+        _refuse_beyond(LARGEST_FEATURE, block, numbers, where, before)
+        # a wide table of 0 and 1 would not fit as numbers; a column of its own is smallest by columns
+        if worth_sparse(int(np.count_nonzero(block)), block.size):
+            block = sp.csc_array(block)
     if column.indicator:
-        block = np.column_stack([block, missing.any(axis=1)])
-    # a wide table of 0 and 1 would not fit as numbers; a column of its own is smallest compressed by columns
-    return sp.csc_array(block) if np.count_nonzero(block) < _SPARSE_BELOW * block.size else block, 0
+        mark = missing.reshape(-1, 1).astype(np.float64)
+        block = sp.hstack([block, mark], format="csr") if sp.issparse(block) else np.hstack([block, mark])
+    return block, unknown
 
 
-def _one_hot(column: FeatureColumn, words: pa.ChunkedArray) -> tuple[sp.csr_array, int]:
+def _indicators(column: FeatureColumn, words: pa.ChunkedArray) -> tuple[sp.csr_array, int]:
+    """A column of 0 and 1 for each category, and how many values are none of them."""
+    rows, cells, absent = np.arange(len(words)), words, words.null_count
+    if column.kind == "tags":
+        lists = split_tags(pc.fill_null(words, ""))
+        rows, cells = pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists)
+        absent = pc.sum(pc.equal(cells, "")).as_py() or 0
     known = pa.array(column.categories, type=pa.large_string())
-    codes = np.asarray(
-        pc.fill_null(pc.index_in(words, value_set=known, skip_nulls=True), -1).to_numpy(), dtype=np.int64
-    )
-    missing = np.asarray(pc.is_null(words).to_numpy(), dtype=bool)
-    unknown = int(((codes < 0) & ~missing).sum())
-    if column.indicator:
-        codes[missing] = len(column.categories)
-    rows = np.flatnonzero(codes >= 0)
-    ones = np.ones(rows.size)
-    return sp.csr_array((ones, (rows, codes[rows])), shape=(len(words), column.width)), unknown
+    found = pc.index_in(cells, value_set=known, skip_nulls=True)
+    codes = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+    inside = codes >= 0
+    unknown = int(len(codes) - inside.sum() - absent)
+    shape = (len(words), len(column.categories))
+    matrix = sp.csr_array((np.ones(inside.sum()), (rows[inside], codes[inside])), shape=shape)
+    matrix.data[:] = 1.0  # a tag counts once
+    return matrix, unknown
 
 
 def split_tags(words: Any) -> pa.Array:
@@ -426,23 +382,6 @@ def split_tags(words: Any) -> pa.Array:
     inner = pc.replace_substring_regex(inner, r"""['"]?\s*,\s*['"]?""", "|")
     words = pc.if_else(pc.match_substring_regex(words, r"^\[.*\]$"), inner, words)
     return pc.split_pattern_regex(words, r"\s*[|;]\s*")
-
-
-def _multi_hot(column: FeatureColumn, words: pa.ChunkedArray) -> tuple[sp.csr_array, int]:
-    known = pa.array(column.categories, type=pa.large_string())
-    missing = np.asarray(pc.is_null(words).to_numpy(), dtype=bool)
-    lists = split_tags(pc.fill_null(words, ""))
-    rows, tags = pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists)
-    codes = pc.fill_null(pc.index_in(tags, value_set=known), -1).to_numpy().astype(np.int64)
-    unknown = int((codes < 0).sum()) - int(pc.sum(pc.equal(tags, "")).as_py() or 0)
-    rows, codes = rows[codes >= 0], codes[codes >= 0]
-    if column.indicator:
-        rows = np.concatenate([rows, np.flatnonzero(missing)])
-        codes = np.concatenate([codes, np.full(missing.sum(), len(column.categories))])
-    matrix = sp.csr_array((np.ones(rows.size), (rows, codes)), shape=(len(words), column.width))
-    matrix.sum_duplicates()
-    matrix.data[:] = 1.0  # a tag counts once
-    return matrix, unknown
 
 
 def _hashed(column: FeatureColumn, words: pa.ChunkedArray) -> sp.csr_array:
@@ -459,32 +398,22 @@ def _hashed(column: FeatureColumn, words: pa.ChunkedArray) -> sp.csr_array:
     spoken = hashes > 0
     buckets = (hashes[spoken] >> np.uint64(1)) % np.uint64(column.buckets)
     signs = np.where(hashes[spoken] & np.uint64(1), 1.0, -1.0)
-    shape = (len(words), column.width)
+    shape = (len(words), column.buckets)
     counts = sp.csr_array((signs, (rows[spoken], buckets.astype(np.int64))), shape=shape)
     counts.sum_duplicates()
     length = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
-    counts = sp.diags_array(1 / np.where(length > 0, length, 1.0)) @ counts
-    if column.indicator:
-        missing = np.flatnonzero(np.asarray(pc.is_null(words).to_numpy(), dtype=bool))
-        marks = (np.ones(missing.size), (missing, np.full(missing.size, column.width - 1)))
-        counts = counts + sp.csr_array(marks, shape=shape)
-    return sp.csr_array(counts)
+    return sp.csr_array(sp.diags_array(1 / np.where(length > 0, length, 1.0)) @ counts)
 
 
-def _embedded(column: FeatureColumn, words: pa.ChunkedArray) -> Numbers:
+def _embedded(column: FeatureColumn, words: pa.ChunkedArray, missing: npt.NDArray[np.bool_]) -> Numbers:
     """What a language model makes of texts; zeros where there is none."""
-    missing = np.asarray(pc.is_null(words).to_numpy(), dtype=bool)
-    texts = pc.fill_null(words, "").to_pylist()
-    block = np.zeros((len(texts), column.buckets))
-    if texts:
-        vectors = _model_vectors(column.model, texts)
-        if vectors.shape != block.shape:
-            raise GraphError(
-                f"the model {column.model!r} gives {vectors.shape[-1]} columns, not {column.buckets}",
-                where=f"column {column.name!r}",
-            )
-        block[~missing] = vectors[~missing]
-    return np.column_stack([block, missing]) if column.indicator else block
+    vectors = _model_vectors(column.model, pc.fill_null(words, "").to_pylist())
+    if vectors.shape != (len(words), column.buckets):
+        raise GraphError(
+            f"the model {column.model!r} gives {vectors.shape[-1]} columns, not {column.buckets}",
+            where=f"column {column.name!r}",
+        )
+    return np.where(missing[:, None], 0.0, vectors)
 
 
 def _model_vectors(name: str, texts: list[str]) -> npt.NDArray[Any]:

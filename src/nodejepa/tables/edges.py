@@ -65,8 +65,7 @@ class Spool:
 class EdgeRows:
     """Edges as listed: positions of both ends and, maybe, weights; in memory or in files in ``folder``.
 
-    Where ``place`` is given, positions are those of ids that turned out to be others in disguise. Edges with
-    an end at ``known`` or beyond are left out.
+    Where ``place`` is given, positions are those of ids that turned out to be others in disguise.
     """
 
     def __init__(self, folder: Path | None, *, weighted: bool) -> None:
@@ -76,7 +75,6 @@ class EdgeRows:
         self.count = 0
         self.at_once = 1 << 62 if folder is None else _ROWS
         self.place: Place | None = None
-        self.known: int | None = None
 
     @classmethod
     def listed(cls, source: Any, target: Any, weight: Any) -> EdgeRows:
@@ -97,10 +95,6 @@ class EdgeRows:
             weight = None if self.weight is None else self.weight.read(start, size)
             if self.place is not None:
                 source, target = self.place[source], self.place[target]
-            if self.known is not None:
-                keep = (source < self.known) & (target < self.known)
-                source, target = source[keep], target[keep]
-                weight = None if weight is None else weight[keep]
             yield source, target, weight
 
 
@@ -140,7 +134,7 @@ def number_nodes(
     for values, weights, before in reader.batches(ends, tables.weight, "Numbering ends of edges"):
         edges.target.add(numbers.codes(values))
         if edges.weight is not None:
-            edges.weight.add(read_weights(weights, tables.edges, str(tables.weight), report, before))
+            edges.weight.add(read_weights(weights, tables.edges, str(tables.weight), before))
     report.edge_rows = edges.count
     distinct = numbers.ids()
     del numbers
@@ -166,9 +160,7 @@ def name_rows(tables: Tables, report: ReadReport) -> Any:
     return ids
 
 
-def read_weights(
-    values: Any, table: InputTable, name: str, report: ReadReport, before: int = 0
-) -> npt.NDArray[np.float64]:
+def read_weights(values: Any, table: InputTable, name: str, before: int = 0) -> npt.NDArray[np.float64]:
     """Edge weights as numbers, finite and not negative; ``before`` rows of the file were read already."""
     where = f"{table.where}, column {name!r}"
     advice = "Correct it, or leave weights out with weight=False; rows are counted from 1."
@@ -177,8 +169,6 @@ def read_weights(
     content = interpret(values, table.typed, where)
     if content.kind not in ("numeric", "boolean"):
         raise GraphError("edge weights are not numbers", where=where, fix=advice)
-    if content.guess:
-        report.note(f"{content.guess}: edge weights {name!r}.")
     numbers = content.numbers[:, 0]
     bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
     if bad.size:
@@ -232,15 +222,11 @@ def _with_unknown(
             fix="Name the right id column, and write ids the same way in both files.",
         )
     said = f"{more} ids of the edges are not in the node table, such as {name}"
-    if reading.unknown_ids == "refuse" or (reading.unknown_ids == "add" and tables.x is not None):
-        fix = 'Add them, or say unknown_ids="drop".'
+    if tables.x is not None:
+        fix = "Give each a row of features, or leave their edges out."
         raise GraphError(f"{said} (row {first[0]})", where=rows.where, fix=fix)
-    if reading.unknown_ids == "drop":
-        report.note(f"{said}: {outside} edges are left out.")
-        edges.known = known
-        return Numbered(edges, known, ids[:known])
     report.added_nodes = more
-    report.note(f'{said}: they are added without features (unknown_ids="drop" leaves their edges out).')
+    report.note(f"{said}: they are added without features.")
     return Numbered(edges, len(ids), ids)
 
 
@@ -254,7 +240,8 @@ def refuse_repeated(codes: Place, ids: Any, where: str) -> None:
     raise GraphError(
         f"{repeated.size} ids appear more than once: {said} (rows {rows[0]} and {rows[1]})",
         where=where,
-        fix="Keep one row per node (rows are counted from 1). Or are edges and nodes swapped?",
+        fix="Keep one row per node (rows are counted from 1). bipartite=True keeps two kinds of nodes apart. "
+        "Or are edges and nodes swapped?",
     )
 
 

@@ -5,8 +5,7 @@ Ids are never array indices, so a billion-sized one costs no more than a small o
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,13 +15,14 @@ import pyarrow.compute as pc
 
 from nodejepa.errors import GraphError
 from nodejepa.tables.cells import undecorated
-from nodejepa.tables.names import IDS, frame_indexes, plain
+from nodejepa.tables.names import IDS, frame_indexes, plain, same_kind
 from nodejepa.tables.options import ReadingOptions, ReadReport
-from nodejepa.tables.table import InputTable, Tables
+from nodejepa.tables.table import InputTable, Tables, stacked
 
 _WHOLE_FLOAT = r"^(0|-?[1-9][0-9]{0,19})(\.0+)?$"
 _ZEROS = r"\.0+$"
 _WHOLE = r"^(0|-?[1-9][0-9]{0,19})$"
+_FRACTION = r"^\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*$"
 _EXACT_FLOAT = 2.0**53
 Place = npt.NDArray[np.int32]
 Ends: TypeAlias = Mapping[str, tuple[pa.ChunkedArray, str]]  # by column: ids of the edges' ends, their prefix
@@ -46,7 +46,7 @@ class IdSource:
         """int64, or text where one of its ids may be no such number."""
         kind = self.table.kinds[self.name]
         if self.prefix or kind == pa.uint64():
-            return pa.string()
+            return pa.string()  # those of uint64 beyond int64 are text
         return plain_ids(pa.chunked_array([], type=kind), self.table.typed, self.where).type
 
 
@@ -82,10 +82,7 @@ class IdReader:
             before += batch.num_rows
 
     def settled(self, distinct: pa.Array) -> tuple[Any, Place | None]:
-        """The ids in their final form, NumPy's or Arrow's, and where each of ``distinct`` is among them.
-
-        Spaces around cells of a text file belong to its layout, and 5.0 is 5 where both are there.
-        """
+        """The ids in their final form, NumPy's or Arrow's, and where each of ``distinct`` is among them."""
         if self.whole:
             self.report.id_kind = "integer"
             return distinct.to_numpy(), None
@@ -100,35 +97,30 @@ class IdReader:
         return distinct if numbers is None else numbers, place
 
     def _merged(self, distinct: pa.Array) -> pa.Array:
-        broken = pc.sum(pc.match_substring(distinct, "\n")).as_py() or 0
-        if broken and self.untyped:
-            self.report.note(
-                f"{broken} ids hold a line break; check the quotes of the file if that is not meant."
-            )
-        if self.prefixes:
-            return self._merged_sides(distinct)
-        trimmed = pc.utf8_trim(distinct, " \t")
-        changed = pc.sum(pc.not_equal(trimmed, distinct)).as_py() or 0
-        if changed:
-            self.report.note(f"spaces around {changed} ids were removed.")
-            distinct = trimmed
-        dotted = pc.sum(pc.match_substring(distinct, ".")).as_py() or 0
-        if dotted in (0, len(distinct)) or not _all_match(distinct, _WHOLE_FLOAT):
-            return distinct
-        self.report.note(f"{dotted} ids are written as 5.0 is: they are taken for whole numbers.")
-        return pc.replace_substring_regex(distinct, _ZEROS, "")
-
-    def _merged_sides(self, distinct: pa.Array) -> pa.Array:
-        """The same for each of two kinds of nodes, whose ids begin with the name of their column."""
+        """Ids as they are compared; of two kinds of nodes those of each, which begin with its prefix."""
+        if not self.prefixes:
+            return self._tidied(distinct)
         for prefix in sorted(self.prefixes, key=len, reverse=True):
             own = pc.starts_with(distinct, prefix)
-            text = pc.utf8_slice_codeunits(distinct.filter(own), len(prefix))
-            text = pc.utf8_trim(text, " \t") if self.untyped else text
-            if _all_match(text, _WHOLE_FLOAT):
-                text = pc.replace_substring_regex(text, _ZEROS, "")
+            text = self._tidied(pc.utf8_slice_codeunits(distinct.filter(own), len(prefix)))
             joined = pc.binary_join_element_wise(prefix, text.cast(pa.string()), "").cast(distinct.type)
             distinct = pc.replace_with_mask(distinct, own, joined)
         return distinct
+
+    def _tidied(self, distinct: pa.Array) -> pa.Array:
+        """Spaces around cells of a text file belong to its layout, and 5.0 is 5 where both are there."""
+        if self.untyped:
+            trimmed = pc.utf8_trim(distinct, " \t")
+            changed = pc.sum(pc.not_equal(trimmed, distinct)).as_py() or 0
+            if changed:
+                self.report.note(f"spaces around {changed} ids were removed.")
+                distinct = trimmed
+        dotted = pc.sum(pc.match_substring(distinct, ".")).as_py() or 0
+        alone = dotted == len(distinct) and not self.prefixes
+        if not dotted or alone or not _all_match(distinct, _WHOLE_FLOAT):
+            return distinct
+        self.report.note(f"{dotted} ids are written as 5.0 is: they are taken for whole numbers.")
+        return pc.replace_substring_regex(distinct, _ZEROS, "")
 
 
 def _all_match(text: pa.Array, pattern: str) -> bool:
@@ -136,30 +128,23 @@ def _all_match(text: pa.Array, pattern: str) -> bool:
 
 
 def plain_ids(values: pa.ChunkedArray, typed: bool, where: str, before: int = 0) -> pa.ChunkedArray:
-    """int64, uint64 or string values without missing ones; ``before`` rows of the file come before them."""
+    """int64 or string values without missing ones; ``before`` rows of the file come before them."""
     values = undecorated(values)
     kind = values.type
     _refuse_missing(pc.is_null(values), where, before)
-    if pa.types.is_null(kind):
-        return values.cast(pa.string())
+    if pa.types.is_uint64(kind):
+        small = (pc.max(values).as_py() or 0) < 2**63
+        return values.cast(pa.int64() if small else pa.string())
     if pa.types.is_integer(kind):
-        huge = kind == pa.uint64() and (pc.max(values).as_py() or 0) >= 2**63
-        return values if huge else values.cast(pa.int64())
+        return values.cast(pa.int64())
     if pa.types.is_floating(kind):
         return _from_floats(values, where, before)
-    if pa.types.is_fixed_size_binary(kind) and kind.byte_width == 16:
-        return pa.chunked_array([_uuid_text(chunk) for chunk in values.chunks], type=pa.string())
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        try:
-            return as_text(values.cast(pa.large_string()))
-        except pa.ArrowInvalid:
-            raise GraphError("ids are bytes that are not UTF-8 text", where=where) from None
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
+    if pa.types.is_null(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
         text = as_text(values)
         if not typed:
             _refuse_missing(pc.equal(text, ""), where, before)
         return text
-    raise GraphError(f"{kind} values cannot be ids", where=where, fix="Use text, whole numbers or UUIDs.")
+    raise GraphError(f"{kind} values cannot be ids", where=where, fix="Use text or whole numbers.")
 
 
 def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -192,23 +177,14 @@ def _from_floats(values: pa.ChunkedArray, where: str, before: int) -> pa.Chunked
     return pa.chunked_array([pa.array(floats.astype(np.int64))])
 
 
-def _uuid_text(chunk: pa.Array) -> pa.Array:
-    """UUIDs stored as 16 bytes in the form people write them."""
-    digits = pa.array([raw.hex() for raw in chunk.to_pylist()], type=pa.string())
-    parts = [pc.utf8_slice_codeunits(digits, low, high) for low, high in pairwise((0, 8, 12, 16, 20, 32))]
-    return pc.binary_join_element_wise(*parts, "-")
-
-
 def whole_numbers(distinct: pa.Array) -> npt.NDArray[Any] | None:
-    """Text that spells whole numbers, all of it, as these numbers; else None."""
+    """Text that spells whole numbers of 64 bits, all of it, as these numbers; else None."""
     if not len(distinct) or not _all_match(distinct, _WHOLE):
         return None
-    for kind in (pa.int64(), pa.uint64()):
-        try:
-            return distinct.cast(kind).to_numpy(zero_copy_only=False).copy()  # type: ignore[no-any-return]
-        except pa.ArrowInvalid:
-            continue
-    return None
+    try:
+        return distinct.cast(pa.int64()).to_numpy(zero_copy_only=False).copy()  # type: ignore[no-any-return]
+    except pa.ArrowInvalid:
+        return None
 
 
 # ---------------------------------------------------------------- the column that names the nodes
@@ -239,7 +215,7 @@ def guess_id_column(
     return column
 
 
-def first_ends(tables: Tables, reading: ReadingOptions) -> Callable[[], Ends] | None:
+def first_ends(tables: Tables, bipartite: bool | None) -> Callable[[], Ends] | None:
     """Reads ids of the edges, those of the first batch; none where edges are a matrix."""
     edges, names = tables.edges, (tables.source, tables.target)
     if not isinstance(edges, InputTable):
@@ -250,18 +226,63 @@ def first_ends(tables: Tables, reading: ReadingOptions) -> Callable[[], Ends] | 
         keys = (
             {} if first is None else {n: comparable_ids(first[n], edges.typed, distinct=True) for n in names}
         )
-        return {n: (k, f"{n}:" if reading.bipartite else "") for n, k in keys.items() if k is not None}
+        return {n: (k, f"{n}:" if bipartite else "") for n, k in keys.items() if k is not None}
 
     return read
 
 
-def occurs(name: str, table: InputTable, columns: Sequence[str]) -> bool:
-    """Whether an id that is written so is in one of the columns."""
-    for batch in table.batches(columns, "Looking for ids") if columns else ():
-        keys = (comparable_ids(batch[column], table.typed) for column in columns)
-        if any(key is not None and pc.index(key, name).as_py() >= 0 for key in keys):
-            return True
-    return False
+def with_own_ids(parts: Sequence[InputTable], tables: Tables, reading: ReadingOptions) -> InputTable | None:
+    """Several tables of nodes whose ids are in columns of different names, as one; None if they are not.
+
+    Customers have ``customer_id`` and products ``product_id``: the column of the ids of all is named after
+    these, and holds the side of each where two kinds of nodes are kept apart.
+    """
+    ends = first_ends(tables, False)
+    together = replace(reading, bipartite=False)
+    keys = [guess_id_column(part, together, ReadReport(), ends) for part in parts]
+    if None in keys or len(set(keys)) == 1:
+        return None
+    name = " or ".join(dict.fromkeys(map(str, keys)))
+    whole = all(
+        part.typed and pa.types.is_integer(part.kinds[str(key)])
+        for part, key in zip(parts, keys, strict=True)
+    )
+    kind = pa.int64() if whole and not reading.bipartite else pa.string()
+    renamed = []
+    for part, key in zip(parts, map(str, keys), strict=True):
+        prefix = f"{_side_of(key, part, tables)}:" if reading.bipartite else ""
+        kinds = {name: kind} | {column: of for column, of in part.kinds.items() if column != key}
+        renamed.append(replace(part, kinds=kinds, batches=_renamed(part, key, name, prefix, kind)))
+    return stacked(renamed)
+
+
+def _side_of(key: str, part: InputTable, tables: Tables) -> str:
+    sides = [end for end in (tables.source, tables.target) if same_kind(key, end)]
+    if len(sides) != 1:
+        raise GraphError(
+            f"nodes of column {key!r} are of neither {tables.source!r} nor {tables.target!r}",
+            where=part.where,
+            fix="Call the column of the ids of each kind as the edges do.",
+        )
+    return sides[0]
+
+
+def _renamed(part: InputTable, key: str, name: str, prefix: str, kind: pa.DataType) -> Any:
+    """Reads batches of a table whose ids, in the column ``key``, are to be called ``name``."""
+    where = f"{part.where}, column {key!r}"
+
+    def batches(columns: Sequence[str], label: str) -> Iterator[pa.Table]:
+        before = 0
+        for batch in part.batches([key if column == name else column for column in columns], label):
+            out = dict(zip(columns, batch.columns, strict=True))
+            if name in out:
+                ids = plain_ids(out[name], part.typed, where, before)
+                joined = pc.binary_join_element_wise(prefix, as_text(ids), "") if prefix else ids
+                out[name] = joined.cast(kind)
+            before += batch.num_rows
+            yield pa.table(out)
+
+    return batches
 
 
 def _by_values(
@@ -303,11 +324,16 @@ def _without_repetition(table: InputTable, names: list[str], named: str | None) 
     kept = []
     for name in names:
         values = undecorated(first[name])
-        fractions = name != named and _is_float(values, table.typed)
-        keys = None if fractions else comparable_ids(values, table.typed)
+        keys = None if name != named and _has_fractions(values) else comparable_ids(values, table.typed)
         if keys is not None and len(keys.unique()) == len(keys):
             kept.append(name)
     return kept
+
+
+def _has_fractions(values: pa.ChunkedArray) -> bool:
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        return bool(pc.any(pc.match_substring_regex(values, _FRACTION)).as_py())
+    return bool(pa.types.is_floating(values.type))
 
 
 def _found(
@@ -340,17 +366,6 @@ def _same(table: InputTable, first: str, second: str) -> bool:
         if one is None or other is None or not one.equals(other):
             return False
     return True
-
-
-def _is_float(values: pa.ChunkedArray, typed: bool) -> bool:
-    """Whether a column holds numbers that are stored or written as fractions."""
-    if typed:
-        return bool(pa.types.is_floating(values.type))
-    try:
-        values.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return False
-    return bool(pc.any(pc.match_substring_regex(values, r"[.eE]")).as_py())
 
 
 def comparable_ids(values: pa.ChunkedArray, typed: bool, *, distinct: bool = False) -> pa.ChunkedArray | None:

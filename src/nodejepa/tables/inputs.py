@@ -3,14 +3,13 @@
 A small file can hold or promise a great deal: that is found before it is read.
 """
 
-import io
 import math
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +17,8 @@ import pyarrow.parquet as pq
 
 from nodejepa.errors import DataError, NodeJEPAError, nearest
 from nodejepa.memory import Room, gigabytes
-from nodejepa.progress import progress_bar
 
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
-_SHOW_PROGRESS_ABOVE = 8_000_000  # bytes; smaller files are read in a blink
 _LISTED = 5000  # files of a folder that are compared with a name
 
 
@@ -29,14 +26,10 @@ def existing_file(path: str | os.PathLike[str], role: str) -> Path:
     """The path of a file that is there and may be read."""
     try:
         file = Path(path)
-        if file.is_dir():
-            raise DataError(f"the {role} file is a folder", where=str(file), fix="Name a file in it.")
-        if not file.is_file() and file.exists():
-            raise DataError(
-                f"the {role} file is a pipe or a device",
-                where=str(file),
-                fix="It is read more than once: write it to a file first.",
-            )
+        if file.exists() and not file.is_file():
+            what = "folder" if file.is_dir() else "pipe or a device"
+            fix = "Name a file: it is read more than once."
+            raise DataError(f"the {role} file is a {what}", where=str(file), fix=fix)
         with file.open("rb"):
             return file
     except FileNotFoundError:
@@ -103,7 +96,7 @@ def reading(where: str, fix: str = "The file is damaged, cut off or of another f
 
 
 def file_format(path: Path) -> tuple[str, str | None]:
-    """``("parquet" | "npz" | "npy" | "mtx" | "graphml" | "text", compression or None)``, by its start."""
+    """``("parquet" | "npz" | "npy" | "text", compression or None)``, by its start."""
     with reading(str(path)):
         with path.open("rb") as file:
             start = file.read(512)
@@ -113,7 +106,10 @@ def file_format(path: Path) -> tuple[str, str | None]:
                 start = stream.read(512)
     if not start.strip():
         raise DataError("the file is empty", where=str(path), fix="Write it again.")
-    return _format_of(start, path), compression
+    kind = _format_of(start, path)
+    if compression is not None and kind != "text":
+        raise DataError(f"{kind} within another compression", where=str(path), fix="Decompress it first.")
+    return kind, compression
 
 
 def _format_of(start: bytes, path: Path) -> str:
@@ -121,13 +117,8 @@ def _format_of(start: bytes, path: Path) -> str:
         return "parquet"
     if start.startswith(b"\x93NUMPY"):
         return "npy"
-    if start[:14].lower() == b"%%matrixmarket":
-        return "mtx"
-    endings = [ending.lower() for ending in path.suffixes[-2:]]
-    if ".npz" in endings[-1:]:
+    if path.suffix.lower() == ".npz":
         return "npz"
-    if b"<graphml" in start or ".graphml" in endings:
-        return "graphml"
     _refuse_foreign(start, path.suffix.lower(), str(path))
     return "text"
 
@@ -142,128 +133,75 @@ def refuse_unpacked(size: int, most: int, where: str) -> None:
         )
 
 
-class _LimitedStream(io.BufferedIOBase):
-    """A stream that ends in an error after ``most`` bytes: a megabyte of gzip may unpack to gigabytes."""
-
-    def __init__(self, stream: Any, most: int, where: str) -> None:
-        self._stream, self._taken, self._most, self._where = stream, 0, most, where
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """The next bytes."""
-        left = self._most - self._taken + 1
-        content: bytes = self._stream.read(left if size is None or size < 0 else min(size, left))
-        self._taken += len(content)
-        refuse_unpacked(self._taken, self._most, self._where)
-        return content
-
-    read1 = read
-
-    def readable(self) -> bool:
-        """Decoders of text ask."""
-        return True
-
-
-@contextmanager
-def byte_stream(
-    path: Path, compression: str | None, label: str | None = None, most: int | None = None
-) -> Iterator[Any]:
-    """The bytes of a file, unpacked as they are read and at most ``most`` of them.
-
-    A big file shows a progress bar over what was read of it.
-    """
-    with _bytes_of(path, compression, label) as stream:
-        yield stream if compression is None or most is None else _LimitedStream(stream, most, str(path))
-
-
-@contextmanager
-def _bytes_of(path: Path, compression: str | None, label: str | None) -> Iterator[Any]:
-    size = path.stat().st_size
-    if label is None or size < _SHOW_PROGRESS_ABOVE:
-        with pa.input_stream(str(path), compression=compression) as stream:
-            yield stream
-        return
-    with progress_bar(label, total=round(size / 1e6)) as advance, _CountedFile(path, advance) as file:
-        stream = pa.PythonFile(file, mode="r")
-        yield pa.CompressedInputStream(stream, compression) if compression else stream
-
-
-class _CountedFile(io.FileIO):
-    """A file that tells how many megabytes were read of it."""
-
-    def __init__(self, path: Path, advance: Callable[..., None]) -> None:
-        super().__init__(path)
-        self._advance = advance
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """The next bytes, counted."""
-        content = super().read(size)
-        self._advance(len(content) / 1e6)
-        return content
-
-
 # ---------------------------------------------------------------- what is not read
 
 
-_TABLES = "Give parquet, CSV or TSV in UTF-8 (also .gz, .bz2, .zst), npz, npy, MatrixMarket or GraphML."
-_IN_PYTHON = "in Python read_graph takes the frame that pandas.{}(...) makes of it."
-_WAYS = {
-    "a spreadsheet": f"Save each sheet as CSV; {_IN_PYTHON.format('read_excel')}",
-    "JSON": f"Write it as CSV or parquet; {_IN_PYTHON.format('read_json')} Of node-link data NetworkX makes "
-    "a graph: from_networkx(networkx.node_link_graph(...)).",
-    "XML or GML": "In Python: from_networkx(networkx.read_gexf(path)), read_gml likewise; or write GraphML.",
-}
-_ENDINGS = {".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON", ".gexf": "XML or GML", ".gml": "XML or GML"}
-_STARTS = {
-    b"PK\x03\x04": "a zip archive (or a spreadsheet)",
-    b"\xd0\xcf\x11\xe0": "a spreadsheet",
-    b"\xfd7zXZ": "an xz archive",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
-    b"ARROW1": "an Arrow IPC file",
-    b"\x89HDF": "an HDF5 file",
-    b"SQLite format 3": "an SQLite database",
-    b"\x80\x04": "a Python pickle",
-    **dict.fromkeys((b'{"', b"[{", b"[["), "JSON"),
-    **dict.fromkeys((b"<?xml", b"<gexf"), "XML or GML"),
-}
+_READ = "Give parquet, CSV or TSV in UTF-8 (also .gz, .bz2, .zst), npz or npy."
+_FOREIGN: tuple[
+    tuple[str, tuple[bytes, ...], tuple[str, ...], str], ...
+] = (  # what, beginnings, endings, fix
+    (
+        "a spreadsheet",
+        (b"\xd0\xcf\x11\xe0",),
+        (".xlsx", ".xls", ".ods", ".xlsm"),
+        "Save each sheet as CSV, or give read_graph the frame that pandas.read_excel(...) makes.",
+    ),
+    (
+        "JSON",
+        (b'{"', b"[{", b"[["),
+        (".json", ".jsonl", ".ndjson"),
+        "Give read_graph the frame that pandas.read_json(...) makes; of node-link data NetworkX makes a "
+        "graph: from_networkx(networkx.node_link_graph(...)).",
+    ),
+    (
+        "XML or GML",
+        (b"<?xml", b"<gexf", b"<graphml"),
+        (".graphml", ".gexf", ".gml"),
+        "In Python: from_networkx(networkx.read_graphml(path)); read_gexf and read_gml likewise.",
+    ),
+    (
+        "a MatrixMarket file",
+        (b"%%MatrixMarket",),
+        (".mtx",),
+        "In Python: nodejepa.Graph.from_scipy(scipy.io.mmread(path)), or scipy.sparse.save_npz writes an npz.",
+    ),
+    ("UTF-16 text", (b"\xff\xfe", b"\xfe\xff"), (), _READ),
+    ("a zip archive", (b"PK\x03\x04",), (), _READ),
+    ("a Python pickle", (b"\x80\x04",), (".pkl", ".pickle"), _READ),
+    ("a binary file", (b"\xfd7zXZ", b"ARROW1", b"\x89HDF", b"SQLite format 3"), (), _READ),
+    ("not what its name says", (), (".parquet", ".pq", ".npy"), _READ),
+)
 
 
 def _refuse_foreign(start: bytes, ending: str, where: str) -> None:
     """Refuse what is no table that we read; formats that people do have come with a way to go on."""
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
-    known = (kind for begins, kind in _STARTS.items() if start.startswith(begins) or text.startswith(begins))
-    kind = _ENDINGS.get(ending) or next(known, None)
-    if kind and "spreadsheet" in kind and ending in (".xlsx", ".xls", ".ods", ".xlsm"):
-        kind = "a spreadsheet"
-    if kind is None and ending in (".parquet", ".pq", ".npy", ".mtx"):
-        kind = f"no {ending} file inside"
-    if kind is not None:
-        raise DataError(f"the file is {kind}", where=where, fix=_WAYS.get(kind, _TABLES))
+    for what, begins, endings, fix in _FOREIGN:
+        if ending in endings or start.startswith(begins) or text.startswith(begins):
+            raise DataError(f"the file is {what}", where=where, fix=fix)
 
 
 # ---------------------------------------------------------------- sizes
 
 
-# memory at the peak of reading a byte of it: measured on 1 and 4 million edges, of XML on 200,000
-PEAK_OF_TEXT, _PEAK_OF_ARRAYS, _PEAK_OF_XML = 4, 8, 40
+# memory at the peak of reading a byte of it: measured on 1 and 4 million edges
+PEAK_OF_TEXT, _PEAK_OF_ARRAYS = 4, 8
 _PARQUET_VALUE = 16
 _LONGEST_HEADER = 10_000
 
 
-def unpacked_limit(path: Path, kind: str, compression: str | None, room: Room) -> int:
-    """Refuse a file that cannot be read within ``room``; else the most bytes that it may unpack to."""
-    factor = {"text": PEAK_OF_TEXT, "graphml": _PEAK_OF_XML}.get(kind, _PEAK_OF_ARRAYS)
-    needed = path.stat().st_size * factor
+def require_room(path: Path, kind: str, room: Room) -> None:
+    """Refuse a file that cannot be read into memory within ``room``."""
+    needed = path.stat().st_size * (PEAK_OF_TEXT if kind == "text" else _PEAK_OF_ARRAYS)
     with reading(str(path)):
-        if kind in ("npz", "npy") and compression is None:
+        if kind in ("npz", "npy"):
             needed = max(needed, _PEAK_OF_ARRAYS * array_bytes(path))
-        elif kind == "parquet" and compression is None:
+        elif kind == "parquet":
             metadata = pq.read_metadata(path)
             groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
             values = sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
             needed = max(needed, _PARQUET_VALUE * values)
     room.require(needed, "reading the file", str(path))
-    return room.free // factor
 
 
 def array_bytes(path: Path) -> int:

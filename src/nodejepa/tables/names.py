@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from nodejepa.errors import GraphError
-from nodejepa.tables.options import ReadingOptions, ReadReport
+from nodejepa.tables.options import ReadingOptions, ReadReport, first_names
 
 if TYPE_CHECKING:
     from nodejepa.tables.table import InputTable
@@ -24,10 +25,12 @@ i-j row-col a-b x-y
 """
 PAIRS = tuple((a, b) for a, _, b in (pair.partition("-") for pair in _PAIRS.split()))
 ENDINGS = ("", "id", "node", "nodeid", "name", "uuid")
-PARTNER = {a + end: b + end for end in ENDINGS for a, b in reversed(PAIRS)}
+ENDS = tuple((a + end, b + end) for end in ENDINGS for a, b in PAIRS)
 WEIGHTS = ("weight", "weights", "edgeweight")
 # "label" names nodes in some formats and classes in others: never guessed
 IDS = ("id", "nodeid", "node", "nodes", "uuid", "key", "vertex", "vertexid", "name")
+_COUNTERS = {"edge", "link", "row", "line", "record", "relation", "relationship", "eid"}
+_FEWEST_COUNTED = 5  # rows that are numbered one after the other, so that it is no chance
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0(\.\d+)?")  # what pandas calls an index without a name
 
@@ -50,7 +53,7 @@ def unnamed(position: int) -> str:
 def speaks_of_a_graph(names: Sequence[str]) -> bool:
     """Whether the names of columns are known ones: both ends of an edge, or a node's id."""
     known = {plain(name) for name in names}
-    return bool(known & set(IDS)) or any(name in known and PARTNER[name] in known for name in PARTNER)
+    return bool(known & set(IDS)) or any(a in known and b in known for a, b in ENDS)
 
 
 def frame_indexes(names: Sequence[str]) -> tuple[str, ...]:
@@ -77,22 +80,13 @@ def edge_columns(
             fix="Give one column for each end of an edge.",
         )
     source, target, weight = reading.source, reading.target, reading.weight
-    told = {name for name in (source, target, weight) if name}
-    for name, argument in ((source, "source"), (target, "target"), (weight, "weight")):
-        if name:
-            table.find(name, argument)
+    told = {name: argument for argument, name in vars(reading).items() if argument in _EDGE_OPTIONS and name}
+    for name, argument in told.items():
+        table.find(name, argument)
     free = [name for name in table.names if name not in told]
     if source is None or target is None:
-        index = frame_indexes(table.names)
-        own = [name for name in free if name not in index]
-        ends = own if len(own) >= (source is None) + (target is None) else free
-        first, second = _guess_ends(ends, source, target)
-        if first is None or second is None or first == second:
-            raise GraphError(
-                "the ends of the edges cannot be found", where=table.where, fix="Name source and target."
-            )
-        report.note(f"edges run from column {first!r} to column {second!r} (guessed).")
-        source, target = first, second
+        source, target = _guess_ends(table, free, source, target)
+        report.note(f"edges run from column {source!r} to column {target!r} (guessed).")
     if source == target:
         raise GraphError(
             f"source and target are both {source!r}", where=table.where, fix="Name two different columns."
@@ -106,48 +100,75 @@ def edge_columns(
         raise GraphError(f"{weight!r} is an end of the edges and their weight", where=table.where)
     unused = [name for name in table.names if name not in (source, target, weight)]
     if unused:
-        report.note(f"columns of the edges that are not used: {', '.join(map(repr, unused[:10]))}.")
+        report.note(f"columns of the edges that are not used: {first_names(unused)}.")
     report.edge_columns = {"source": source, "target": target, "weight": weight or None}
     return source, target, weight or None
+
+
+_EDGE_OPTIONS = ("source", "target", "weight")
+
+
+def _guess_ends(
+    table: "InputTable", free: list[str], source: str | None, target: str | None
+) -> tuple[str, str]:
+    """The ends of the edges by telling names, else the first columns that may be ends."""
+    known = {plain(name): name for name in reversed([*free, *filter(None, (source, target))])}
+    for a, b in ENDS:
+        if a in known and b in known and source in (None, known[a]) and target in (None, known[b]):
+            return known[a], known[b]
+    wanted = (source is None) + (target is None)
+    possible = free
+    for unlikely in (
+        lambda name: name in frame_indexes(table.names),
+        lambda name: plain(name) in WEIGHTS,
+        lambda name: bool(_nouns(name)) and _nouns(name) <= _COUNTERS,
+    ):
+        left = [name for name in possible if not unlikely(name)]
+        possible = left if len(left) >= wanted else possible
+    if len(possible) < wanted:
+        raise GraphError(
+            "the ends of the edges cannot be found", where=table.where, fix="Name source and target."
+        )
+    if len(possible) > wanted:
+        for name in possible[:wanted]:
+            _refuse_counter(table, name)
+    ends = iter(possible)
+    return source or next(ends), target or next(ends)
+
+
+def _refuse_counter(table: "InputTable", name: str) -> None:
+    """Refuse to take a column for an end whose values count the rows: it may as well number the edges."""
+    first = next(iter(table.batches([name], "Looking at edges")), None)
+    if first is None or first.num_rows < _FEWEST_COUNTED:
+        return
+    try:
+        numbers = first[name].cast(pa.int64()).to_numpy()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return
+    if first[name].null_count == 0 and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
+        raise GraphError(
+            f"column {name!r} counts the rows: it may number the edges, or be an end of them",
+            where=table.where,
+            fix="Say which columns are the ends, with source=COLUMN and target=COLUMN.",
+        )
 
 
 def refuse_swapped(edges: "InputTable", nodes: "InputTable", reading: ReadingOptions) -> None:
     """Refuse a list of edges in the place of the nodes, and nodes in that of the edges, by their columns."""
     if reading.source or reading.target or reading.id_column:
         return
-    ends, own = _telling_ends(nodes.names), {plain(name) for name in edges.names}
-    if ends and not set(IDS) & {plain(name) for name in nodes.names}:
-        named = next((name for name in edges.names if plain(name) in IDS), None)
-        if named is not None and not any(a in own and PARTNER[a] in own for a in PARTNER):
-            raise GraphError(
-                f"edges and nodes are swapped: the nodes have columns {ends[0]!r} and {ends[1]!r}, the edges "
-                f"have {named!r}",
-                where=f"{edges.where}, {nodes.where}",
-                fix="Name them the other way round; if they are right, say source=COLUMN and target=COLUMN.",
-            )
-
-
-def _telling_ends(names: Sequence[str]) -> tuple[str, str] | None:
-    """Two columns that are hardly anything but the ends of edges; x and y may be places."""
-    known = {plain(name): name for name in reversed(names)}
-    pairs = (
-        (a + end, b + end) for end in ENDINGS for a, b in PAIRS if len(a) > 1 and a not in ("row", "start")
-    )
-    return next(((known[a], known[b]) for a, b in pairs if a in known and b in known), None)
-
-
-def _guess_ends(free: list[str], source: str | None, target: str | None) -> tuple[str | None, str | None]:
-    names = {plain(name): name for name in reversed(free)}
-    if source is not None:
-        return source, names.get(PARTNER.get(plain(source), ""), free[0] if free else None)
-    if target is not None:
-        reverse = {b: a for a, b in PARTNER.items()}
-        return names.get(reverse.get(plain(target), ""), free[0] if free else None), target
-    for end in ENDINGS:
-        for a, b in PAIRS:
-            if a + end in names and b + end in names:
-                return names[a + end], names[b + end]
-    return free[0], free[1] if len(free) > 1 else None
+    known, own = {plain(name) for name in nodes.names}, {plain(name) for name in edges.names}
+    # x and y may be places, start and end a time
+    telling = [(a, b) for a, b in ENDS if len(a) > 1 and not a.startswith(("row", "start"))]
+    ends = next(((a, b) for a, b in telling if a in known and b in known), None)
+    named = own & set(IDS)
+    if ends and named and not known & set(IDS) and not any(a in own and b in own for a, b in ENDS):
+        raise GraphError(
+            f"edges and nodes are swapped: the nodes have columns {ends[0]!r} and {ends[1]!r}, the edges "
+            f"have {min(named)!r}",
+            where=f"{edges.where}, {nodes.where}",
+            fix="Name them the other way round; if they are right, say source=COLUMN and target=COLUMN.",
+        )
 
 
 # ---------------------------------------------------------------- two kinds of nodes
@@ -171,7 +192,7 @@ protein company order document question answer
 
 def are_partners(source: str, target: str) -> bool:
     """Whether the names of two columns tell that they are the ends of edges, and which is which."""
-    return PARTNER.get(plain(source)) == plain(target)
+    return (plain(source), plain(target)) in ENDS
 
 
 def two_kinds(source: str, target: str) -> bool:
@@ -215,8 +236,13 @@ def refuse_mixed_spaces(
 
 def is_one_of(id_column: str | None, report: ReadReport) -> bool:
     """Whether the ids of the node table are called as one end of the edges: it describes that kind only."""
-    ends = [_nouns(str(name)) for name in report.edge_columns.values() if name]
-    return id_column is not None and any(end and end == _nouns(id_column) for end in ends)
+    ends = [str(name) for name in report.edge_columns.values() if name]
+    return id_column is not None and any(same_kind(id_column, end) for end in ends)
+
+
+def same_kind(name: str, other: str) -> bool:
+    """Whether two columns are called after the same kind of nodes: ``user`` and ``user_id``."""
+    return name == other or (bool(_nouns(name)) and _nouns(name) == _nouns(other))
 
 
 def sides_of(ids: Sequence[str], report: ReadReport, *, whole: bool | None = None) -> dict[str, list[Any]]:

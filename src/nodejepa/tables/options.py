@@ -12,7 +12,6 @@ TextPolicy: TypeAlias = Literal["refuse", "hash", "ignore"]
 TEXT_MODEL = "sentence-transformers:"  # and the name of a model
 IdKind: TypeAlias = Literal["position", "integer", "text"]
 Scale: TypeAlias = Literal["auto", "standardise", "none"]
-UnknownIds: TypeAlias = Literal["add", "drop", "refuse"]
 
 # columns of each structural feature, in their order; named here because the package that computes them
 # brings a compiler with it
@@ -22,7 +21,7 @@ TEXT_COLUMNS = 512  # chosen in studies/log/text-width
 MOST_TEXT_COLUMNS = 1 << 20
 ADJACENCY_UP_TO = 250_000  # nodes; beyond, its eigenvectors take minutes and must be asked for
 REMEMBERED = ("source", "target", "weight", "bipartite", "id_column")  # beside a model or a store
-_CHOICES = {"text": TextPolicy, "unknown_ids": UnknownIds, "scale": Scale}
+_CHOICES = {"text": TextPolicy, "scale": Scale}
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,6 @@ class ReadingOptions:
         text_columns: columns of the feature matrix that the words of a column of free text are hashed into.
         scale: numbers get mean 0 and standard deviation 1 (``"standardise"``), stay as they are
             (``"none"``), or get it but for columns of 0 and 1 and lists, which stay (``"auto"``).
-        unknown_ids: nodes that only the edges name are added without features (``"add"``), their edges are
-            left out (``"drop"``), or they are an error (``"refuse"``).
         bipartite: the two columns of the edges are of two kinds of nodes, each with ids of its own: a node is
             called ``column:id`` (True), or both are of the same nodes (False). If not given, columns that are
             named after two kinds and share numbers are refused.
@@ -66,7 +63,6 @@ class ReadingOptions:
     text: str = "refuse"
     text_columns: int = TEXT_COLUMNS
     scale: Scale = "auto"
-    unknown_ids: UnknownIds = "add"
     bipartite: bool | None = None
     structural: tuple[str, ...] | None = None
     directed: bool = False

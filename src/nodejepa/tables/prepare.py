@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import scipy.sparse as sp
 
-from nodejepa.errors import ConfigError, GraphError, NodeJEPAError
+from nodejepa.errors import ConfigError, GraphError
 from nodejepa.files import output_owned, refusals
 from nodejepa.graph import digest
 from nodejepa.graph_checks import Features, read_features
@@ -30,7 +30,13 @@ from nodejepa.tables.edges import write_adjacency
 from nodejepa.tables.inputs import existing_file, file_format
 from nodejepa.tables.options import COMPARABLE, REMEMBERED, IdKind, ReadingOptions, ReadReport
 from nodejepa.tables.read import LoadedGraph, labels_of, number_files, read_graph
-from nodejepa.tables.schema import FeatureSchema
+from nodejepa.tables.schema import (
+    FeatureSchema,
+    add_structure,
+    side_by_side,
+    structural_names,
+    with_structure,
+)
 from nodejepa.tables.sorted_parts import described_parts, write_sorted_edges
 from nodejepa.tables.store import (
     DENSE,
@@ -44,7 +50,6 @@ from nodejepa.tables.store import (
     whole_folder,
     write_array,
 )
-from nodejepa.tables.structural import add_structure, side_by_side, structural_names, with_structure
 from nodejepa.tables.table import Tables
 
 _ROWS = 1 << 12  # of features that are rewritten from one form into the other at a time
@@ -65,7 +70,7 @@ def prepare_store(
 
     Args:
         edges: a file of edges as in :func:`nodejepa.read_graph`. Tables (parquet, CSV) may be larger than
-            memory; other files (npz, npy, MatrixMarket, GraphML) are read as ever. Or a folder of parts that
+            memory; npz and npy files are read as ever. Or a folder of parts that
             are numbered and sorted already, as :mod:`nodejepa.tables.sorted_parts` describes it.
         nodes: a file of nodes, or several. Without one, or with nothing but ids in it, nodes are described
             by their place in the graph, as :func:`nodejepa.read_graph` does it but for the adjacency.
@@ -101,16 +106,12 @@ def prepare_store(
 
 def _from_tables(files: list[Path], reading: ReadingOptions, folder: Path, room: Room) -> ReadReport:
     report = ReadReport()
-    _require_room(folder, files)
     listed = folder / "listed"
     listed.mkdir()
     tables, found = number_files(files[0], files[1:] or None, reading, report, room, listed)
     report.seconds.clear()  # a store is the same whenever it is made
     report.kept_apart = bool(reading.bipartite)
-    ids = found.ids
-    if isinstance(ids, np.ndarray) and ids.dtype != np.int64:
-        ids, report.id_kind = pa.array(ids).cast(pa.string()), "text"  # beyond 2^63: as they are written
-    _write_ids(ids, folder)
+    _write_ids(found.ids, folder)
     counted = write_adjacency(found.edges, found.nodes, folder, room, directed=reading.directed)
     weighted = tables.weight is not None
     counted.say(report, found.nodes, directed=reading.directed, weighted=weighted)
@@ -141,17 +142,6 @@ def _finish(
         write_array(folder / LABELS, labels.astype(np.int32))
     facts = replace(bare, columns=schema.width, classes=classes, feature_entries=entries)
     finalise(facts, schema, reading, report, folder)
-
-
-def _require_room(folder: Path, files: list[Path]) -> None:
-    """Refuse early what certainly cannot end: the arrays are rarely smaller than compressed files."""
-    needed, free = sum(path.stat().st_size for path in files), shutil.disk_usage(folder).free
-    if needed > free:
-        raise NodeJEPAError(
-            f"the store needs {needed / 1e9:,.1f} GB or more and {free / 1e9:,.1f} GB are free",
-            where=str(folder.parent),
-            fix="Make room, or choose another out=....",
-        )
 
 
 def _storable(reading: ReadingOptions) -> ReadingOptions:

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,32 +10,29 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nodejepa.errors import DataError, GraphError
+from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import check_range, check_weights, compact_csr, count_nodes, id_array
 from nodejepa.memory import Room
 from nodejepa.progress import progress_bar, timed
+from nodejepa.tables.cells import read_labels
 from nodejepa.tables.convert import as_graph
 from nodejepa.tables.edges import EdgeRows, Numbered, adjacency_in_memory, name_rows, number_nodes
-from nodejepa.tables.ids import first_ends, guess_id_column, occurs
-from nodejepa.tables.inputs import existing_file, file_format, unpacked_limit
-from nodejepa.tables.labels import read_labels
-from nodejepa.tables.matrices import MATRIX_FORMATS, MatrixFile, open_matrix
+from nodejepa.tables.ids import first_ends, guess_id_column, with_own_ids
+from nodejepa.tables.inputs import existing_file, file_format, require_room
 from nodejepa.tables.names import edge_columns, frame_indexes, refuse_swapped, sides_of
 from nodejepa.tables.options import ReadingOptions, ReadReport
-from nodejepa.tables.schema import FeatureSchema
-from nodejepa.tables.structural import apply_schema, fit_features
+from nodejepa.tables.schema import FeatureSchema, apply_schema, fit_features
 from nodejepa.tables.table import (
-    GraphFile,
     InputTable,
+    MatrixFile,
     Tables,
     frame_table,
     is_frame,
-    open_graphml,
+    open_matrix,
     parquet_table,
     stacked,
     table_in_memory,
-    text_table,
 )
 from nodejepa.tables.text import open_text
 
@@ -103,10 +100,10 @@ def read_graph(
     """Read a graph from files or data frames.
 
     Args:
-        edges: parquet, CSV or TSV (also compressed), npz, npy, MatrixMarket, GraphML (with its nodes), or a
-            data frame; a row per edge.
-        nodes: as ``edges``, a row per node; a list of several is one table, columns by name. Without it nodes
-            are described by their place in the graph.
+        edges: parquet, CSV or TSV (also compressed), npz, npy, or a data frame; a row per edge.
+        nodes: as ``edges``, a row per node; a list of several is one table, columns by name. The ids of each
+            may be in a column of its own, such as ``customer_id`` and ``product_id``. Without it nodes are
+            described by their place in the graph.
         reading: how; see :class:`nodejepa.tables.ReadingOptions`.
         schema: encode the nodes as another table was (``LoadedGraph.schema``) instead of fitting anew.
         memory_limit: gigabytes the process may take for it; what is available if not given. What compressed
@@ -187,67 +184,40 @@ def number_files(
 
 @dataclass(frozen=True)
 class _Files:
-    """Opens files, to be read within ``room`` or batch by batch.
-
-    ``headers`` has, by role, those that turned out to be rows.
-    """
+    """Opens files, to be read within ``room`` or batch by batch."""
 
     reading: ReadingOptions
     report: ReadReport
     room: Room | None
-    headers: dict[str, bool] = field(default_factory=dict)
 
     def tables(self, edges: Source, nodes: Source | None) -> Tables:
         """The files with the columns that are read of them."""
-        reading, report, noted = self.reading, self.report, len(self.report.notes)
+        reading, report = self.reading, self.report
         edge_source = self._open(edges, "edges")
-        own: InputTable | MatrixFile | None = None  # a file of edges may describe its nodes as well
-        if isinstance(edge_source, MatrixFile):
-            own = edge_source
-        elif isinstance(edge_source, GraphFile):
-            if edge_source.directed and not reading.directed:
-                report.note("the file calls its edges directed; directed=True keeps their direction.")
-            own, edge_source = edge_source.nodes, edge_source.edges
         report.edge_file = edge_source.where
-        node_source = own
-        if nodes is not None:
-            found = self._open(nodes, "nodes")
-            node_source = found.nodes if isinstance(found, GraphFile) else found
-            report.node_file = node_source.where
-            if isinstance(edge_source, InputTable) and isinstance(node_source, InputTable):
-                refuse_swapped(edge_source, node_source, reading)
-        tables = self._edge_columns(edge_source)
-        if isinstance(node_source, InputTable):
-            tables = self._node_columns(tables, node_source)
-        else:
-            # labels may be an array of the file
-            tables = replace(tables, labels=None if node_source is None else reading.labels)
-            if reading.id_column or reading.columns or reading.drop or reading.labels != tables.labels:
-                raise GraphError(
-                    "id, label and feature columns are those of a node table, but there is none",
-                    fix="Pass a table as nodes.",
-                )
-            if node_source is not None:
-                tables = _node_matrix(tables, node_source, nodes is not None, report)
-        role = self._row_in_header(tables, edge_source, node_source)
-        if role is None:
-            return tables
-        del report.notes[noted:]
-        where = report.edge_file if role == "edges" else report.node_file
-        report.note(
-            f"{where}: the first row holds ids that occur elsewhere too, so it is data and no header; say "
-            "header=True if it is one."
-        )
-        self.headers[role] = False
-        return self.tables(edges, nodes)
+        listed = list(nodes) if isinstance(nodes, list | tuple) else [] if nodes is None else [nodes]
+        parts = [self._open(one, "nodes") for one in listed]
+        tables = [part for part in parts if isinstance(part, InputTable)]
+        if len(parts) > 1 and len(tables) < len(parts):
+            raise GraphError("several files of nodes must all be tables", where=str(nodes)[:200])
+        report.node_file = ", ".join(part.where for part in parts) or None
+        if isinstance(edge_source, InputTable):
+            for table in tables:
+                refuse_swapped(edge_source, table, reading)
+        found = self._edge_columns(edge_source)
+        if tables:
+            return node_columns(found, tables, reading, report, self.room)
+        # an archive may describe its nodes as well, and have an array of labels
+        matrices = [one for one in (parts or [edge_source]) if isinstance(one, MatrixFile)]
+        found = replace(found, labels=reading.labels if matrices else None)
+        if reading.id_column or reading.columns or reading.drop or reading.labels != found.labels:
+            raise GraphError(
+                "id, label and feature columns are those of a node table, but there is none",
+                fix="Pass a table as nodes.",
+            )
+        return _node_matrix(found, matrices[0], bool(parts), report) if matrices else found
 
-    def _open(self, value: Source, role: str) -> InputTable | MatrixFile | GraphFile:
-        if role == "nodes" and isinstance(value, list | tuple) and value:
-            opened = [self._open(one, role) for one in value]
-            tables = [one for one in opened if isinstance(one, InputTable)]
-            if len(tables) < len(opened):
-                raise GraphError("several files of nodes must all be tables", where=str(value)[:200])
-            return stacked(tables)
+    def _open(self, value: Source, role: str) -> InputTable | MatrixFile:
         if is_frame(value):
             return frame_table(value, f"the {role} table")
         if not isinstance(value, str | os.PathLike):
@@ -256,18 +226,13 @@ class _Files:
             )
         path = existing_file(value, role)
         kind, compression = file_format(path)
-        most = None if self.room is None else unpacked_limit(path, kind, compression, self.room)
-        if kind == "graphml":
-            return open_graphml(path, compression, most)
-        if compression is not None and kind in ("parquet", "npz", "npy"):
-            what = f"{kind} within another compression"
-            raise DataError(what, where=str(path), fix="Decompress it first.")
-        if kind in MATRIX_FORMATS:
-            return open_matrix(path, kind, compression, most)
+        if self.room is not None:
+            require_room(path, kind, self.room)
         if kind == "parquet":
             return parquet_table(path)
-        header = self.headers.get(role, self.reading.header)
-        return text_table(open_text(path, compression, self.report, self.reading.delimiter, header))
+        if kind != "text":
+            return open_matrix(path, kind)
+        return open_text(path, compression, self.report, self.reading.delimiter, self.reading.header)
 
     def _edge_columns(self, source: InputTable | MatrixFile) -> Tables:
         reading = self.reading
@@ -283,46 +248,42 @@ class _Files:
             )
         return Tables(source)
 
-    def _node_columns(self, tables: Tables, nodes: InputTable) -> Tables:
-        """With the column of ids of a node table, if there is one, and the columns that become features."""
-        reading, report = self.reading, self.report
-        ids, labels = reading.id_column, reading.labels
-        for name in reading.drop:
-            report.dropped_columns[nodes.find(name, "drop")] = "asked for"
-        if ids is not None:
-            nodes.find(ids, "id_column")
-        else:
-            ids = guess_id_column(nodes, reading, report, first_ends(tables, reading))
-        if labels is not None and nodes.find(labels, "labels") == ids:
-            raise GraphError(f"{labels!r} names the nodes and cannot be their label", where=nodes.where)
-        if reading.columns is not None:
-            wanted = [nodes.find(name, "columns") for name in reading.columns]
-        else:
-            wanted = [name for name in nodes.names if name not in (ids, labels, *reading.drop)]
-            for index in set(frame_indexes(nodes.names)) & set(wanted):
-                # row numbers: where rows are sorted by class they would give the class away
-                wanted.remove(index)
-                report.drop(index, "the unnamed index of a data frame")
-        features = [name for name in dict.fromkeys(wanted) if name != labels]
-        report.id_column = ids
-        named = [name for name in (ids, labels) if name is not None]
-        held = nodes.held(list(dict.fromkeys([*features, *named])), "Reading nodes", self.room)
-        return replace(tables, nodes=held, ids=ids, features=tuple(features), labels=labels)
 
-    def _row_in_header(self, tables: Tables, edges: object, nodes: object) -> str | None:
-        """``"edges"`` or ``"nodes"`` if the header of that file is a guess, and ids occur in it."""
-        reading, table, ends = self.reading, tables.edges, (tables.source, tables.target)
-        if not isinstance(table, InputTable):
-            return None
-        described = [(tables.nodes, (tables.ids,))] if tables.nodes and tables.ids else []
-        places = [(table, ends), *described]
-        told = reading.source or reading.target or reading.weight
-        doubtful = isinstance(edges, InputTable) and edges.doubtful and not told
-        if doubtful and all(any(occurs(name, *place) for place in places) for name in ends):
-            return "edges"
-        told = reading.id_column or reading.labels or reading.columns or reading.drop  # type: ignore[assignment]
-        doubtful = isinstance(nodes, InputTable) and nodes.doubtful and not told
-        return "nodes" if doubtful and tables.ids and occurs(tables.ids, table, ends) else None
+def node_columns(
+    tables: Tables,
+    parts: list[InputTable],
+    reading: ReadingOptions,
+    report: ReadReport,
+    room: Room | None = None,
+) -> Tables:
+    """With the column of ids of a node table, if there is one, and the columns that become features."""
+    own = with_own_ids(parts, tables, reading) if len(parts) > 1 and not reading.id_column else None
+    nodes = own or stacked(parts)
+    ids, labels = reading.id_column, reading.labels
+    for name in reading.drop:
+        report.dropped_columns[nodes.find(name, "drop")] = "asked for"
+    if own is not None:
+        ids = own.names[0]
+        report.note(f"node ids are column {ids} of the nodes (guessed).")
+    elif ids is not None:
+        nodes.find(ids, "id_column")
+    else:
+        ids = guess_id_column(nodes, reading, report, first_ends(tables, reading.bipartite))
+    if labels is not None and nodes.find(labels, "labels") == ids:
+        raise GraphError(f"{labels!r} names the nodes and cannot be their label", where=nodes.where)
+    if reading.columns is not None:
+        wanted = [nodes.find(name, "columns") for name in reading.columns]
+    else:
+        wanted = [name for name in nodes.names if name not in (ids, labels, *reading.drop)]
+        for index in set(frame_indexes(nodes.names)) & set(wanted):
+            # row numbers: where rows are sorted by class they would give the class away
+            wanted.remove(index)
+            report.drop(index, "the unnamed index of a data frame")
+    features = [name for name in dict.fromkeys(wanted) if name != labels]
+    report.id_column = ids
+    named = [name for name in (ids, labels) if name is not None]
+    held = nodes.held(list(dict.fromkeys([*features, *named])), "Reading nodes", room)
+    return replace(tables, nodes=held, ids=ids, features=tuple(features), labels=labels)
 
 
 def _node_matrix(tables: Tables, file: MatrixFile, given: bool, report: ReadReport) -> Tables:

@@ -1,17 +1,21 @@
-"""``FeatureSchema``: how a node table became features, fitted once and applied to every table after it."""
+"""``FeatureSchema``: how a node table became features, fitted once and applied to every table after it.
+
+The features of a graph are columns of its tables, and descriptors of its structure beside or instead.
+"""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import scipy.sparse as sp
 
 from nodejepa.errors import DataError, GraphError
-from nodejepa.files import write_json
-from nodejepa.graph_checks import Features
+from nodejepa.graph import Graph, RowGraph
+from nodejepa.graph_checks import Features, FloatArray
+from nodejepa.memory import Room
 from nodejepa.tables.cells import expect, interpret
 from nodejepa.tables.columns import (
     ColumnFit,
@@ -22,11 +26,20 @@ from nodejepa.tables.columns import (
     encode_column,
     join_blocks,
     refuse_text,
-    warn_of_targets,
 )
-from nodejepa.tables.options import COMPARABLE, STRUCTURAL, ReadingOptions, ReadReport, structural_width
-from nodejepa.tables.table import InputTable
-from nodejepa.validation import NonNegativeInt, of_type, read_json
+from nodejepa.tables.convert import as_graph
+from nodejepa.tables.options import (
+    ADJACENCY_UP_TO,
+    COMPARABLE,
+    STRUCTURAL,
+    ReadingOptions,
+    ReadReport,
+    first_names,
+    structural_width,
+    structure_alone,
+)
+from nodejepa.tables.table import InputTable, Tables
+from nodejepa.validation import NonNegativeInt, of_type
 
 _ADDED_AT_ONCE = 1 << 14
 _FORMAT = "nodejepa feature schema"
@@ -80,34 +93,27 @@ class FeatureSchema:
                         content = expect("words", *values)
                     else:
                         content = interpret(*values, whole=not in_parts)
-                    if content.guess and not column.guess:
-                        report.note_column(content.guess, name)
                     column.look(content, batch.num_rows, before)
                     if table.num_rows is not None and isinstance(fitted := column.fitted(), FeatureColumn):
                         blocks.append(encode_column(fitted, content, batch.num_rows, column.where)[0])
                 before += batch.num_rows
             todo = [name for name in todo if fits[name].mixed]
             seen |= fits
-        columns: list[FeatureColumn] = []
-        targets = []
-        free: dict[str, FreeText] = {}
-        for name, column in seen.items():
-            fitted = column.fitted()
-            if isinstance(fitted, FreeText):
-                free[name] = fitted
-            elif isinstance(fitted, str):
-                report.drop(name, fitted)
-            else:
-                _note_missing(fitted, column.missing, report)
-                columns.append(fitted)
-                report.feature_columns[name] = fitted.kind
-                if reading.columns is None and column.looks_like_target(fitted):
-                    targets.append(name)
-        refuse_text(free, table.where)
-        warn_of_targets(targets, report)
-        schema = cls(tuple(columns))
+        found = {name: column.fitted() for name, column in seen.items()}
+        refuse_text({name: each for name, each in found.items() if isinstance(each, FreeText)}, table.where)
+        schema = cls(tuple(each for each in found.values() if isinstance(each, FeatureColumn)))
+        for name, reason in found.items():
+            if isinstance(reason, str):
+                report.drop(name, reason)
+        for column in schema.columns:
+            _note_missing(column, seen[column.name].missing, report)
+            report.feature_columns[column.name] = column.kind
+        if reading.columns is None:
+            _warn_of_targets([c.name for c in schema.columns if seen[c.name].looks_like_target(c)], report)
         for group in schema.groups():
-            report.note(f"{group.words}.")
+            count = f"{len(group.names):,} column{'s' if len(group.names) > 1 else ''}"
+            how = f"{group.kind}, {group.treatment}"
+            report.note(f"features from {count} ({how}): {first_names(group.names, 20)}.")
         return schema, blocks
 
     def encode(
@@ -127,8 +133,6 @@ class FeatureSchema:
                 blocks.append(block)
                 if report is None:
                     continue
-                if content.guess:
-                    report.note_column(content.guess, column.name)
                 _note_missing(column, count_missing(content, rows), report)
                 if unknown:
                     said = "values of categories not seen before, which are encoded as zeros"
@@ -172,23 +176,13 @@ class FeatureSchema:
 
     def difference(self, other: Self) -> str:
         """What makes features of another schema mean something else, the first of it; empty if nothing."""
-        pairs = itertools.zip_longest(self.columns, other.columns)
-        for place, (mine, theirs) in enumerate(pairs, start=1):
-            if mine is None or theirs is None:
-                return f"column {place} is {_named(theirs)}, expected is {_named(mine)}"
-            if (mine.name, mine.kind) != (theirs.name, theirs.kind):
-                return f"column {place} is {_named(theirs)}, expected is {_named(mine)}"
-            if not mine.encodes_as(theirs):
-                shown = f"{_shown(theirs)}, expected is {_shown(mine)}"
-                return f"column {mine.name!r} is encoded or scaled otherwise: {shown}"
-        for what in ("matrix_width", "structural"):
+        for place, (mine, theirs) in enumerate(itertools.zip_longest(self.columns, other.columns), start=1):
+            if mine is None or theirs is None or not mine.encodes_as(theirs):
+                return f"column {place} is {_shown(theirs)}, expected is {_shown(mine)}"
+        for what in ("matrix_width", "structural", "described_by"):
             here, there = getattr(self, what), getattr(other, what)
-            if here != there:
+            if here != there and (what != "described_by" or self.structural):
                 return f"{what} is {there}, expected is {here}"
-        if self.structural and self.described_by != other.described_by:
-            return (
-                f"structural features are {', '.join(other.described_by)}, not {', '.join(self.described_by)}"
-            )
         return ""
 
     def groups(self) -> list[ColumnGroup]:
@@ -221,7 +215,6 @@ class FeatureSchema:
             raise DataError(f"the schema has version {version!r}, this program reads {_VERSION}", where=where)
         try:
             schema = of_type(cls, content)
-            schema._check()
         except ValueError as error:
             raise DataError(
                 f"the feature schema is damaged: {error}", where=where, fix="Fit it again."
@@ -234,32 +227,6 @@ class FeatureSchema:
                 fix="Fit it again, or use the version of nodejepa that wrote it.",
             )
         return schema
-
-    def _check(self) -> None:
-        """Refuse values that do not fit together."""
-        for column in self.columns:
-            if not column.is_sound():
-                raise ValueError(f"column {column.name!r} is not like others of its kind, {column.kind}")
-        known = set(self.described_by) <= STRUCTURAL.keys()
-        if not known or self.structural not in (0, structural_width(self.described_by)):
-            raise ValueError(f"structural is {self.structural} of {', '.join(self.described_by)}")
-        if (self.only_for is not None) != ("adjacency" in self.described_by):
-            raise ValueError(f"only_for is {self.only_for}")
-        if self.matrix_width is not None and self.columns:
-            raise ValueError("there are a matrix and columns")
-
-    def save(self, path: str | Path) -> None:
-        """Write it as JSON."""
-        write_json(path, self.to_dict())
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote."""
-        return cls.from_dict(read_json(Path(path), dict[str, Any], _unreadable))
-
-
-def _unreadable(path: Path, reason: str) -> DataError:
-    return DataError(f"the feature schema cannot be read: {reason}", where=str(path))
 
 
 def _node_batches(table: InputTable, names: Sequence[str], added: int, label: str) -> Iterator[pa.Table]:
@@ -291,15 +258,172 @@ def _note_missing(column: FeatureColumn, count: int, report: ReadReport) -> None
         )
 
 
-def _named(column: FeatureColumn | None) -> str:
-    return "none" if column is None else f"{column.name!r} ({column.kind})"
+def _warn_of_targets(names: Sequence[str], report: ReadReport) -> None:
+    """Say which columns may give the answer away, and what to do about it."""
+    if names:
+        said = "column {} looks like a target" if len(names) == 1 else "columns {} look like targets"
+        report.warnings.append(
+            f"{said.format(first_names(names))} (named so, few different values) and the features are made "
+            f'of it: scores on it would mean nothing. Say labels="{names[0]}" to score by it, or '
+            f'drop="{names[0]}" to leave it out.'
+        )
 
 
-def _shown(column: FeatureColumn) -> str:
-    values = {key: value for key, value in column.to_dict().items() if key not in ("name", "kind")}
-    return ", ".join(f"{key} {str(value)[:60]}" for key, value in values.items())
+def _shown(column: FeatureColumn | None) -> str:
+    return "none" if column is None else ", ".join(f"{k} {str(v)[:60]}" for k, v in column.to_dict().items())
 
 
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:10]))
     return f"column{'s' if len(names) > 1 else ''} {shown}{', ...' if len(names) > 10 else ''}"
+
+
+# ---------------------------------------------------------------- features of a graph
+
+
+def fit_features(
+    graph: Graph, tables: Tables, report: ReadReport, reading: ReadingOptions, room: Room
+) -> tuple[Graph, FeatureSchema]:
+    """The graph with the features of its tables, and how they were made."""
+    features: Features = np.zeros((graph.num_nodes, 0), dtype=np.float32)
+    schema = FeatureSchema()
+    if tables.x is not None:
+        features, schema = tables.x, FeatureSchema(matrix_width=int(tables.x.shape[1]))
+    elif tables.nodes is not None and tables.features:
+        schema, blocks = FeatureSchema.fit(tables.nodes, tables.features, report.added_nodes, reading, report)
+        features = join_blocks(blocks, graph.num_nodes)
+    names = structural_names(reading.structural, schema, report, graph.num_nodes)
+    return add_structure(graph.with_features(features), schema, names, report, room)
+
+
+def add_structure(
+    graph: Graph, schema: FeatureSchema, names: tuple[str, ...], report: ReadReport, room: Room
+) -> tuple[Graph, FeatureSchema]:
+    """The graph with structural features beside its own, and how all of them are made."""
+    schema = with_structure(schema, names, report)
+    if "adjacency" in names:
+        schema = replace(schema, only_for=graph.structure_hash)
+    return _with_structure(graph, names, room), schema
+
+
+def with_structure(schema: FeatureSchema, names: tuple[str, ...], report: ReadReport) -> FeatureSchema:
+    """The schema with structural features of these names, if there are any."""
+    if not names:
+        return schema
+    said = _in_words(names)
+    report.note(
+        f"structural features are added to the others: {said}."
+        if schema.width
+        else f"features are structural: {said}."
+    )
+    if "adjacency" in names:
+        report.note('a model of the adjacency serves this graph alone; structural="all" leaves it out.')
+    return replace(schema, structural=structural_width(names), described_by=names)
+
+
+def apply_schema(
+    graph: Graph, tables: Tables, schema: FeatureSchema, report: ReadReport, room: Room
+) -> Graph:
+    """The graph with features made as those the schema was fitted on."""
+    refuse_another(graph, schema.only_for)
+    features: Features = np.zeros((graph.num_nodes, 0), dtype=np.float32)
+    where = "nodes" if tables.nodes is None else tables.nodes.where
+    if tables.x is not None and tables.matrix is not None:
+        schema.check_matrix(tables.x, tables.matrix.where)
+        features = tables.x
+    elif schema.matrix_width is not None:
+        raise GraphError(
+            f"a matrix of {schema.matrix_width} columns is expected as node features",
+            where=where,
+            fix="Give the same features as those the model was trained on, as npz or npy.",
+        )
+    elif tables.nodes is not None and tables.matrix is None:
+        features = schema.apply(tables.nodes, tables.features, report.added_nodes, report)
+    elif schema.columns:
+        raise GraphError(
+            "the features need a node table, but there is none",
+            where="nodes",
+            fix=f"It has columns {', '.join(repr(c.name) for c in schema.columns[:10])}.",
+        )
+    graph = graph.with_features(features)
+    return _with_structure(graph, schema.described_by, room) if schema.structural else graph
+
+
+def refuse_another(graph: RowGraph, only_for: str | None) -> None:
+    """Refuse any graph but the one whose adjacency was learned from; ``only_for`` is its hash, if any was."""
+    if only_for is not None and graph.structure_hash != only_for:
+        raise GraphError(
+            "the model was trained on the adjacency of another graph, or of this one with its nodes in "
+            "another order: its columns mean nothing here",
+            where="edges",
+            fix="Train on this graph. A model for several graphs is trained on descriptors, which mean the "
+            'same on all of them: structural="all" where files are read, '
+            "graph.with_features(nodejepa.descriptors(graph)) in Python.",
+        )
+
+
+def graph_with_features(source: Any, *, comparable: bool = False, room: Room | None = None) -> Graph:
+    """As :func:`as_graph`; a graph without features is described by its structure, as a file without is.
+
+    Args:
+        source: the graph.
+        comparable: by descriptors alone, which mean the same on every graph.
+        room: memory for it; what is available if not given.
+    """
+    graph = as_graph(source)
+    if graph.num_features or graph.num_nodes < 2:
+        return graph
+    names = COMPARABLE if comparable else structure_alone(graph.num_nodes)
+    return _with_structure(graph, names, room or Room.of())
+
+
+def structural_names(
+    asked: tuple[str, ...] | None, schema: FeatureSchema, report: ReadReport, nodes: int | None = None
+) -> tuple[str, ...]:
+    """The structure to add to the features of a schema: what is asked for, or the usual if there are none.
+
+    ``nodes`` is how many are described; none of a graph on disk, which never has the adjacency's coordinates.
+    """
+    if asked is not None:
+        return tuple(name for name in STRUCTURAL if name in asked)
+    if schema.width:
+        return ()
+    names = COMPARABLE if nodes is None else structure_alone(nodes)
+    if nodes is not None and "adjacency" not in names:
+        report.note(
+            f"the graph has more than {ADJACENCY_UP_TO:,} nodes: the adjacency itself, which describes "
+            "smaller graphs without features as well, is left out; name it with structural=... to have it."
+        )
+    return names
+
+
+def _in_words(names: tuple[str, ...]) -> str:
+    words = {"pagerank": "PageRank", "spectral": "spectral coordinates", "adjacency": "the adjacency itself"}
+    said = [words.get(name, name) for name in names]
+    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
+
+
+def _with_structure(graph: Graph, names: tuple[str, ...], room: Room) -> Graph:
+    """The graph with structural features beside its own."""
+    if not names:
+        return graph
+    # brings the compiler with it: only where it is needed
+    from nodejepa.structure import descriptors, node_adjacency
+
+    places = descriptors(graph, [name for name in names if name in COMPARABLE])
+    if "adjacency" in names:
+        whole = node_adjacency(graph, STRUCTURAL["adjacency"], room)
+        heard, own = float(np.sum(np.square(places, dtype=np.float64))), float(np.sum(whole**2))
+        scale = np.sqrt((heard or graph.num_nodes) / own) if own else 0.0  # as all descriptors together
+        places = np.column_stack([places, (scale * whole).astype(np.float32)])
+    made = graph.with_features(side_by_side(graph.features, places))
+    return replace(made, incomparable="adjacency" in names, structural=places.shape[1])
+
+
+def side_by_side(features: Features, places: FloatArray) -> Features:
+    """Features and structural ones of the same nodes, sparse if the features are."""
+    if not features.shape[1]:
+        return places
+    if sp.issparse(features):
+        return sp.csr_array(sp.hstack([features, sp.csr_array(places)], format="csr"))
+    return np.column_stack([features, places])

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from nodejepa.errors import DataError, GraphError
 from nodejepa.tables.ids import plain_ids
 from nodejepa.tables.options import ReadingOptions, ReadReport
+from nodejepa.tables.read import node_columns
 from nodejepa.tables.store import put, write_array
 from nodejepa.tables.table import InputTable, Tables, parquet_table, stacked
 
@@ -34,22 +35,17 @@ def described_parts(parts: Path, reading: ReadingOptions, report: ReadReport) ->
     """The table of nodes with its columns of features and labels, and the ids, if there are any."""
     table, files = _stacked(parts / "nodes")
     report.nodes = report.node_rows = sum(pq.read_metadata(file).num_rows for file in files)
-    ids = reading.id_column or ("id" if "id" in table.names else None)
-    labels = None if reading.labels is None else table.find(reading.labels, "labels")
-    for name in reading.drop:
-        report.dropped_columns[table.find(name, "drop")] = "asked for"
-    wanted = [table.find(name, "columns") for name in reading.columns or table.names]
-    features = tuple(name for name in wanted if name not in (ids, labels, *reading.drop))
-    report.id_column = ids
-    tables = Tables(None, nodes=table, ids=ids, features=features, labels=labels)
-    if ids is None:
+    tables = node_columns(Tables(None), [table], reading, report)
+    if tables.ids is None:
         return tables, None
-    where = f"{table.where}, column {table.find(ids, 'id_column')!r}"
-    found = [plain_ids(batch[ids], True, where) for batch in table.batches([ids], "Reading ids")]
+    where = f"{table.where}, column {tables.ids!r}"
+    found = [
+        plain_ids(batch[tables.ids], True, where) for batch in table.batches([tables.ids], "Reading ids")
+    ]
     values = pa.chunked_array([chunk for part in found for chunk in part.chunks])
     if values.type == pa.int64():
         return tables, values.to_numpy()
-    return tables, values.cast(pa.large_string()).combine_chunks()  # whole numbers from 2^63 on as well
+    return tables, values.cast(pa.large_string()).combine_chunks()
 
 
 def write_sorted_edges(parts: Path, report: ReadReport, folder: Path, *, directed: bool) -> tuple[int, bool]:

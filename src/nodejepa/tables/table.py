@@ -1,30 +1,34 @@
-"""A user's table, whatever it is stored in: parquet, delimited text, or a data frame in memory.
+"""What a user's file holds: a table, of parquet or a data frame, or matrices (npz, npy).
 
-A table is read in batches of rows; one that is to be in memory (:meth:`InputTable.held`) is one batch.
-
-GraphML is read through NetworkX: XML can name other files and addresses, and a few bytes of it can stand for
-gigabytes. Both need a document type, which GraphML has no use for: a file with one is refused before.
+A table is read in batches of rows; one that is to be in memory (:meth:`InputTable.held`) is one batch. Tables
+of delimited text are opened by :mod:`nodejepa.tables.text`.
 """
 
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from xml.parsers import expat
+from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+import scipy.sparse as sp
 
-from nodejepa.errors import DataError, GraphError, did_you_mean
-from nodejepa.graph_checks import Features
+from nodejepa.errors import GraphError, did_you_mean
+from nodejepa.graph_checks import (
+    Features,
+    check_positions,
+    read_features,
+    read_sparse,
+    refuse_implausible,
+)
 from nodejepa.memory import Room
 from nodejepa.progress import progress_bar
-from nodejepa.tables.convert import optional_module
-from nodejepa.tables.inputs import PEAK_OF_TEXT, byte_stream, reading, refuse_unpacked
-from nodejepa.tables.matrices import MatrixFile
-from nodejepa.tables.text import TextTable
+from nodejepa.tables.inputs import PEAK_OF_TEXT, reading, refuse_unpacked
+
+Positions: TypeAlias = npt.NDArray[np.int64]
 
 _BATCH_CELLS = 1 << 21  # that are read together
 _BATCH_BYTES = 1 << 26  # and what they may take
@@ -42,7 +46,6 @@ class InputTable:
         batches: reads the named columns, in that order, some rows at a time; also takes what the progress
             bar says.
         num_rows: of a table in memory, which is one batch; unknown of others.
-        doubtful: its header was taken for one by nothing but its look.
     """
 
     where: str
@@ -50,7 +53,6 @@ class InputTable:
     typed: bool
     batches: Callable[[Sequence[str], str], Iterable[pa.Table]]
     num_rows: int | None = None
-    doubtful: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,7 +99,7 @@ class Tables:
         x: its features.
     """
 
-    edges: InputTable | MatrixFile | None
+    edges: "InputTable | MatrixFile | None"
     source: str = ""
     target: str = ""
     weight: str | None = None
@@ -105,29 +107,32 @@ class Tables:
     ids: str | None = None
     features: tuple[str, ...] = ()
     labels: str | None = None
-    matrix: MatrixFile | None = None
+    matrix: "MatrixFile | None" = None
     x: Features | None = None
 
 
-def text_table(text: TextTable) -> InputTable:
-    """The table in a text file."""
-    where = str(text.path)
-    _refuse_repeated(text.names, where)
-    kinds = dict.fromkeys(text.names, pa.string())
-    return InputTable(where, kinds, False, text.batches, doubtful=text.doubtful)
+def column_kinds(names: Sequence[str], types: Sequence[pa.DataType], where: str) -> dict[str, pa.DataType]:
+    """The type of every column by its name; a name that stands twice is refused."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise GraphError(
+            f"the header has {', '.join(map(repr, repeated[:5]))} more than once",
+            where=where,
+            fix="Give every column a name of its own.",
+        )
+    return dict(zip(names, types, strict=True))
 
 
 def parquet_table(path: Path) -> InputTable:
     """The table in a parquet file."""
     with reading(str(path)):
         schema = pq.read_schema(path)
-    _refuse_repeated(schema.names, str(path))
 
     def batches(columns: Sequence[str], label: str) -> Iterator[pa.Table]:
         with reading(str(path)):
             yield from _parquet_batches(path, list(columns), label)
 
-    return InputTable(str(path), dict(zip(schema.names, schema.types, strict=True)), True, batches)
+    return InputTable(str(path), column_kinds(schema.names, schema.types, str(path)), True, batches)
 
 
 def frame_table(frame: Any, where: str) -> InputTable:
@@ -140,9 +145,7 @@ def frame_table(frame: Any, where: str) -> InputTable:
 
 def table_in_memory(table: pa.Table, where: str, *, typed: bool = True) -> InputTable:
     """A table of Arrow's."""
-    names = tuple(map(str, table.column_names))
-    _refuse_repeated(names, where)
-    kinds = dict(zip(names, table.schema.types, strict=True))
+    kinds = column_kinds(list(map(str, table.column_names)), table.schema.types, where)
     return InputTable(where, kinds, typed, lambda columns, _: [table.select(list(columns))], table.num_rows)
 
 
@@ -174,17 +177,7 @@ def stacked(tables: Sequence[InputTable]) -> InputTable:
                 nothing = {name: pa.nulls(batch.num_rows, kinds[name]) for name in columns}
                 yield pa.table(nothing | {name: batch[name].cast(kinds[name]) for name in there})
 
-    return InputTable(where, kinds, tables[0].typed, batches, doubtful=any(t.doubtful for t in tables))
-
-
-def _refuse_repeated(names: Sequence[str], where: str) -> None:
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise GraphError(
-            f"the header has {', '.join(map(repr, repeated[:5]))} more than once",
-            where=where,
-            fix="Give every column a name of its own.",
-        )
+    return InputTable(where, kinds, tables[0].typed, batches)
 
 
 def _parquet_batches(path: Path, columns: list[str], label: str) -> Iterator[pa.Table]:
@@ -211,55 +204,131 @@ def _longest_list(metadata: pq.FileMetaData) -> int:
     return max(1, *(int(length) for length in lengths), 1)
 
 
-# ---------------------------------------------------------------- GraphML
+# ---------------------------------------------------------------- matrices
+
+
+_EDGES = ("edge_index", "edges")
+_WEIGHTS = ("edge_weight", "weights", "edge_weights")
+_FEATURES = ("features", "x", "attr", "feat")
+_IDS = ("node_ids", "ids")
 
 
 @dataclass(frozen=True)
-class GraphFile:
-    """A file that holds the whole graph: its edges, and its nodes with their attributes."""
+class MatrixFile:
+    """The arrays of a file."""
 
-    edges: InputTable
-    nodes: InputTable
-    directed: bool
+    where: str
+    arrays: dict[str, Any]
+
+    def first(self, names: tuple[str, ...]) -> Any:
+        """The first array there is of these names, or None."""
+        return next((self.arrays[name] for name in names if name in self.arrays), None)
+
+    def has_features(self) -> bool:
+        """Whether the archive of the edges describes the nodes as well."""
+        return self.first(_FEATURES) is not None
+
+    def features(self) -> Features:
+        """The one matrix of features of a node file."""
+        found = self.first(_FEATURES)
+        if found is None and len(self.arrays) == 1:
+            found = next(iter(self.arrays.values()))
+        if found is None:
+            raise GraphError(
+                f"no features among {self._names()}", where=self.where, fix=f"Name them {_FEATURES[0]!r}."
+            )
+        return _features(found, self.where)
+
+    def node_ids(self) -> npt.NDArray[Any] | None:
+        """Ids of the nodes, if the archive has them."""
+        found = self.first(_IDS)
+        return None if found is None else np.asarray(found)
+
+    def labels(self, name: str, size: int) -> pa.ChunkedArray:
+        """The array of labels of this name, one a node."""
+        if name not in self.arrays:
+            raise GraphError(
+                f"there is no array {name!r}", where=self.where, fix=f"There are: {self._names()}."
+            )
+        values = self.arrays[name]
+        if sp.issparse(values) or values.shape != (size,) or values.dtype.kind not in "biufU":
+            raise GraphError(
+                f"labels are {values.dtype} of shape {values.shape} for {size} nodes",
+                where=f"{self.where}, array {name!r}",
+                fix="Store one word or whole number per node.",
+            )
+        return pa.chunked_array([pa.array(values.tolist() if values.dtype.kind == "U" else values)])
+
+    def adjacency(self) -> tuple[Positions, Positions, npt.NDArray[Any] | None, int | None]:
+        """Sources, targets and weights of an edge file; how many nodes there are, if it says so."""
+        pairs = self.first(_EDGES)
+        if pairs is not None and not sp.issparse(pairs):
+            return self._from_pairs(np.asarray(pairs))
+        found = self.arrays.get("adj", self.arrays.get("matrix"))
+        if found is None and len(self.arrays) == 1:
+            found = next(iter(self.arrays.values()))
+        if found is None:
+            raise GraphError(
+                f"no edges among {self._names()}",
+                where=self.where,
+                fix="Store a SciPy matrix (scipy.sparse.save_npz) or an array edge_index [2, edges].",
+            )
+        if not sp.issparse(found):
+            dense = np.asarray(found)
+            if dense.ndim == 2 and 2 in dense.shape and dense.shape[0] != dense.shape[1]:
+                return self._from_pairs(dense)
+            if dense.ndim != 2 or dense.dtype.kind not in "biuf":
+                raise GraphError(
+                    f"an array of {dense.dtype} and shape {dense.shape} holds no edges", where=self.where
+                )
+            found = sp.coo_array(dense.astype(np.float64))  # SciPy has no half precision
+        matrix = read_sparse(found, self.where)
+        if matrix.shape[0] != matrix.shape[1]:
+            raise GraphError(
+                f"the matrix has shape {matrix.shape}", where=self.where, fix="An adjacency is square."
+            )
+        size = int(matrix.shape[0])
+        refuse_implausible(size, matrix.nnz, self.where)
+        return matrix.row.astype(np.int64), matrix.col.astype(np.int64), matrix.data, size
+
+    def _from_pairs(
+        self, pairs: npt.NDArray[Any]
+    ) -> tuple[Positions, Positions, npt.NDArray[Any] | None, None]:
+        if pairs.ndim != 2 or 2 not in pairs.shape:
+            raise GraphError(
+                f"edges have shape {pairs.shape}", where=self.where, fix="Store them as [2, edges]."
+            )
+        pairs = pairs if pairs.shape[0] == 2 else pairs.T
+        source, target = (check_positions(end, "edge_index") for end in pairs)
+        weight = self.first(_WEIGHTS)
+        return source, target, None if weight is None else np.asarray(weight), None
+
+    def _names(self) -> str:
+        return ", ".join(map(repr, list(self.arrays)[:10])) or "no arrays"
 
 
-def open_graphml(path: Path, compression: str | None, most: int | None) -> GraphFile:
-    """The graph in a GraphML file."""
-    networkx = optional_module("networkx", "networkx")
-    with byte_stream(path, compression, most=most) as stream, reading(str(path)):
-        content = stream.read()
-    _refuse_document_types(content, str(path))
-    with reading(str(path)), progress_bar("Reading GraphML"):
-        graph = networkx.read_graphml(io.BytesIO(content))
-    names, ends = list(graph.nodes), list(graph.edges(data=True))
-    edges = {"source": [u for u, _, _ in ends], "target": [v for _, v, _ in ends]}
-    return GraphFile(
-        _table(edges, [attributes for _, _, attributes in ends], str(path)),
-        _table({"id": names}, [attributes for _, attributes in graph.nodes(data=True)], str(path)),
-        graph.is_directed(),
-    )
+def open_matrix(path: Path, kind: str) -> MatrixFile:
+    """Read an npz or npy file."""
+    where = str(path)
+    if kind == "npy":
+        with reading(where), path.open("rb") as file:
+            return MatrixFile(where, {"array": np.load(file, allow_pickle=False)})
+    with reading(where), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        found = {name: arrays[name] for name in arrays.files}
+    if {"data", "shape", "format"} <= found.keys():
+        with reading(where):
+            matrix = sp.load_npz(path)
+            if matrix.format != "coo":
+                matrix.check_format(full_check=True)  # SciPy's own loops trust the indices
+        return MatrixFile(where, {"matrix": matrix})
+    return MatrixFile(where, found)
 
 
-def _table(known: dict[str, list[Any]], attributes: Sequence[dict[str, Any]], where: str) -> InputTable:
-    found = dict.fromkeys(name for each in attributes for name in each)
-    columns = {
-        f"{name} (attribute)" if name in known else str(name): [each.get(name) for each in attributes]
-        for name in found
-    }
-    with reading(where, "Every column must hold values of one type."):
-        return table_in_memory(pa.table({**known, **columns}), where)
-
-
-def _refuse_document_types(content: bytes, where: str) -> None:
-    parser = expat.ParserCreate()
-
-    def refuse(*_: object) -> None:
-        raise DataError(
-            "the file declares a document type, which can stand for files, addresses or endless text",
-            where=where,
-            fix="Take the line <!DOCTYPE ...> out; GraphML needs none.",
-        )
-
-    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
-    with reading(where, "The file is no well-formed XML."):
-        parser.Parse(content, True)
+def _features(found: Any, where: str) -> Features:
+    try:
+        matrix = read_features(found)
+    except GraphError as error:
+        raise GraphError(error.what, where=where, fix=error.fix) from None
+    if matrix is None:
+        raise GraphError("there are no features", where=where)
+    return matrix

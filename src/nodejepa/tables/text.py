@@ -17,33 +17,33 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from nodejepa.errors import DataError, GraphError
+from nodejepa.progress import progress_bar
 from nodejepa.tables.cells import MISSING
-from nodejepa.tables.inputs import byte_stream, reading
+from nodejepa.tables.inputs import reading
 from nodejepa.tables.names import speaks_of_a_graph, unnamed
 from nodejepa.tables.options import ReadReport
+from nodejepa.tables.table import InputTable, column_kinds
 
 _BLOCK = 1 << 22
+_SHOW_PROGRESS_ABOVE = 8_000_000  # bytes; smaller files are read in a blink
 _END = "nodejepaEndOfRows"
 _QUOTING = "Check quotes and delimiters there: a cell with a delimiter in it needs quotes on both sides."
+_NOT_UTF8 = 'Save it as UTF-8; spreadsheets call that "CSV UTF-8".'
 
 
 @dataclass(frozen=True)
-class TextTable:
-    """A delimited file whose columns are known and whose rows are read on request.
-
-    ``skip_lines`` stand above the first row. ``doubtful`` if that was taken for the names of the columns and
-    nothing but its look speaks for it.
-    """
+class _Layout:
+    """A delimited file whose columns are known; ``skip_lines`` stand above the first row."""
 
     path: Path
     compression: str | None
     names: tuple[str, ...]
     delimiter: str
     skip_lines: int
-    doubtful: bool = False
 
     def batches(self, columns: Sequence[str], label: str) -> Iterator[pa.Table]:
         """The named columns as text, a few megabytes at a time."""
+        where = str(self.path)
         options: dict[str, Any] = {
             "read_options": pacsv.ReadOptions(
                 column_names=list(self.names),
@@ -61,22 +61,25 @@ class TextTable:
             ),
         }
         last = ("\n" + self.delimiter.join([_END] * len(self.names)) + "\n").encode()
-        with reading(str(self.path), _QUOTING), byte_stream(self.path, self.compression, label) as stream:
-            ended = pa.PythonFile(_WithLastRow(stream, last), mode="r")
+        size, done = self.path.stat().st_size, 0
+        bar = progress_bar(label, round(size / 1e6), shown=size > _SHOW_PROGRESS_ABOVE)
+        with reading(where, _QUOTING), self.path.open("rb") as file, bar as advance:
             held: pa.Table | None = None  # the last batch ends in the row that marks the end
             try:
+                ended = pa.PythonFile(_WithLastRow(_unpacked(file, self.compression), last), mode="r")
                 with pacsv.open_csv(ended, **options) as reader:
                     for batch in reader:
                         if held is not None:
                             yield held
                         held = pa.Table.from_batches([batch]) if batch.num_rows else held
+                        done, before = file.tell(), done
+                        advance((done - before) / 1e6)
             except pa.ArrowInvalid as error:
                 if "invalid UTF8" not in str(error):
                     raise
-                where = str(self.path)
-                raise DataError(f"the text is not UTF-8: {error}", where=where, fix=NOT_UTF8) from None
+                raise DataError(f"the text is not UTF-8: {error}", where=where, fix=_NOT_UTF8) from None
             if held is None or any(column[-1].as_py() != _END for column in held.columns):
-                raise DataError("a quote is opened and never closed", where=str(self.path), fix=_QUOTING)
+                raise DataError("a quote is opened and never closed", where=where, fix=_QUOTING)
             if held.num_rows > 1:
                 yield held.slice(0, held.num_rows - 1)
 
@@ -107,15 +110,19 @@ class _WithLastRow:
         """The stream belongs to its opener."""
 
 
+def _unpacked(file: Any, compression: str | None) -> Any:
+    stream = pa.PythonFile(file, mode="r")
+    return pa.CompressedInputStream(stream, compression) if compression else stream
+
+
 # ---------------------------------------------------------------- layout
 
 
-NOT_UTF8 = 'Save it as UTF-8; spreadsheets call that "CSV UTF-8".'
 _SAMPLE = 1 << 16
 _LARGEST_SAMPLE = 1 << 23
 _MOST_COLUMNS = 1 << 17  # more take minutes to tell apart, and are rows without line breaks
 _LINES = 4  # a sample has at least as many lines, however long they are
-_NAMES = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space", "|": "bar"}
+_DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space", "|": "bar"}
 _PREFERRED = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 _DATA_LIKE = re.compile(
@@ -126,7 +133,7 @@ _FEWEST_NUMBERED = 3  # columns called 0, 1, 2 are numbered, two of them may be 
 
 def open_text(
     path: Path, compression: str | None, report: ReadReport, delimiter: str | None, header: bool | None
-) -> TextTable:
+) -> InputTable:
     """Look at the beginning of a file; what was not given is guessed, and doubtful guesses are noted."""
     if delimiter is not None and not _is_plain(delimiter):
         raise GraphError(f"delimiter {delimiter!r} is not one plain character", where="delimiter")
@@ -141,32 +148,26 @@ def open_text(
     body = "".join(lines[skipped:])
     delimiter = delimiter or _guess_delimiter(body, path, whole, report)
     rows, lines_of_first = _rows(body, delimiter, whole)
-    if rows and len(rows[0]) > _MOST_COLUMNS:
+    if not rows:
+        raise DataError("the file has no rows", where=str(path), fix="Write it again.")
+    if len(rows[0]) > _MOST_COLUMNS:
         raise DataError(
             f"the first row has more than {_MOST_COLUMNS:,} columns",
             where=str(path),
             fix="Check the delimiter and the line breaks; a table so wide fits into an npz file of features.",
         )
-    if not rows:
-        raise DataError("the file has no rows", where=str(path), fix="Write it again.")
     if delimiter == " " and any("" in row[:-1] for row in rows):
         raise GraphError(
             "columns are separated by several spaces, so nobody can tell an empty cell from none",
             where=str(path),
             fix="Separate them by one tab or one comma.",
         )
-    doubtful = False
-    if header is None:
-        above = _names_in_comment(lines[skipped - 1], delimiter, rows[0]) if skipped else None
-        if above is not None:
-            report.note(f"{path.name}: the columns are named in the comment above: {', '.join(above[:4])}.")
-            return TextTable(path, compression, above, delimiter, skipped)
-        header = doubtful = _guess_header(rows, path, report)
-        doubtful = doubtful and not speaks_of_a_graph(rows[0])
-    names = tuple(rows[0]) if header else ("",) * len(rows[0])
-    names = tuple(name.strip() or unnamed(i) for i, name in enumerate(names, start=1))
-    skipped += lines_of_first if header else 0
-    return TextTable(path, compression, names, delimiter, skipped, doubtful)
+    header = _guess_header(rows, path, report) if header is None else header
+    given = rows[0] if header else [""] * len(rows[0])
+    names = tuple(name.strip() or unnamed(i) for i, name in enumerate(given, start=1))
+    layout = _Layout(path, compression, names, delimiter, skipped + (lines_of_first if header else 0))
+    kinds = column_kinds(names, [pa.string()] * len(names), str(path))
+    return InputTable(str(path), kinds, False, layout.batches)
 
 
 def _is_plain(delimiter: str) -> bool:
@@ -179,8 +180,8 @@ def _sample(path: Path, compression: str | None) -> tuple[str, bool]:
     """The beginning of the text, a few lines of it at least, and whether that is all of it."""
     size = _SAMPLE
     while True:
-        with reading(str(path)), byte_stream(path, compression) as stream:
-            content = stream.read(size + 1)
+        with reading(str(path)), path.open("rb") as file:
+            content: bytes = _unpacked(file, compression).read(size + 1)
         whole = len(content) <= size
         lines = max(content.count(b"\n"), content.count(b"\r"))
         if whole or lines >= _LINES or size >= _LARGEST_SAMPLE:
@@ -192,14 +193,14 @@ def _sample(path: Path, compression: str | None) -> tuple[str, bool]:
             where=str(path),
             fix="A table is text with a line for every row.",
         )
+    content = content.removeprefix(b"\xef\xbb\xbf")
     try:
-        text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
+        return content.decode("utf-8"), whole
     except UnicodeDecodeError as error:
-        if whole or error.start < len(error.object) - 4:  # else a letter was cut through
+        if whole or error.start < len(content) - 4:  # else a letter was cut through
             line = content.count(b"\n", 0, error.start) + 1
-            raise DataError(f"line {line} is not UTF-8 text", where=str(path), fix=NOT_UTF8) from None
-        text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="ignore")
-    return text, whole
+            raise DataError(f"line {line} is not UTF-8 text", where=str(path), fix=_NOT_UTF8) from None
+        return content.decode("utf-8", errors="ignore"), whole
 
 
 def _rows(body: str, delimiter: str, whole: bool) -> tuple[list[list[str]], int]:
@@ -224,7 +225,7 @@ def _guess_delimiter(body: str, path: Path, whole: bool, report: ReadReport) -> 
         (_PREFERRED[ending.lower()] for ending in path.suffixes if ending.lower() in _PREFERRED), ""
     )
     best, width = "", 1
-    for candidate in dict.fromkeys([preferred or ",", *_NAMES]):
+    for candidate in dict.fromkeys([preferred or ",", *_DELIMITERS]):
         rows, _ = _rows(body, candidate, whole)
         counts = {len(row) for row in rows}
         if len(counts) == 1 and max(counts) > width:
@@ -233,7 +234,7 @@ def _guess_delimiter(body: str, path: Path, whole: bool, report: ReadReport) -> 
             break
     if not best:  # nothing is regular: take what the first row has, and let the parser name the bad row
         first = body.split("\n", 1)[0]
-        best = preferred if preferred and preferred in first else max(_NAMES, key=first.count)
+        best = preferred if preferred and preferred in first else max(_DELIMITERS, key=first.count)
         if first.count(best) == 0:
             raise GraphError(
                 "the file has one column",
@@ -241,16 +242,8 @@ def _guess_delimiter(body: str, path: Path, whole: bool, report: ReadReport) -> 
                 fix="Separate columns by comma, tab or semicolon: an edge has two ends, a node an id.",
             )
     if best != preferred:
-        report.note(f"{path.name}: columns are taken to be separated by {_NAMES[best]}.")
+        report.note(f"{path.name}: columns are taken to be separated by {_DELIMITERS[best]}.")
     return best
-
-
-def _names_in_comment(line: str, delimiter: str, first_row: list[str]) -> tuple[str, ...] | None:
-    """``# from,to`` above rows that have no header of their own, as published edge lists have it."""
-    names = tuple(cell.strip() for cell in line.strip().lstrip("#%").strip().split(delimiter))
-    words = not any(_DATA_LIKE.fullmatch(name) or name.endswith(":") for name in names)
-    fits = len(names) == len(first_row) and all(names) and words
-    return names if fits and speaks_of_a_graph(names) and not speaks_of_a_graph(first_row) else None
 
 
 def _guess_header(rows: list[list[str]], path: Path, report: ReadReport) -> bool:
@@ -259,7 +252,7 @@ def _guess_header(rows: list[list[str]], path: Path, report: ReadReport) -> bool
     shown = ", ".join(first[:4])[:80]
     words = [i for i, cell in enumerate(first) if cell not in MISSING and not _DATA_LIKE.fullmatch(cell)]
     over_data = [i for i in words if _all_data(below[i])]
-    numbered = len(words) < len(first) and bool(_are_numbered(first, words))
+    numbered = len(words) < len(first) and _are_numbered(first, words)
     known = speaks_of_a_graph(first)
     telling = known and any(len(cell) > 1 for cell in first)  # a and b may as well be two nodes
     data_like = any(_DATA_LIKE.fullmatch(cell) for cell in first)

@@ -28,8 +28,8 @@ from nodejepa.tables.embeddings import check_ending, id_column, stream_embedding
 from nodejepa.tables.inputs import near_path
 from nodejepa.tables.names import are_partners, sides_of
 from nodejepa.tables.options import REMEMBERED, ReadReport, structural_width, structure_alone
+from nodejepa.tables.schema import structural_names
 from nodejepa.tables.store import stored_labels
-from nodejepa.tables.structural import structural_names
 from nodejepa.validation import Exact, of_type, read_document, write_document
 from nodejepa.workflow.outputs import described, input_files
 from nodejepa.workflow.plan import PREPARE, Plan, make_plan

@@ -22,7 +22,7 @@ from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import progress_bar
 from nodejepa.tables import FeatureSchema
 from nodejepa.tables.options import ADJACENCY_UP_TO, ReadReport, structure_alone
-from nodejepa.tables.structural import add_structure
+from nodejepa.tables.schema import add_structure
 
 Use: TypeAlias = Literal["auto", "columns", "structure", "both"]
 Array: TypeAlias = npt.NDArray[np.float64]
