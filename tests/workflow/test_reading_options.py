@@ -66,7 +66,7 @@ def test_the_width_of_hashed_text_is_an_option(check):
 
 
 @pytest.mark.slow
-def test_unknown_ids_and_infinite_numbers(check):
+def test_ids_that_only_edges_name_and_infinite_numbers(check):
     text = "source,target\na,b\nb,c\nc,stranger\n"
     nodes = pa.table({"id": ["a", "b", "c"], "x": [1.0, None, 3.0]})
     assert check(text, nodes=nodes)["graph"]["nodes"] == 4

@@ -324,6 +324,8 @@ def encode_column(
     ``before`` rows of the table come before these.
     """
     unknown = 0
+    block: Any
+    missing: npt.NDArray[np.bool_]
     if column.cell_kind == "words":
         words = (
             pa.chunked_array([pa.nulls(rows, pa.large_string())])

@@ -163,7 +163,7 @@ _FOREIGN: tuple[
         "a MatrixMarket file",
         (b"%%MatrixMarket",),
         (".mtx",),
-        "In Python: nodejepa.Graph.from_scipy(scipy.io.mmread(path)), or scipy.sparse.save_npz writes an npz.",
+        "In Python: nodejepa.Graph.from_scipy(scipy.io.mmread(path)); scipy.sparse.save_npz makes an npz.",
     ),
     ("UTF-16 text", (b"\xff\xfe", b"\xfe\xff"), (), _READ),
     ("a zip archive", (b"PK\x03\x04",), (), _READ),

@@ -118,12 +118,10 @@ def _guess_ends(
             return known[a], known[b]
     wanted = (source is None) + (target is None)
     possible = free
-    for unlikely in (
-        lambda name: name in frame_indexes(table.names),
-        lambda name: plain(name) in WEIGHTS,
-        lambda name: bool(_nouns(name)) and _nouns(name) <= _COUNTERS,
-    ):
-        left = [name for name in possible if not unlikely(name)]
+    counters = [name for name in free if _nouns(name) and _nouns(name) <= _COUNTERS]
+    weights = [name for name in free if plain(name) in WEIGHTS]
+    for unlikely in (frame_indexes(table.names), weights, counters):
+        left = [name for name in possible if name not in unlikely]
         possible = left if len(left) >= wanted else possible
     if len(possible) < wanted:
         raise GraphError(

@@ -105,9 +105,9 @@ class FeatureSchema:
         for name, reason in found.items():
             if isinstance(reason, str):
                 report.drop(name, reason)
-        for column in schema.columns:
-            _note_missing(column, seen[column.name].missing, report)
-            report.feature_columns[column.name] = column.kind
+        for made in schema.columns:
+            _note_missing(made, seen[made.name].missing, report)
+            report.feature_columns[made.name] = made.kind
         if reading.columns is None:
             _warn_of_targets([c.name for c in schema.columns if seen[c.name].looks_like_target(c)], report)
         for group in schema.groups():
