@@ -325,7 +325,7 @@ def encode_column(
     """
     unknown = 0
     block: Any
-    missing: npt.NDArray[np.bool_]
+    missing: Any
     if column.cell_kind == "words":
         words = (
             pa.chunked_array([pa.nulls(rows, pa.large_string())])
