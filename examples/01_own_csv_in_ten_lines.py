@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Your own CSV files in ten lines
 #
-# You need a table of edges. A table of nodes is optional. The first cell makes two small files, so that this script
-# runs anywhere. The ten lines follow.
+# You need a table of edges. A table of nodes is optional. The first cell makes two small files, so that this
+# script runs anywhere. The ten lines follow.
 
 # %% Example files: 300 customers of three kinds, who mostly know their own kind
 import csv

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Compare methods
 #
-# `compare` fits several methods on a graph and recommends one. With labels it uses validation accuracy. Without labels it
-# reports how well held-out links are predicted. The last part tests whether a difference is more than chance.
+# `compare` fits several methods on a graph and recommends one. With labels it uses validation accuracy.
+# Without labels it reports how well held-out links are predicted. The last part tests whether a difference
+# is more than chance.
 
 # %% Without labels: held-out links
 import nodejepa
@@ -25,8 +26,8 @@ print("its embeddings:", found.embeddings.shape)
 # %% [markdown]
 # ## Is a difference more than chance?
 #
-# All methods get the same splits. Untrained baselines stand beside them. A paired t-test is corrected for the number of
-# comparisons.
+# All methods get the same splits. Untrained baselines stand beside them. A paired t-test is corrected for
+# the number of comparisons.
 
 # %% Seed s draws split s, and is the seed of training
 import numpy as np
