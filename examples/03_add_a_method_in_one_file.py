@@ -3,7 +3,8 @@
 #
 # A method has a frozen config, a `Task` (network and loss) and a `TrainedEstimator` (name and settings). The
 # training loop, checkpoints, seeds, saving, loading and scoring come with them. This method is the graph
-# auto-encoder of Kipf & Welling (2016). It makes inner products of linked nodes large and those of random pairs small.
+# auto-encoder of Kipf & Welling (2016). It makes inner products of linked nodes large and those of random
+# pairs small.
 
 # %%
 from dataclasses import dataclass, field
