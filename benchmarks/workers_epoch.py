@@ -25,7 +25,7 @@ SETTINGS = {
     "parts": 16,
     "parts_per_step": 4,
     "predictor.descriptors": "degree",
-    "masking.curriculum": "false",
+    "masking.curriculum_epochs": "0",
 }
 
 

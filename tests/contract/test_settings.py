@@ -54,7 +54,7 @@ KNOBS = {
         {"masking.max_neighbours": 2},
         {"loss.prediction": "l2"},
         {"loss.sigreg_times_n": True, "loss.sigreg_nodes": 20},
-        {"masking.curriculum": False},
+        {"masking.curriculum_epochs": 0},
         {"keep": "context"},
         {"encoder.layers": 1, "predictor.layers": 1},
     ],

@@ -409,7 +409,7 @@ def test_a_curriculum_is_timed_to_behind_its_end(folders: Folders, monkeypatch: 
     settings = {"encoder.hidden": 8, "predictor.hidden": 8, "masking.curriculum_epochs": 4}
     cell = replace(TRAINED, method="nodejepa", preset="paper", kind="efficiency", settings=settings)
     assert timed_epochs(cell) == 14
-    assert timed_epochs(replace(cell, settings=settings | {"masking.curriculum": False})) == TIMED_EPOCHS
+    assert timed_epochs(replace(cell, settings=settings | {"masking.curriculum_epochs": 0})) == TIMED_EPOCHS
     assert timed_epochs(replace(cell, method="patchjepa", settings={})) == 60
     assert measure(cell, folders) == MEASURED
     (record,) = read_records(folders.out)

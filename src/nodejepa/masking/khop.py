@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.compiled import compiled
-from nodejepa.errors import ConfigError
 from nodejepa.graph_checks import SparseMatrix
 from nodejepa.masking.augment import mix
 
@@ -54,10 +53,6 @@ def khop_mask(
             more, so many at equal distances in the list of neighbours, from a random one on. They are drawn
             anew for every mask and are the same for all balls of one. ``None`` follows all.
     """
-    if not 0 <= ratio <= 1:
-        raise ConfigError(f"the mask ratio is {ratio}", where="masking", fix="Use a number in [0, 1].")
-    if hops < 0:
-        raise ConfigError(f"hops is {hops}", where="masking", fix="Use 0 or more hops.")
     edges, size, budget = graph.adjacency, graph.num_nodes, round(ratio * graph.num_nodes)
     cap = size if max_neighbours is None else max_neighbours
     key = np.uint64(0) if max_neighbours is None else generator.integers(2**64, dtype=np.uint64)

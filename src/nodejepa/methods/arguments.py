@@ -1,6 +1,5 @@
 """Checks of what users hand to a method, the same for all of them."""
 
-import operator
 import os
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,19 +9,14 @@ import torch
 
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph, RowGraph
+from nodejepa.validation import NonNegativeInt, setting_of_type
 
 C = TypeVar("C")
 
 
 def check_seed(seed: Any) -> int:
     """A seed as a plain ``int`` (JSON knows no NumPy integers), 0 or more."""
-    try:
-        number = int(operator.index(seed))
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise ConfigError(f"seed is {seed!r}", fix="Use a whole number, 0 or more.")
-    return number
+    return int(setting_of_type(NonNegativeInt, seed, "seed"))
 
 
 def check_config(config: Any, kind: type[C], method: str) -> C:

@@ -51,8 +51,7 @@ class MaskingConfig(Settings):
     hops: Hops = 2
     ratio_start: OpenShare = 0.2
     hops_start: Hops = 1
-    curriculum: bool = True
-    curriculum_epochs: NonNegativeInt = 50
+    curriculum_epochs: NonNegativeInt = 50  # 0: the end values from the start
     isolation: bool = True  # hide targets' features from the context encoder; off: ablation E
     # The paper's "degree-capping neighborhood search" (Section 6), off as in its experiments
     max_neighbours: PositiveInt | None = None  # that the search follows; none: all
@@ -66,7 +65,7 @@ class MaskingConfig(Settings):
         >>> MaskingConfig().at(0), MaskingConfig().at(25), MaskingConfig().at(300)
         ((0.2, 1), (0.35, 2), (0.5, 2))
         """
-        done = epoch / self.curriculum_epochs if self.curriculum and epoch < self.curriculum_epochs else 1.0
+        done = epoch / self.curriculum_epochs if epoch < self.curriculum_epochs else 1.0
         ratio = (1 - done) * self.ratio_start + done * self.ratio
         hops = (1 - done) * self.hops_start + done * self.hops
         return ratio, math.floor(hops + 0.5)

@@ -17,6 +17,8 @@ from torch import Tensor
 from nodejepa.graph_checks import SparseMatrix
 from nodejepa.nn.sparse import SparseOperator, csr_tensor, multiply
 
+_SLOPE = 0.2  # of the LeakyReLU below 0
+
 
 class AttentionEdges:
     """Who may attend to whom: the entries of a CSR matrix ``[targets, sources]`` without empty rows."""
@@ -84,14 +86,14 @@ def attention_edges(operator: SparseOperator) -> AttentionEdges:
     return _KNOWN[operator]
 
 
-def edge_attention(source: Tensor, target: Tensor, edges: AttentionEdges, slope: float = 0.2) -> Tensor:
+def edge_attention(source: Tensor, target: Tensor, edges: AttentionEdges) -> Tensor:
     r"""Attention ``[heads, E]``, a softmax over the edges of every target (Velickovic et al. 2018).
 
     .. math:: \alpha_{ij} = \mathrm{softmax}_j\,\mathrm{LeakyReLU}(t_i + s_j)
 
-    with s ``[heads, sources]`` and t ``[heads, targets]``; ``slope`` is that of the LeakyReLU below 0.
+    with s ``[heads, sources]`` and t ``[heads, targets]``.
     """
-    attention: Tensor = _EdgeAttention.apply(source, target, edges, slope)  # type: ignore[no-untyped-call]
+    attention: Tensor = _EdgeAttention.apply(source, target, edges)  # type: ignore[no-untyped-call]
     return attention
 
 
@@ -106,30 +108,30 @@ def attend(attention: Tensor, embeddings: Tensor, edges: AttentionEdges) -> Tens
 
 class _EdgeAttention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, source: Tensor, target: Tensor, edges: AttentionEdges, slope: float) -> Tensor:
+    def forward(ctx: Any, source: Tensor, target: Tensor, edges: AttentionEdges) -> Tensor:
         attention = source.new_empty(len(source), len(edges.sources))
         positive = torch.empty_like(attention, dtype=torch.bool)
         for head, (s, t) in enumerate(zip(source, target, strict=True)):
             score = s.index_select(0, edges.sources).add_(t.index_select(0, edges.targets))
             torch.gt(score, 0, out=positive[head])
-            torch.nn.functional.leaky_relu_(score, slope)
+            torch.nn.functional.leaky_relu_(score, _SLOPE)
             score.sub_(edges.max_by_target(score).index_select(0, edges.targets)).exp_()
             torch.div(score, edges.sum_by_target(score).index_select(0, edges.targets), out=attention[head])
-        ctx.edges, ctx.slope = edges, slope
+        ctx.edges = edges
         ctx.save_for_backward(attention, positive)
         return attention
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
         edges, (attention, positive) = ctx.edges, ctx.saved_tensors
         source = attention.new_empty(len(attention), edges.shape[1])
         target = attention.new_empty(len(attention), edges.shape[0])
         for head, (alpha, above, grad) in enumerate(zip(attention, positive, grads[0], strict=True)):
             score = alpha * grad
             score.addcmul_(alpha, edges.sum_by_target(score).index_select(0, edges.targets), value=-1)
-            score = torch.where(above, score, ctx.slope * score)
+            score = torch.where(above, score, _SLOPE * score)
             source[head], target[head] = edges.sum_by_source(score), edges.sum_by_target(score)
-        return source, target, None, None
+        return source, target, None
 
 
 class _Attend(torch.autograd.Function):

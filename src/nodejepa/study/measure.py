@@ -140,8 +140,7 @@ def timed_epochs(cell: Cell) -> int:
 
 
 def _changing_epochs(cell: Cell) -> int:
-    masking = cell.config.get("masking", {})
-    return int(masking["curriculum_epochs"]) if masking.get("curriculum") else 0
+    return int(cell.config.get("masking", {}).get("curriculum_epochs", 0))
 
 
 def _efficiency(cell: Cell, dataset: Dataset) -> Record:
