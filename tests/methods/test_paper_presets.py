@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -11,9 +12,11 @@ from nodejepa.methods.graphmae import GraphMAE, GraphMAETask
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.patchjepa import PatchJEPA
 from nodejepa.methods.supervised import SupervisedGCN
+from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.structure import DESCRIPTORS
-from nodejepa.training.task import linear
+from nodejepa.training.task import TrainingConfig, linear
+from nodejepa.validation import Settings
 
 NODE, PATCH = NodeJEPA.preset("paper", "photo"), PatchJEPA.preset("paper", "photo")
 
@@ -66,3 +69,18 @@ def test_graphmae_has_a_bridge_and_one_layer_behind_it(toy_graph):
 
 def test_bgrl_predicts_through_512():
     assert BGRL.preset("paper").predictor.hidden == 512
+
+
+@dataclass(frozen=True)
+class OwnConfig(Settings):
+    training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=7))
+
+
+class Own(TrainedEstimator):
+    name = "own"
+    config_class = OwnConfig
+
+
+@pytest.mark.parametrize("dataset", [None, "photo", "arxiv"])
+def test_a_method_that_is_not_the_papers_has_the_defaults_of_its_config(dataset):
+    assert Own(dataset=dataset).config == OwnConfig()

@@ -13,7 +13,7 @@ from nodejepa.nn.encoders import EncoderKind, make_encoder
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.stack import Activation, Encoder
 from nodejepa.objectives.sigreg import sigreg
-from nodejepa.training.task import StepContext, Task, TrainingConfig, linear
+from nodejepa.training.task import StepContext, Task, linear
 from nodejepa.validation import Depth, NonNegative, PositiveInt, Settings, Share, ShareBelowOne, Width
 
 PRESETS = ("default", "paper", "official")  # of the baselines
@@ -43,11 +43,6 @@ class EMAConfig(Settings):
     section = "ema."
     start: Share = 0.996
     end: Share = 0.999
-
-
-def matched_training(dataset: str | None) -> TrainingConfig:
-    """The paper's shared settings: 200 epochs on arxiv, else 300."""
-    return TrainingConfig(epochs=200 if dataset in ("arxiv", "synthetic-arxiv") else 300)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """PatchJEPA: predict the pooled embeddings of METIS patches (the paper, Section 3.3, Algorithm 2)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from nodejepa.methods.blocks import (
     Keep,
     SIGRegConfig,
     TeacherTask,
-    matched_training,
 )
 from nodejepa.methods.budget import Arrays
 from nodejepa.methods.estimator import PlotStyle
@@ -222,12 +221,10 @@ class PatchJEPA(TrainedEstimator):
     task_class = PatchJEPATask
 
     @classmethod
-    def preset_config(cls, name: str, dataset: str | None) -> PatchJEPAConfig:  # noqa: ARG003 - both alike
+    def preset_config(cls, name: str, dataset: str | None) -> Any:
         """``paper``: the paper's patches and epochs for its data sets; ``default`` is the same."""
-        return PatchJEPAConfig(
-            patches=PatchesConfig(count=_PAPER_PATCHES.get(dataset or "")),
-            training=matched_training(dataset),
-        )
+        patches = PatchesConfig(count=_PAPER_PATCHES.get(dataset or ""))
+        return replace(super().preset_config(name, dataset), patches=patches)
 
     def prepare(self, graph: RowGraph) -> None:
         """The patches, and parts."""

@@ -11,7 +11,7 @@ from torch import nn
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.methods.arguments import pick_device
-from nodejepa.methods.blocks import build_encoder, matched_training
+from nodejepa.methods.blocks import build_encoder
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.structure.partition import METIS_ENTRIES, partition, random_parts
@@ -52,10 +52,13 @@ class TrainedEstimator(Estimator, ABC):
 
     @classmethod
     def preset_config(cls, name: str, dataset: str | None) -> Any:
-        """``official``: its authors' settings; else the paper's, which all methods share."""
+        """``official``: its authors' settings; else the defaults, for 200 epochs where the paper says so."""
         if name == "official":
             return cls.official(dataset)
-        return cls.config_class(training=matched_training(dataset))
+        config = cls.config_class()
+        if "paper" not in cls.presets or dataset not in ("arxiv", "synthetic-arxiv"):
+            return config
+        return replace(config, training=replace(config.training, epochs=200))
 
     @classmethod
     def official(cls, dataset: str | None) -> Any:
