@@ -114,18 +114,15 @@ def _read(run: Run) -> tuple[dict[str, Any], History]:
 
 
 def _read_history(path: Path) -> History:
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1]  # a last line without its end was cut off by a kill
-    except FileNotFoundError:
-        return []
+    # a last line without its end was cut off by a kill
+    lines = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
     history = []
     for number, line in enumerate(lines, start=1):
         try:
             history.append(check_epoch(parse_json(line)))
         except ValueError as error:
-            raise CheckpointError(
-                f"line {number} is damaged: {error}", where=str(path), fix="Delete that line."
-            ) from None
+            why = f"line {number} is damaged: {error}"
+            raise CheckpointError(why, where=str(path), fix="Delete that line.") from None
     return history
 
 
