@@ -109,7 +109,7 @@ def test_no_optional_package_takes_part_in_what_is_computed():
     extras = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]
     tools = {"dev", "docs"}
     optional = {re.split(r"[\[>=<]", line)[0] for name in extras.keys() - tools for line in extras[name]}
-    optional = {name.replace("-", "_") for name in optional} | {"umap"}  # which umap-learn is imported as
+    optional = {name.replace("-", "_") for name in optional}
     assert {"ray", "torch_geometric"} <= optional
     computing = [path for path in FILES if RANK["graph"] <= RANK[unit_of(path)] <= RANK["evaluation"]]
     assert len(computing) > 80

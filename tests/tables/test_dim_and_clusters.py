@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -168,7 +167,7 @@ def test_embed_graph_of_a_store_with_dim_and_clusters_is_that_of_its_files(make_
     assert "into 3 groups" in page
 
 
-def test_what_cannot_be_is_refused_before_the_work(make_graph, tmp_path, monkeypatch):
+def test_what_cannot_be_is_refused_before_the_work(make_graph, tmp_path):
     _, store = make_graph()
     with pytest.raises(ConfigError, match=r"no column for clusters.*\.parquet"):
         embed_graph(store.folder, out=tmp_path / "z.npy", clusters="auto")
@@ -176,22 +175,4 @@ def test_what_cannot_be_is_refused_before_the_work(make_graph, tmp_path, monkeyp
         embed_graph(store.folder, out=tmp_path / "z.parquet", clusters=1)
     with pytest.raises(ConfigError, match="dim is 0"):
         embed_graph(store.folder, out=tmp_path / "z.parquet", dim=0)
-    monkeypatch.setattr("nodejepa.report.maps.find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r"nodejepa\[umap\]"):
-        embed_graph(store.folder, out=tmp_path / "z.parquet", umap=True)
     assert [*tmp_path.iterdir()] == []
-
-
-@pytest.mark.slow
-def test_the_map_of_a_store_has_a_umap_of_its_sample(make_graph, tmp_path, monkeypatch):
-    _, store = make_graph()
-    shown = []
-    if find_spec("umap") is None:  # the picture itself is tested where it is installed
-        monkeypatch.setattr("nodejepa.workflow.embed.require_umap", lambda: None)
-        monkeypatch.setattr(
-            "nodejepa.report.maps.umap_plane", lambda z, **_: shown.append(z.shape) or np.zeros((len(z), 2))
-        )
-    monkeypatch.setattr("nodejepa.workflow.page.MAX_POINTS", 90)
-    embed_graph(store.folder, out=tmp_path / "z.parquet", method="raw", umap=True)
-    assert "UMAP" in (tmp_path / "z.html").read_text()
-    assert shown == ([(90, 70)] if find_spec("umap") is None else [])

@@ -90,9 +90,6 @@ def embed_graph(
     device: Device = "auto",
     check: Annotated[bool, typer.Option("--check", help="Stop after the data report.")] = False,
     report: Annotated[bool, output_option("--report/--no-report", help="Write the HTML report.")] = True,
-    umap: Annotated[
-        bool, output_option("--umap", help="Also a UMAP on the report's map (extra: umap).")
-    ] = False,
     score: Annotated[
         bool, output_option("--score/--no-score", help="With --labels: score what was written.")
     ] = True,
@@ -182,7 +179,6 @@ def embed_graph(
             use=use,
             clusters=clusters,
             report=report,
-            umap=umap,
             score=score,
             finetune=finetune,
             resume=resume,

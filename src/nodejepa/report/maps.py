@@ -1,17 +1,14 @@
 """From a graph and its embeddings to the sections that show them: map, errors, confusion, scores by class."""
 
-import importlib
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 import numpy as np
 import numpy.typing as npt
 
 from nodejepa.data import Dataset, Split
 from nodejepa.diagnostics import Embeddings, PrincipalAxes, check_embeddings
-from nodejepa.errors import ConfigError, EvaluationError
+from nodejepa.errors import EvaluationError
 from nodejepa.evaluation import linear_probe
 from nodejepa.graph import Graph
 from nodejepa.report.sections import ConfusionMatrix, EmbeddingMap, Section, SortableTable
@@ -24,7 +21,7 @@ _TSNE_COLUMNS = 50  # leading components that t-SNE measures distances in
 _TSNE_STEPS = 500
 MAX_POINTS = 5000
 MAX_NEIGHBOUR_POINTS = 3000  # t-SNE beyond this takes longer than a reader waits
-_PCA, _TSNE, _UMAP = "principal components", "neighbours (t-SNE)", "neighbours (UMAP)"
+_PCA, _TSNE = "principal components", "neighbours (t-SNE)"
 
 
 def principal_plane(embeddings: Embeddings) -> Plane:
@@ -52,30 +49,6 @@ def neighbour_plane(embeddings: Embeddings, *, seed: int = 0) -> Plane:
         random_state=seed,
     )
     return np.asarray(tsne.fit_transform(leading.astype(np.float32)), dtype=np.float64)
-
-
-def umap_plane(embeddings: Embeddings, *, seed: int = 0) -> Plane:
-    """UMAP (McInnes et al. 2018) of the leading principal components; needs the extra ``nodejepa[umap]``."""
-    require_umap()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a missing TensorFlow, and of one thread where a seed is given
-        library = importlib.import_module("umap")
-        leading = _principal_components(embeddings, min(_TSNE_COLUMNS, embeddings.shape[1]))
-        if len(leading) < 4 or not leading[:, 0].any():
-            return leading[:, :2]
-        near = min(15, len(leading) - 1)
-        model = library.UMAP(n_neighbors=near, init="pca", random_state=seed, n_jobs=1)
-        return np.asarray(model.fit_transform(leading.astype(np.float32)), dtype=np.float64)
-
-
-def require_umap() -> None:
-    """Refuse before the work what needs a library that is not there."""
-    if find_spec("umap") is None:
-        raise ConfigError(
-            "umap-learn is not installed",
-            where="umap",
-            fix="pip install 'nodejepa[umap]', or leave the projection out: the map has two others.",
-        )
 
 
 def _principal_components(embeddings: Embeddings, count: int) -> Plane:
@@ -110,14 +83,12 @@ def embedding_map(
     predicted: Labels | None = None,
     clusters: Labels | None = None,
     neighbours: bool = True,
-    umap: bool = False,
     seed: int = 0,
 ) -> EmbeddingMap:
     """An interactive map of a graph's embeddings ``[nodes, d]``, dense or SciPy sparse.
 
     Of a graph that is not held, ``graph`` is a sample of nodes. ``labels`` and ``predicted`` are -1 where
-    nothing is known. ``neighbours`` is a t-SNE beside the principal components, ``umap`` a UMAP, which needs
-    the extra ``nodejepa[umap]`` and takes long to compile the first time.
+    nothing is known. ``neighbours`` is a t-SNE beside the principal components.
     """
     matrix = check_embeddings(embeddings)
     given = {"embeddings": matrix, "labels": labels, "predictions": predicted, "clusters": clusters}
@@ -145,8 +116,6 @@ def embedding_map(
             "Principal components keep large distances; t-SNE keeps neighbours together, and its distances "
             "between groups mean little."
         )
-    if umap:
-        planes[_UMAP] = umap_plane(matrix[drawn], seed=seed)
     if isinstance(graph, SampledNodes):
         ids, degrees = [graph.ids[i] for i in drawn.tolist()], graph.neighbours
     else:

@@ -23,7 +23,6 @@ from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import announce_duration, progress_bar, timed
 from nodejepa.provenance import versions
 from nodejepa.report import write_report
-from nodejepa.report.maps import require_umap
 from nodejepa.tables import ReadingOptions, StoredGraph
 from nodejepa.tables.embeddings import MANIFEST_FORMAT
 from nodejepa.training.distributed import SINGLE, ProcessGroup
@@ -123,7 +122,6 @@ def embed_graph(
     dim: int | None = None,
     clusters: int | str | None = None,
     report: bool = True,
-    umap: bool = False,
     score: bool = True,
     finetune: bool = True,
     resume: bool = False,
@@ -157,7 +155,6 @@ def embed_graph(
         clusters: also put every node into one of so many groups (``"auto"``: a number chosen without
             labels): a column ``cluster`` of the parquet file.
         report: whether to write the HTML report.
-        umap: whether its map has a UMAP as well; needs the extra ``nodejepa[umap]``.
         score: whether to score the embeddings where there are labels.
         finetune: whether scoring also fine-tunes the encoder of a graph in memory.
         resume: go on with a run that was killed.
@@ -171,8 +168,6 @@ def embed_graph(
         group: processes that fit and embed a graph store together; the others call :func:`help_to_embed`.
         options: single options of ``reading`` by their names: ``source``, ``labels``, ``directed``, ...
     """
-    if umap:
-        require_umap()
     paths, reading = OutputPaths.beside(out, run), (reading or ReadingOptions()).changed(options)
     estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device, dim=dim)
     estimator.memory_limit, estimator.process_group = memory_limit, group
@@ -226,7 +221,7 @@ def embed_graph(
                 shown = None
                 if report:
                     with progress_bar("Drawing the map"):
-                        shown = GraphMap.of(made, umap=umap)
+                        shown = GraphMap.of(made)
         made = _written(made, shown)
         if not scored:
             return made

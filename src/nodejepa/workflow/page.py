@@ -50,7 +50,7 @@ class GraphMap:
     drawn: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, made: EmbeddedGraph, *, umap: bool = False) -> Self:
+    def of(cls, made: EmbeddedGraph) -> Self:
         """Of all nodes, or of a sample: labelled ones first."""
         data, groups = made.inspection.data, made.clusters
         drawn = _nodes_to_draw(data.graph.num_nodes, made.labels)
@@ -61,7 +61,6 @@ class GraphMap:
             class_names=data.class_names,
             clusters=None if groups is None else groups.assigned[drawn],
             neighbours=data.graph.num_nodes <= MAX_NODES_FOR_NEIGHBOURS,
-            umap=umap,
         )
         return cls(section, drawn)
 
