@@ -249,6 +249,14 @@ def test_sorted_parts_are_taken_as_they_are(tmp_path, ids, weights, directed):
     store.verify()
 
 
+def test_more_nodes_than_positions_have_numbers_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("nodejepa.tables.sorted_parts._MOST", 22)
+    edges, nodes = write_tables(tmp_path, np.random.default_rng(1), ids="integer")
+    parts = write_parts(tmp_path / "parts", read_graph(edges, nodes).graph, pq.read_table(nodes))
+    with pytest.raises(GraphError, match="there are 23 nodes, and positions are 32-bit numbers"):
+        prepare_store(parts, out=tmp_path / "g.store")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

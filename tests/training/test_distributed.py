@@ -23,7 +23,14 @@ from nodejepa.errors import ConfigError, TrainingError
 from nodejepa.methods import make_estimator
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
-from nodejepa.training.distributed import SINGLE, ProcessGroup, Reduction, launch, reduced
+from nodejepa.training.distributed import (
+    SINGLE,
+    ProcessGroup,
+    Reduction,
+    _require_processors,
+    launch,
+    reduced,
+)
 from nodejepa.training.run import Run, load_tensors
 
 BUSY = pytest.mark.timeout(1800)  # half a minute of work, on machines that may be busy
@@ -434,6 +441,13 @@ def test_two_workers_of_ray_train_the_model_of_one_process_also_after_a_kill(tmp
         torch.testing.assert_close(found[name], tensor, rtol=0, atol=1e-4)  # rounding of 80 steps
 
 
+def test_a_cluster_of_ray_without_processors_is_an_error_that_says_what_is_missing():
+    counts = iter([{}, {"CPU": 1.0}, {"CPU": 2.0}])
+    _require_processors(lambda: next(counts), 2)
+    with pytest.raises(TrainingError, match="only 1 of 2 CPUs free for 2 workers"):
+        _require_processors(lambda: {"CPU": 1.0}, 2, seconds=0)
+
+
 @pytest.mark.slow
 def test_ray_that_is_missing_or_gives_up_is_an_error_of_training(tmp_path, monkeypatch):
     """Stands in for Ray, whose restarts would take minutes."""
@@ -452,12 +466,14 @@ def test_ray_that_is_missing_or_gives_up_is_an_error_of_training(tmp_path, monke
 
     for name in ("FailureConfig", "RunConfig", "ScalingConfig"):
         setattr(train, name, dict)
+    engine = ModuleType("ray")
+    engine.init, engine.available_resources = dict, lambda: {"CPU": 2.0, "GPU": 2.0}
     train.TrainingFailedError = TrainingFailedError
     torch_train.TorchConfig, torch_train.TorchTrainer = dict, TorchTrainer
     for modules, message in (
         ({"ray": None, "ray.train": None}, "Ray Train is not installed"),
         (
-            {"ray": ModuleType("ray"), "ray.train": train, "ray.train.torch": torch_train},
+            {"ray": engine, "ray.train": train, "ray.train.torch": torch_train},
             "one of 2 workers failed",
         ),
     ):

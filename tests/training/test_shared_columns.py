@@ -136,6 +136,8 @@ def test_workers_make_all_outputs_of_embed_graph(tmp_path, monkeypatch, capfd):
         assert not [*out.parent.glob(".columns-*")]
     np.testing.assert_allclose(tables[1], tables[0], rtol=1e-5, atol=1e-5)
     assert means[0].keys() == means[1].keys()
+    for name, one in means[0].items():  # each worker embeds some of the untrained baselines
+        assert means[1][name]["test_accuracy"] == pytest.approx(one["test_accuracy"], abs=1), name
     done = CliRunner().invoke(app, command)
     assert isinstance(done.exception, ConfigError)
     assert "exist" in str(done.exception)

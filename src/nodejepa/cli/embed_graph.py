@@ -168,7 +168,8 @@ def embed_graph(
         resume, force = resume or begun, force and not begun
     with joined() if as_worker else nullcontext(SINGLE) as group:
         if not group.leads:
-            help_to_embed(edges, group, out=out, run=run, memory_limit=memory_limit, **trained)
+            shared: dict[str, Any] = {"memory_limit": memory_limit, "score": score}
+            help_to_embed(edges, group, out=out, run=run, **shared, **trained)
             return
         made = workflow.embed_graph(
             edges,

@@ -29,12 +29,19 @@ from nodejepa.tables.table import InputTable, Tables, parquet_table, stacked
 
 _LARGEST = float(np.finfo(np.float32).max)
 _BITS = (1 << 64) - 1
+_MOST = np.iinfo(np.int32).max  # nodes: positions are 32-bit numbers in every array of the store
 
 
 def described_parts(parts: Path, reading: ReadingOptions, report: ReadReport) -> tuple[Tables, Any]:
     """The table of nodes with its columns of features and labels, and the ids, if there are any."""
     table, files = _stacked(parts / "nodes")
     report.nodes = report.node_rows = sum(pq.read_metadata(file).num_rows for file in files)
+    if report.nodes > _MOST:
+        raise GraphError(
+            f"there are {report.nodes:,} nodes, and positions are 32-bit numbers",
+            where=table.where,
+            fix=f"Split the graph: one may have {_MOST:,}.",
+        )
     tables = node_columns(Tables(None), [table], reading, report)
     if tables.ids is None:
         return tables, None

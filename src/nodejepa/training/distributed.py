@@ -12,7 +12,8 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar, final
@@ -272,20 +273,44 @@ def launch(arguments: Sequence[str], workers: int, *, restarts: int = 3) -> int:
     return subprocess.run(command, env=environment, check=False).returncode
 
 
+def _require_processors(
+    free: Callable[[], Mapping[str, float]], workers: int, *, seconds: float = 60.0
+) -> None:
+    """Wait until a cluster has a processor for each worker; an error says what is missing."""
+    wanted = {"CPU": workers} | ({"GPU": workers} if torch.cuda.is_available() else {})
+    until = time.monotonic() + seconds
+    while True:
+        there = free()
+        missing = [f"{there.get(k, 0):g} of {n} {k}s" for k, n in wanted.items() if there.get(k, 0) < n]
+        if not missing:
+            return
+        if time.monotonic() >= until:
+            raise TrainingError(
+                f"Ray's cluster has only {' and '.join(missing)} free for {workers} workers",
+                where="Ray",
+                fix="Start fewer workers, or add machines with `ray start`; `ray status` shows all.",
+            )
+        time.sleep(1)
+
+
 def launch_with_ray(arguments: Sequence[str], workers: int, out: Path, *, restarts: int = 3) -> int:
     """Let Ray Train call :func:`nodejepa.worker.work` in several processes of its cluster; 0 if all is well.
 
     Ray notes what it did in a folder that all its machines must see, and so must they ``out``. Its workers
     are nice to all others and have a minute to start, which is too short beside other work: both are changed
-    unless the environment says something else.
+    unless the environment says something else. Ray would wait for processors without end, and without a word.
     """
     os.environ.setdefault("RAY_worker_niceness", "0")
     os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "600")
     try:
+        import ray
         from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
         from ray.train.torch import TorchConfig, TorchTrainer
     except ImportError:
         raise TrainingError("Ray Train is not installed", fix="pip install 'nodejepa[ray]'.") from None
+
+    ray.init(ignore_reinit_error=True)
+    _require_processors(lambda: ray.available_resources(), workers)
 
     def loop() -> None:
         work = importlib.import_module("nodejepa.worker").work  # which imports this one

@@ -31,7 +31,7 @@ from nodejepa.training.run import Run
 from nodejepa.workflow.outputs import OutputPaths, described, input_files
 from nodejepa.workflow.page import GraphMap, graph_report
 from nodejepa.workflow.read import Inspection, UserGraph, inspect_graph, make_trainable
-from nodejepa.workflow.scores import Scores, score_embeddings
+from nodejepa.workflow.scores import Scores, help_to_score, score_embeddings
 
 _VERSION = 1  # of the manifest
 _BYTES_PER_VALUE = 4
@@ -227,7 +227,7 @@ def embed_graph(
             return made
         made = replace(made, warnings=tuple(said))
         with timed(seconds, "scoring"):
-            made = _scored(made, finetune)
+            made = _scored(made, finetune, group)
         return _written(made, shown)
 
 
@@ -238,6 +238,7 @@ def help_to_embed(
     out: Path,
     run: Path | None = None,
     memory_limit: float | None = None,
+    score: bool = True,
     **trained: Any,
 ) -> None:
     """Do a share of :func:`embed_graph`, which the first process of the group calls, and which writes.
@@ -249,6 +250,8 @@ def help_to_embed(
     paths, graph = OutputPaths.beside(out, run), StoredGraph(store)
     paths.embeddings.parent.mkdir(parents=True, exist_ok=True)
     estimator.fit(graph, out=paths.run).transform(graph, scratch=paths.embeddings.parent)
+    if score:
+        help_to_score(estimator, graph, group)
 
 
 def _train(
@@ -274,13 +277,14 @@ def _train(
     seconds["training"] = round(sum(record["seconds"] for record in estimator.history_), 3)
 
 
-def _scored(made: EmbeddedGraph, tune: bool) -> EmbeddedGraph:
+def _scored(made: EmbeddedGraph, tune: bool, group: ProcessGroup) -> EmbeddedGraph:
     """With scores, or with the reason why there are none."""
     plan = made.inspection.plan
     announce_duration("Scoring (the embeddings are written; Ctrl-C keeps them)", plan.scoring_seconds)
     try:
         data = made.inspection.data
-        return replace(made, scores=score_embeddings(made.estimator, data, made.embeddings, tune=tune))
+        found = score_embeddings(made.estimator, data, made.embeddings, tune=tune, group=group)
+        return replace(made, scores=found)
     except KeyboardInterrupt:
         kept = f"{made.paths.embeddings}, the model and the report are written and stay."
         raise ScoringInterrupted(f"Stopped while scoring: {kept}") from None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from nodejepa.data.splits import (
     SPLIT_SEEDS,
@@ -18,17 +19,20 @@ from nodejepa.data.splits import (
     scored_nodes,
 )
 from nodejepa.diagnostics import RowArray
-from nodejepa.errors import NodeJEPAError
+from nodejepa.errors import NodeJEPAError, TrainingError
 from nodejepa.evaluation import FinetuneResult, ProbeResult, SplitScore, finetune, linear_probe
 from nodejepa.evaluation.finetune import can_be_tuned
 from nodejepa.evaluation.probe import MEASURES, class_codes, measure_guesses
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import UNTRAINED, make_method
+from nodejepa.methods.baselines import RawFeatures
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import progress_bar
 from nodejepa.report.table import Summary, summarise
 from nodejepa.tables import StoredGraph
+from nodejepa.tables.store import stored_labels
+from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.workflow.read import UserGraph
 
 BESIDE = {"columns": "linear-jepa, columns only", "structure": "linear-jepa, edges only"}
@@ -86,11 +90,17 @@ def summary(result: ProbeResult, measure: str) -> Summary | None:
 
 
 def score_embeddings(
-    estimator: Estimator, data: UserGraph, embeddings: Features | RowArray, *, tune: bool = True
+    estimator: Estimator,
+    data: UserGraph,
+    embeddings: Features | RowArray,
+    *,
+    tune: bool = True,
+    group: ProcessGroup = SINGLE,
 ) -> Scores:
     """Probe the embeddings and the untrained baselines on five splits; fine-tune the encoder on the first.
 
     Training has ended before this is called: labels cannot reach it. Only rows that are scored are read.
+    The processes of a group embed a baseline each; the others call :func:`help_to_score`.
 
     Raises:
         EvaluationError: too few labels to learn from, choose on and test on.
@@ -111,7 +121,6 @@ def score_embeddings(
     assert probed is not None
     predicted = np.full(labels.shape, -1, dtype=np.int64)
     predicted[splits[0].test] = probed[0]
-    scratch = graph.folder if isinstance(graph, StoredGraph) else None
     if data.material is not None and data.choice is not None:
         for taken, title in BESIDE.items():  # what was not taken of columns and structure
             known_of = data.material.graph.num_features if taken == "columns" else data.material.is_described
@@ -122,9 +131,9 @@ def score_embeddings(
     for name in UNTRAINED:
         if name != estimator.name:  # one after the other: only one is in memory
             with progress_bar(f"Embedding with {name}"):
-                baseline = make_method(name, device=estimator.device)
-                baseline.memory_limit = estimator.memory_limit
-                z = scored_rows(baseline.fit(graph).transform(graph, scratch=scratch))
+                z = _sent(name, graph, len(nodes), group)
+                if z is None:
+                    z = scored_rows(_embedded(name, estimator, graph, group))
             rows[name] = linear_probe(z, labels, splits)
     counts = np.bincount(known[known >= 0], minlength=len(data.class_names))
     sizes = {str(name): int(count) for name, count in zip(data.class_names, counts, strict=True)}
@@ -134,6 +143,41 @@ def score_embeddings(
     drawn = describe_scored(nodes, graph.num_nodes)
     split = f"{describe_split(splits[0])}; {drawn}" if drawn else describe_split(splits[0])
     return Scores(rows, always_largest(labels, splits), tuned, split, sizes, nodes, predicted)
+
+
+def help_to_score(estimator: Estimator, graph: StoredGraph, group: ProcessGroup) -> None:
+    """Embed some of the untrained baselines for :func:`score_embeddings`, which the first process calls."""
+    known = stored_labels(graph)
+    if known is None:
+        return
+    nodes = scored_nodes(known.codes)
+    with suppress(TrainingError):  # the first process does without: it has stopped, or too few have labels
+        for name in UNTRAINED:
+            if name != estimator.name and _owner(name, group) == group.rank:
+                group.send(torch.from_numpy(_embedded(name, estimator, graph, group)[nodes]))
+
+
+def _owner(name: str, group: ProcessGroup) -> int:
+    """The process that embeds a baseline; the features themselves are only read, and may be sparse."""
+    return 0 if name == RawFeatures.name else UNTRAINED.index(name) % group.size
+
+
+def _sent(name: str, graph: Any, rows: int, group: ProcessGroup) -> Features | None:
+    """The rows of a baseline that another process embeds; none if this one must."""
+    owner = _owner(name, group)
+    if owner == group.rank:
+        return None
+    with suppress(TrainingError):  # it is gone
+        return group.receive(owner, rows, make_method(name).width(graph)).numpy()
+    return None
+
+
+def _embedded(name: str, estimator: Estimator, graph: Any, group: ProcessGroup) -> Any:
+    baseline = make_method(name, device=estimator.device)
+    baseline.memory_limit = estimator.memory_limit
+    baseline.process_group = ProcessGroup(local=group.local)  # alone with it, beside others in memory
+    scratch = graph.folder if isinstance(graph, StoredGraph) else None
+    return baseline.fit(graph).transform(graph, scratch=scratch)
 
 
 def always_largest(labels: Labels, splits: Sequence[Split]) -> ProbeResult:
