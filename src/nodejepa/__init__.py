@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from nodejepa.errors import NodeJEPAError as NodeJEPAError
     from nodejepa.errors import TrainingError as TrainingError
     from nodejepa.evaluation import ProbeResult as ProbeResult
-    from nodejepa.evaluation import fewshot_probe as fewshot_probe
     from nodejepa.evaluation import likely_links as likely_links
     from nodejepa.evaluation import linear_probe as linear_probe
     from nodejepa.evaluation import score_links as score_links
@@ -79,7 +78,7 @@ _HOMES = {
     "data": "Dataset Split load_dataset make_split",
     "diagnostics": "Diagnostics diagnose",
     "errors": "CheckpointError ConfigError DataError EvaluationError GraphError NodeJEPAError TrainingError",
-    "evaluation": "ProbeResult fewshot_probe likely_links linear_probe score_links score_pairs split_links",
+    "evaluation": "ProbeResult likely_links linear_probe score_links score_pairs split_links",
     "graph": "Graph",
     "tables": "FeatureSchema LoadedGraph StoredGraph as_graph embeddings_frame "
     "from_networkx from_pyg load_graph read_embeddings read_graph to_networkx to_pyg write_embeddings",

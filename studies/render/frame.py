@@ -15,7 +15,7 @@ from nodejepa.errors import ConfigError, DataError
 from nodejepa.methods import METHODS, make_method
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.report.table import Summary, summarise
-from nodejepa.study.records import read_records, require_names
+from nodejepa.study.records import read_records
 from studies.render.paper import (
     STANDING_BASELINES,
     UNTRAINED,
@@ -36,7 +36,6 @@ _PAPER_SPLITS = {"arxiv": "official"}  # of every other data set: 20-30
 def read_study(folder: Path) -> pd.DataFrame:
     """The records of a study folder."""
     records = read_records(folder)
-    require_names(records, folder)
     return frame_of(records)
 
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from nodejepa.data.splits import Split, per_class_split
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation import linear_probe
-from nodejepa.evaluation.logistic import fit_logistic
+from nodejepa.evaluation.logistic import RoughFit
 from nodejepa.evaluation.probe import RELATIVE_STRENGTHS, strength_grid
 from nodejepa.evaluation.scaling import scale
 from nodejepa.graph import Graph
@@ -52,20 +52,15 @@ def test_a_rough_fit_first_changes_no_choice(task, kind, monkeypatch):
         z = sp.csr_array(np.where(z > 0.3, z, 0))
     usual = linear_probe(z, labels, splits)
     monkeypatch.setattr("nodejepa.evaluation.logistic._COSTLY", 10)
-    fitted = []
-    monkeypatch.setattr(
-        "nodejepa.evaluation.probe.fit_logistic",
-        lambda sets, k, tolerance: (
-            fitted.append((tolerance, sets := [*sets])) or fit_logistic(sets, k, tolerance=tolerance)
-        ),
-    )
+    refined = []
+    refine = RoughFit.refined
+    monkeypatch.setattr(RoughFit, "refined", lambda self, near: refined.append(near) or refine(self, near))
     quick = linear_probe(z, labels, splits)
     assert [(s.scaling, s.C) for s in quick.scores] == [(s.scaling, s.C) for s in usual.scores]
     assert [s.test_accuracy for s in quick.scores] == pytest.approx(
         [s.test_accuracy for s in usual.scores], abs=0.3
     )
-    rough, exact = (sum(len(s.strengths) for s in sets) for _, sets in fitted)
-    assert exact < rough == len(splits) * 2 * len(RELATIVE_STRENGTHS)
+    assert 0 < sum(map(len, refined)) < len(splits) * 2 * len(RELATIVE_STRENGTHS)
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ import pytest
 from nodejepa.errors import CheckpointError, NodeJEPAError
 from nodejepa.graph import Graph
 from nodejepa.report import render
+from nodejepa.report.page import build_report
 from nodejepa.report.runs import EmbeddingsFile
-from nodejepa.study.page import build_report
 from nodejepa.tables import write_embeddings
 
 RING = Graph.from_edges(np.arange(12), (np.arange(12) + 1) % 12, features=np.eye(12))

@@ -9,11 +9,12 @@ import pytest
 from tests.forked import Forked
 
 from nodejepa.errors import DataError, NodeJEPAError
-from nodejepa.study.records import append_record, finished, read_records, require_names
+from nodejepa.study.records import append_record, finished, read_records
 
 
 def record(method: str, seed: int, **more: object) -> dict[str, object]:
-    return {"method": method, "seed": seed, "status": "done", "key": f"{method}{seed}", **more}
+    key = f"{method}{seed}"
+    return {"method": method, "dataset": "photo", "seed": seed, "status": "done", "key": key, **more}
 
 
 def test_no_file_is_no_records(tmp_path: Path) -> None:
@@ -60,13 +61,13 @@ def test_a_whole_last_line_that_lacks_only_its_end_is_kept(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "wrong", [{}, {"method": 1}, {"dataset": None}, {"seed": "abc"}, {"seed": None}, {"shots": "x"}]
+    "wrong", [{"method": 1}, {"dataset": None}, {"seed": "abc"}, {"seed": None}, {"shots": "x"}]
 )
 def test_records_that_fit_no_table_are_refused(tmp_path: Path, wrong: dict[str, object]) -> None:
-    whole = record("raw", 1, dataset="photo", shots=None)
-    require_names([whole], tmp_path)
-    with pytest.raises(DataError, match="not one of a study"):
-        require_names([whole, {**whole, **wrong} if wrong else {}], tmp_path)
+    append_record(tmp_path, record("raw", 1))
+    append_record(tmp_path, record("raw", 2) | wrong)
+    with pytest.raises(DataError, match="line 2 is no record of a study"):
+        read_records(tmp_path)
 
 
 @pytest.mark.parametrize("line", ["", "{", "[]", "nonsense", '{"a": 1', '{"a": "\\ud800"}'])
@@ -74,7 +75,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
     append_record(tmp_path, record("raw", 1))
     with (tmp_path / "records.jsonl").open("a") as file:
         file.write(line + "\n")
-    with pytest.raises(DataError, match="line 2 is damaged"):
+    with pytest.raises(DataError, match="line 2 is no record"):
         read_records(tmp_path)
 
 
@@ -86,7 +87,7 @@ def test_nan_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(NodeJEPAError, match="cannot write the record"):
+    with pytest.raises(NodeJEPAError, match="File exists"):
         append_record(tmp_path / "file", record("raw", 1))
 
 

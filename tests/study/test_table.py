@@ -38,7 +38,7 @@ def test_every_method_preset_and_variant_has_a_row_and_every_measure_a_column():
         ["digits", "5-30", "Raw features", "-", "-"],
     ]
     assert len(table.groups) == 2
-    assert table.notes[1:] == ("1 cell failed: out of memory.",)
+    assert table.notes[1:] == ("Cells without a number: 1 failed.",)
     assert study_table(RECORDS[::-1]) == table
 
 

@@ -212,8 +212,8 @@ def _show(score: MethodScore) -> None:
     stdout.print(table)
     if score.sampled:
         stdout.print(Text(f"A large graph: {score.sampled}."))
-    if score.head is not None:
-        val, test = _mean(*score.head.mean_std("val")), _mean(*score.head.mean_std("test"))
+    if score.heads:
+        val, test = _mean(*score.head_mean_std("val")), _mean(*score.head_mean_std("test"))
         stdout.print(Text(f"Its own head: validation {val} %, test {test} %"))
     stdout.print(Text(f"Embeddings: {score.diagnostics.verdict}"))
     stdout.print(Text(f"Embedding took {score.embed_seconds:.1f} s, probing {score.probe_seconds:.1f} s."))

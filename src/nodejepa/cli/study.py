@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -29,7 +30,7 @@ REPORT_EXAMPLES = (
     "Examples:\n\n"
     "nodejepa report runs/digits --out report.html\n\n"
     "nodejepa report first.parquet second.parquet --out both.html\n\n"
-    "nodejepa report studies/main runs/photo --out report.html --data-root ~/datasets"
+    "nodejepa report runs/photo --dataset photo --out report.html --data-root ~/datasets"
 )
 
 
@@ -47,9 +48,7 @@ def run(
         int | None, typer.Option(min=1, help="Threads of each process (default: cores/jobs).")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="The small size, for a first look.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what is left and how long it takes.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is left.")] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Measure cells again that failed before.")
     ] = False,
@@ -95,7 +94,7 @@ def run(
     say(f"{spec.name}: {spec.summary}", to=stderr)
     check_run(work, folders, jobs)
     if dry_run:
-        _show(work, jobs, data_root)
+        _show(work, data_root)
         return
     outcome = run_study(
         work,
@@ -106,16 +105,15 @@ def run(
         say=lambda line: say(line, to=stderr),
     )
     say(
-        f"{counted(outcome.measured, 'cell')} measured, {work.measured} were there before, "
-        f"{outcome.failed} failed, {work.failed} had failed before, {outcome.not_run} without data, "
-        f"{outcome.elsewhere} taken by another runner. "
+        f"{counted(outcome['done'], 'cell')} measured, {work.measured} were there before, "
+        f"{outcome['FAILED']} failed, {work.failed} had failed before, {outcome['killed']} were killed, "
+        f"{outcome['not run']} without data, {outcome['taken by another runner']} taken by another runner. "
         f"Records: {folders.out / 'records.jsonl'}",
         to=stderr,
     )
-    if outcome.failed or work.failed:
+    if outcome["FAILED"] or outcome["killed"] or work.failed:
         say(
-            f"What went wrong is in {folders.runs / 'failures'}; --retry-failed tries again, and what "
-            "failed for want of memory or disk is tried again by itself.",
+            f"What went wrong is in {folders.runs / 'failures'}. --retry-failed measures failed cells again.",
             to=stderr,
         )
         raise typer.Exit(2)
@@ -136,27 +134,18 @@ def table(
     typer.echo(to_csv(made) if form == "csv" else to_markdown(made), nl=False)
 
 
-def _show(work: Worklist, jobs: int, data_root: Path | None) -> None:
+def _show(work: Worklist, data_root: Path | None) -> None:
     from nodejepa.data.catalogue import CATALOGUE
-    from nodejepa.progress import in_words
 
-    here = {name for name, entry in CATALOGUE.items() if entry.is_present(data_root)}
-    groups: dict[tuple[str, str, str], tuple[int, float]] = {}
-    for cell, seconds in zip(work.cells, work.seconds, strict=True):
-        name = f"{cell.method} ({cell.variant})" if cell.variant else cell.method
-        count, total = groups.get((name, cell.dataset, cell.split), (0, 0.0))
-        groups[name, cell.dataset, cell.split] = (count + 1, total + seconds)
-    table = Table("method", "graph", "split", "cells", "about")
-    for (name, graph, split), (count, total) in groups.items():
-        about = in_words(total) if graph in here else "no data here"
-        table.add_row(Text(name), graph, split, str(count), about)
-    possible = sum(s for cell, s in zip(work.cells, work.seconds, strict=True) if cell.dataset in here)
-    stdout.print(table)
-    stdout.print(
-        f"{counted(len(work.cells), 'cell')} left, {work.measured} measured: about "
-        f"{in_words(possible / jobs)} with {counted(jobs, 'job')} for those whose graph is here. "
-        "A rough figure until some cells of each method are measured."
+    table = Table("method", "graph", "split", "cells", "graph is here")
+    counts = Counter(
+        (f"{c.method} ({c.variant})" if c.variant else c.method, c.dataset, c.split) for c in work.cells
     )
+    for (name, graph, split), count in counts.items():
+        here = "yes" if CATALOGUE[graph].is_present(data_root) else "no"
+        table.add_row(Text(name), graph, split, str(count), here)
+    stdout.print(table)
+    stdout.print(f"{counted(len(work.cells), 'cell')} left, {work.measured} measured.")
 
 
 def report(
@@ -164,7 +153,7 @@ def report(
         list[Path],
         typer.Argument(
             metavar="RUNS...",
-            help="Run folders, study folders and files of embeddings, in any mixture.",
+            help="Run folders and files of embeddings, in any mixture.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
@@ -177,7 +166,7 @@ def report(
 ) -> None:
     """Write one self-contained HTML page: sortable tables, curves, diagnostics, maps of the embeddings."""
     from nodejepa.report import write_report
-    from nodejepa.study.page import build_report
+    from nodejepa.report.page import build_report
     from nodejepa.tables.inputs import refuse_other_kind
 
     refuse_other_kind(out, b"<!doctype html", force=force)

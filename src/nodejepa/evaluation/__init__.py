@@ -9,7 +9,7 @@ from nodejepa.evaluation.links import (
     score_pairs,
     split_links,
 )
-from nodejepa.evaluation.probe import ProbeResult, SplitScore, fewshot_probe, linear_probe
+from nodejepa.evaluation.probe import ProbeResult, SplitScore, linear_probe
 
 __all__ = [
     "FinetuneConfig",
@@ -18,7 +18,6 @@ __all__ = [
     "LinkSplit",
     "ProbeResult",
     "SplitScore",
-    "fewshot_probe",
     "finetune",
     "likely_links",
     "linear_probe",

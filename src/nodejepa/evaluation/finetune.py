@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,9 @@ from nodejepa.data.splits import Split, label_classes
 from nodejepa.errors import ConfigError
 from nodejepa.methods.arguments import check_seed
 from nodejepa.methods.estimator import Estimator
-from nodejepa.methods.supervised import Classifier, ClassifierTask, Supervision, supervise
+from nodejepa.methods.supervised import Classifier, ClassifierTask, supervise
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
-from nodejepa.nn.inputs import RowInputs
 from nodejepa.tables import as_graph
 from nodejepa.training.batches import Source
 from nodejepa.training.logger import Logging
@@ -40,15 +39,6 @@ class FinetuneConfig(Settings):
         super().__post_init__()
         parts = self.training.parts
         require(parts == 1, "training.parts", parts, "1: fine-tuning sees the whole graph in every step")
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """Accuracies in percent of one network, and how many epochs it was trained."""
-
-    test_accuracy: float
-    val_accuracy: float
-    epochs: int
 
 
 @dataclass(frozen=True)
@@ -94,71 +84,6 @@ def finetune(
         seed: of the head, of dropout and of the random weights.
         baseline: also train the same network from random weights, with the same budget.
     """
-    run = tuning(estimator, graph, labels, split, config, seed)
-    own = run.train(copy.deepcopy(_encoder(estimator.encoder_)), f"Fine-tuning {estimator.name}")
-    scores: dict[str, Any] = asdict(own)
-    if baseline:
-        scratch = run.from_scratch(estimator)
-        scores |= {f"scratch_{k}": v for k, v in asdict(scratch).items()}
-    return FinetuneResult(split=split.name, split_hash=split.hash, seed=run.seed, **scores)
-
-
-def fresh_encoder(estimator: Estimator, seed: int) -> nn.Module:
-    """A fitted method's network with random weights."""
-    with seeded(seed, "init", 1):  # position 0 is the head's
-        return _encoder(estimator.make_encoder(estimator.in_dim_))
-
-
-def can_be_tuned(estimator: Estimator) -> bool:
-    """Whether a method is fitted and has a network: baselines and closed forms have none."""
-    encoder = getattr(estimator, "encoder_", None)
-    return isinstance(estimator, TrainedEstimator) and not isinstance(encoder, HopEncoder | None)
-
-
-@dataclass(frozen=True, eq=False)
-class Tuning:
-    """Everything but where training begins."""
-
-    inputs: RowInputs
-    supervision: Supervision
-    labels: npt.NDArray[Any]
-    split: Split
-    config: FinetuneConfig
-    seed: int
-
-    def train(self, encoder: Any, description: str) -> Tuned:
-        """Train the encoder with a new head; test labels are read at the end."""
-        encoder.requires_grad_(True)  # what is kept of a method may be a frozen target network
-        encoder.dropout = self.config.dropout
-        classes = self.supervision.classes
-        with seeded(self.seed, "init", 0):
-            classifier = Classifier(encoder, len(classes), dropout=self.config.dropout)
-        task = ClassifierTask(self.inputs, classifier, self.supervision).to(self.inputs.device)
-        source, logging = Source(self.inputs), Logging(description=description)
-        history = train(task, source, self.config.training, seed=self.seed, logging=logging)
-        with torch.no_grad():
-            codes = task.best.logits(self.inputs).argmax(dim=1).cpu().numpy()
-        right = classes[codes] == self.labels
-        return Tuned(
-            test_accuracy=100 * float(np.mean(right[self.split.test])),
-            val_accuracy=100 * float(np.mean(right[self.split.val])),
-            epochs=len(history),
-        )
-
-    def from_scratch(self, estimator: Estimator) -> Tuned:
-        """The baseline, the same for every method that has the same network."""
-        return self.train(fresh_encoder(estimator, self.seed), f"{estimator.name}'s network from scratch")
-
-
-def tuning(
-    estimator: Estimator,
-    graph: Any,
-    labels: npt.ArrayLike,
-    split: Split,
-    config: FinetuneConfig | None = None,
-    seed: int = 0,
-) -> Tuning:
-    """The arguments of :func:`finetune`, checked."""
     if not can_be_tuned(estimator):
         raise ConfigError(
             "only a fitted method whose encoder is trained can be fine-tuned",
@@ -169,7 +94,36 @@ def tuning(
     inputs = estimator.inputs_to_encode(graph)
     seed, supervision = check_seed(seed), supervise(labels, split, graph.num_nodes, "finetune")
     split.check(label_classes(labels)[1])
-    return Tuning(inputs, supervision, np.asarray(labels), split, config or FinetuneConfig(), seed)
+    config = config or FinetuneConfig()
+
+    def tuned(encoder: Any, description: str) -> tuple[float, float, int]:
+        """Test accuracy, validation accuracy and epochs of the encoder, trained with a new head."""
+        encoder.requires_grad_(True)  # what is kept of a method may be a frozen target network
+        encoder.dropout = config.dropout
+        with seeded(seed, "init", 0):
+            classifier = Classifier(encoder, len(supervision.classes), dropout=config.dropout)
+        task = ClassifierTask(inputs, classifier, supervision).to(inputs.device)
+        logging = Logging(description=description)
+        history = train(task, Source(inputs), config.training, seed=seed, logging=logging)
+        with torch.no_grad():
+            codes = task.best.logits(inputs).argmax(dim=1).cpu().numpy()
+        right = supervision.classes[codes] == np.asarray(labels)
+        test, val = (100 * float(np.mean(right[nodes])) for nodes in (split.test, split.val))
+        return test, val, len(history)
+
+    own = tuned(copy.deepcopy(_encoder(estimator.encoder_)), f"Fine-tuning {estimator.name}")
+    scratch: tuple[float, float, int] | tuple[()] = ()
+    if baseline:
+        with seeded(seed, "init", 1):  # position 0 is the head's
+            fresh = _encoder(estimator.make_encoder(estimator.in_dim_))
+        scratch = tuned(fresh, f"{estimator.name}'s network from scratch")
+    return FinetuneResult(split.name, split.hash, seed, *own, *scratch)
+
+
+def can_be_tuned(estimator: Estimator) -> TypeGuard[TrainedEstimator]:
+    """Whether a method is fitted and has a network: baselines and closed forms have none."""
+    encoder = getattr(estimator, "encoder_", None)
+    return isinstance(estimator, TrainedEstimator) and not isinstance(encoder, HopEncoder | None)
 
 
 def _encoder(module: nn.Module) -> nn.Module:

@@ -3,13 +3,12 @@ r"""Multinomial logistic regression, many training sets and regularisation stren
 Scikit-learn's objective, ``C sum_i loss_i + ||W||^2 / 2`` with a free intercept, solved to a much smaller
 tolerance than scikit-learn's default. Small training sets are stacked and solved together with every C; a
 large or costly one is solved alone, from small to large C, each start being the solution before it. Costly
-ones (many classes) are solved side by side, in single precision.
+ones (many classes) are solved in single precision, and first roughly: :class:`RoughFit`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import groupby
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -18,18 +17,16 @@ import torch
 from torch import Tensor
 
 from nodejepa.diagnostics import Embeddings
-from nodejepa.evaluation.scaling import Basis, Matrix, small_basis, worth_rotating
+from nodejepa.evaluation.scaling import Matrix, small_basis, worth_rotating
 from nodejepa.evaluation.solver import DenseRows, SoftmaxLoss, SparseRows, minimise
-from nodejepa.progress import progress_bar
 from nodejepa.threads import side_by_side
 
 _LARGE = 2**21  # elements of a training set above which it is not stacked with others
-_MANY_ROWS = 16_384  # from here on rows are kept in float32; sums are float64 all the same
 _STACK = 2**25  # elements of a stack: 256 MB of float64
 _COSTLY = 2**23  # multiplications of the rows of one set with the weights of one C: some hundred iterations
 _TOLERANCE = 1e-10
 _TOLERANCE_SINGLE = 1e-6  # near what float32 products can tell apart; moves accuracy by less than 1e-3
-ROUGH_TOLERANCE = 1e-4  # enough to see which values of C are no candidates
+_TOLERANCE_ROUGH = 1e-4  # enough to see which values of C are no candidates
 _MAX_ITERATIONS = 2000
 
 
@@ -62,39 +59,50 @@ def is_costly(rows: int, columns: int, num_classes: int) -> bool:
     return rows * min(rows, columns) * num_classes > _COSTLY
 
 
-def fit_logistic(
-    sets: Iterable[TrainingSet], num_classes: int, *, tolerance: float | None = None
-) -> list[LinearClassifiers]:
+def fit_logistic(sets: Iterable[TrainingSet], num_classes: int) -> list[LinearClassifiers]:
     """Fit every training set with each of its values of C; labels are below ``num_classes``.
 
     Sets may differ in rows, columns, classes and values of C (of those solved together, not in how many).
-    They are read one by one, so a generator keeps only what is being solved in memory. ``tolerance`` is that
-    of :func:`minimise`; if not given, near what the precision of the rows can tell apart.
+    They are read one by one, so a generator keeps only what is being solved in memory.
     """
-    fitted: list[LinearClassifiers] = []
-    with progress_bar("Fitting classifiers") as advance:
-        for many, stacks in groupby(_stacks(sets, num_classes), key=lambda members: _has_many(members[0])):
-            jobs = (partial(_fit, members, num_classes, tolerance) for members in stacks)
-            # very many rows have all threads for their products, and the memory for themselves
-            for found in (job() for job in jobs) if many else side_by_side(jobs):
-                fitted += found
-                advance(len(found))
-    return fitted
+    stacks = (partial(_fit, members, num_classes) for members in _stacks(sets, num_classes))
+    return [fit for fits in side_by_side(stacks) for fit in fits]
 
 
-def _fit(members: list[TrainingSet], num_classes: int, tolerance: float | None) -> list[LinearClassifiers]:
-    single = _has_many(members[0]) or _is_costly(members[0], num_classes)
-    bases = [small_basis(member.rows, single_precision=single) for member in members]
-    stack = _Stack(members, bases, num_classes)
-    usual = _TOLERANCE_SINGLE if single else _TOLERANCE
-    return stack.solve(one_by_one=_is_alone(members[0], num_classes), tolerance=tolerance or usual)
+def _fit(members: list[TrainingSet], num_classes: int) -> list[LinearClassifiers]:
+    stack = _Stack(members, num_classes)
+    one_by_one = _is_alone(members[0], num_classes)
+    settings = [[c] for c in range(len(members[0].strengths))] if one_by_one else [slice(None)]
+    return stack.classifiers(*stack.solve(settings, _TOLERANCE_SINGLE if stack.single else _TOLERANCE))
+
+
+class RoughFit:
+    """A training set fitted with each of its values of C, well enough to see which are no candidates."""
+
+    def __init__(self, training: TrainingSet, num_classes: int) -> None:
+        self._stack = _Stack([training], num_classes)
+        settings = [[c] for c in range(len(training.strengths))]
+        self._found = self._stack.solve(settings, _TOLERANCE_ROUGH)
+
+    @property
+    def classifiers(self) -> LinearClassifiers:
+        """For every value of C."""
+        return self._stack.classifiers(*self._found)[0]
+
+    def refined(self, settings: Sequence[int]) -> LinearClassifiers:
+        """Fitted exactly, from here on, with some of the values of C (by position)."""
+        places, rough = [[c] for c in settings], self._found[0]
+        return self._stack.classifiers(*self._stack.solve(places, _TOLERANCE_SINGLE, rough))[0]
 
 
 class _Stack:
     """Training sets padded to one size and solved together."""
 
-    def __init__(self, members: list[TrainingSet], bases: list[Basis], num_classes: int) -> None:
-        self.bases = bases
+    def __init__(self, members: list[TrainingSet], num_classes: int) -> None:
+        count, width = members[0].rows.shape
+        self.single = is_costly(count, width, num_classes)
+        self.bases = [small_basis(member.rows, single_precision=self.single) for member in members]
+        bases = self.bases
         labels = [member.labels for member in members]
         counts = torch.stack([torch.from_numpy(np.bincount(y, minlength=num_classes)) for y in labels])
         self.present = counts > 0
@@ -110,13 +118,17 @@ class _Stack:
         energy = _padded([torch.from_numpy(basis.energy) for basis in bases])
         self.energy = torch.cat([energy, counts.sum(dim=1, keepdim=True).double()], dim=1)
 
-    def solve(self, *, one_by_one: bool, tolerance: float) -> list[LinearClassifiers]:
-        rows = self._rows()
-        parts = list(self.strengths.mT.unsqueeze(-1)) if one_by_one else [self.strengths]  # of [g, c]
-        start = self._start()
-        found, converged = [], []
-        for part in parts:
-            loss = self._loss(rows, part)
+    def solve(
+        self, settings: Sequence[list[int] | slice], tolerance: float, begun: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Solutions ``[g, c, k, r + 1]`` and which converged ``[g, c]``, for values of C by position.
+
+        Each part of ``settings`` starts where the one before it ended, or at its own solution in ``begun``.
+        """
+        start, found, converged = self._start(), [], []
+        for part in settings:
+            loss = self._loss(self.strengths[:, part])
+            start = start if begun is None else begun[:, part]
             point, done = minimise(
                 loss,
                 (start / loss.scale).flatten(2),
@@ -126,8 +138,9 @@ class _Stack:
             found.append(self._without_common_part(point.view(loss.scale.shape) * loss.scale))
             converged.append(done)
             start = found[-1][:, -1:]
-        return self._lift(torch.cat(found, dim=1), torch.cat(converged, dim=1))
+        return torch.cat(found, dim=1), torch.cat(converged, dim=1)
 
+    @cached_property
     def _rows(self) -> DenseRows | SparseRows:
         first = self.bases[0]
         if first.coordinates is None and sp.issparse(first.rows):
@@ -143,19 +156,25 @@ class _Stack:
             values[group, : len(block), -1] = 1
         return DenseRows(values)
 
+    @property
+    def _dtype(self) -> torch.dtype:
+        rows = self._rows
+        return rows.values.dtype if isinstance(rows, DenseRows) else torch.float64
+
     def _start(self) -> Tensor:
         """No weights, the log frequency of each class as intercept: ``[g, 1, k, r + 1]``."""
         start = torch.zeros(*self.frequency.shape, self.energy.shape[1], dtype=torch.float64)
         start[..., -1] = torch.where(self.present, self.frequency.clamp(min=1e-300).log(), 0.0)
-        return start.unsqueeze(1)
+        return start.unsqueeze(1).to(self._dtype)
 
-    def _loss(self, rows: DenseRows | SparseRows, strength: Tensor) -> SoftmaxLoss:
+    def _loss(self, strength: Tensor) -> SoftmaxLoss:
         # the Hessian's diagonal at the start: C sum_i p_k (1 - p_k) z_ij^2, plus 1 for a penalised weight
         variance = (self.frequency * (1 - self.frequency)).clamp(min=1e-3)
         hessian = strength[:, :, None, None] * variance[:, None, :, None] * self.energy[:, None, None, :]
         hessian[..., :-1] += 1
         absent = torch.zeros_like(self.frequency).masked_fill(~self.present, -torch.inf)
-        return SoftmaxLoss(rows, self.labels, self.weight, absent, strength, hessian.rsqrt())
+        scale = hessian.rsqrt().to(self._dtype)
+        return SoftmaxLoss(self._rows, self.labels, self.weight, absent, strength, scale)
 
     def _without_common_part(self, solution: Tensor) -> Tensor:
         """What all classes share changes no probability and costs penalty: the minimum has none of it."""
@@ -163,11 +182,12 @@ class _Stack:
         common = (solution * counted).sum(dim=2, keepdim=True) / counted.sum(dim=2, keepdim=True)
         return torch.where(counted, solution - common, 0.0)
 
-    def _lift(self, solution: Tensor, converged: Tensor) -> list[LinearClassifiers]:
+    def classifiers(self, solution: Tensor, converged: Tensor) -> list[LinearClassifiers]:
         """Back to the coordinates of the rows; the mean taken off there moves into the intercept."""
         classifiers = []
         for basis, ours, done, present in zip(self.bases, solution, converged, self.present, strict=True):
             settings, classes, _ = ours.shape
+            ours = ours.double()
             rotated = ours[..., : len(basis.energy)].reshape(settings * classes, -1).numpy()
             weights = basis.lift(rotated)
             intercepts = ours[..., -1].numpy() - (weights @ basis.mean).reshape(settings, classes)
@@ -178,19 +198,10 @@ class _Stack:
         return classifiers
 
 
-def _has_many(training: TrainingSet) -> bool:
-    return bool(training.rows.shape[0] >= _MANY_ROWS)
-
-
-def _is_costly(training: TrainingSet, num_classes: int) -> bool:
-    count, width = training.rows.shape
-    return is_costly(count, width, num_classes)
-
-
 def _is_alone(training: TrainingSet, num_classes: int) -> bool:
     count, width = training.rows.shape
     large = not worth_rotating(training.rows) or bool(min(count, width) * count > _LARGE)
-    return large or _is_costly(training, num_classes)
+    return large or is_costly(count, width, num_classes)
 
 
 def _stacks(sets: Iterable[TrainingSet], num_classes: int) -> Iterator[list[TrainingSet]]:

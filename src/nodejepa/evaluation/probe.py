@@ -8,16 +8,19 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.data.splits import Split, default_splits, label_classes, per_class_split
+from nodejepa.data.splits import Split, default_splits, label_classes
 from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import EvaluationError
-from nodejepa.evaluation.logistic import ROUGH_TOLERANCE, TrainingSet, fit_logistic, is_costly
+from nodejepa.evaluation.logistic import LinearClassifiers, RoughFit, TrainingSet, fit_logistic, is_costly
 from nodejepa.evaluation.scaling import Matrix, ScaledEmbeddings, Scaling, scale
+from nodejepa.progress import progress_bar
+from nodejepa.threads import side_by_side
 
 ProbeMode: TypeAlias = Literal["fair", "paper"]
 
@@ -30,6 +33,7 @@ SCALINGS: tuple[Scaling, ...] = ("standardise", "l2")
 # validation curves (docs/log.md); Physics was not swept.
 RELATIVE_STRENGTHS: tuple[float, ...] = tuple(10.0**power for power in range(-2, 5))
 
+_EVERY = range(len(RELATIVE_STRENGTHS))
 _ROUGH_ERROR = 1.0  # points of accuracy that a rough fit may be off; seen: 0.6
 
 Codes = npt.NDArray[np.int64]
@@ -143,34 +147,6 @@ def mean_std(values: Sequence[float | None]) -> tuple[float | None, float | None
     return float(np.mean(known)), float(np.std(known, ddof=1)) if len(known) > 1 else None
 
 
-@dataclass(frozen=True, eq=False)
-class ProbeInput:
-    """Checked input of a probe: ``embeddings[i]`` belongs to ``splits[i]``; often all are one matrix."""
-
-    embeddings: list[Embeddings]
-    splits: list[Split]
-    classes: npt.NDArray[Any]  # [k], the labels there are
-    codes: npt.NDArray[np.int64]  # [N], position of each node's label in ``classes``; -1 if unknown
-
-
-def check_probe_input(
-    embeddings: Embeddings | Sequence[Embeddings],
-    labels: npt.ArrayLike,
-    splits: Sequence[Split],
-    *,
-    needs_validation: bool,
-) -> ProbeInput:
-    """The input of a probe, or an :class:`EvaluationError` about the first thing wrong with it."""
-    classes, codes = class_codes(labels)
-    splits = [splits] if isinstance(splits, Split) else list(splits)
-    if not splits:
-        raise EvaluationError("no split was given", where="probe", fix="Give at least one split.")
-    matrices = _check_matrices(embeddings, len(splits), len(codes))
-    for split in splits:
-        split.check(codes, may_lack="" if needs_validation else "validation")
-    return ProbeInput(matrices, splits, classes, codes)
-
-
 def class_codes(labels: npt.ArrayLike) -> tuple[npt.NDArray[Any], Codes]:
     """As :func:`label_classes`; a single class is refused."""
     classes, codes = label_classes(labels)
@@ -181,21 +157,19 @@ def class_codes(labels: npt.ArrayLike) -> tuple[npt.NDArray[Any], Codes]:
     return classes, codes
 
 
-def _check_matrices(
+def _one_each(
     embeddings: Embeddings | Sequence[Embeddings], num_splits: int, num_nodes: int
 ) -> list[Embeddings]:
-    one_each = isinstance(embeddings, (list, tuple))
-    given: list[Embeddings] = list(embeddings) if one_each else [embeddings] * num_splits
-    if len(given) != num_splits:
+    """One checked matrix for every split; the same object is checked once and stays one object."""
+    if not isinstance(embeddings, (list, tuple)):
+        embeddings = [embeddings] * num_splits
+    if len(embeddings) != num_splits:
         raise EvaluationError(
-            f"{len(given)} embedding matrices for {num_splits} splits",
+            f"{len(embeddings)} embedding matrices for {num_splits} splits",
             where="probe",
             fix="Give one matrix for all splits, or exactly one a split.",
         )
-    checked: dict[int, Embeddings] = {}  # the same object is checked once and stays one object
-    for matrix in given:
-        if id(matrix) not in checked:
-            checked[id(matrix)] = check_embeddings(matrix)
+    checked = {id(matrix): check_embeddings(matrix) for matrix in {id(m): m for m in embeddings}.values()}
     for matrix in checked.values():
         if matrix.shape[0] != num_nodes:
             raise EvaluationError(
@@ -203,7 +177,7 @@ def _check_matrices(
                 where="probe",
                 fix="Give one row and one label for every node.",
             )
-    return [checked[id(matrix)] for matrix in given]
+    return [checked[id(matrix)] for matrix in embeddings]
 
 
 def linear_probe(
@@ -232,14 +206,20 @@ def linear_probe(
     """
     if mode not in get_args(ProbeMode):
         raise EvaluationError(f"probe mode {mode!r} is unknown", where="probe", fix='Use "fair" or "paper".')
+    classes, codes = class_codes(labels)
     splits = default_splits(labels) if splits is None else splits
-    task = check_probe_input(embeddings, labels, splits, needs_validation=mode == "fair")
-    chosen = _fair(task) if mode == "fair" else _paper(task)
+    splits = [splits] if isinstance(splits, Split) else list(splits)
+    if not splits:
+        raise EvaluationError("no split was given", where="probe", fix="Give at least one split.")
+    matrices = _one_each(embeddings, len(splits), len(codes))
+    for split in splits:
+        split.check(codes, may_lack="" if mode == "fair" else "validation")
+    chosen = (_fair if mode == "fair" else _paper)(matrices, splits, codes, len(classes))
     scores, predictions = [], []
-    for pick, split in zip(chosen, task.splits, strict=True):
+    for pick, split in zip(chosen, splits, strict=True):
         logits = pick.logits(split.test)  # the only place where test nodes are looked at
-        guesses, truth = logits.argmax(axis=1), task.codes[split.test]
-        predictions.append(task.classes[guesses])
+        guesses, truth = logits.argmax(axis=1), codes[split.test]
+        predictions.append(classes[guesses])
         scores.append(
             SplitScore(
                 split=split.name,
@@ -271,6 +251,9 @@ class _Chosen:
         return self.embeddings.logits(self.weights[None], self.intercepts[None], nodes)[:, 0]
 
 
+_Candidate: TypeAlias = tuple[tuple[float, int, int], _Chosen]  # the lowest key is the best
+
+
 def strength_grid(spread: float) -> list[float]:
     """Values of C for rows with this mean squared distance from their mean (none: any C does)."""
     return [c / spread if spread > 1e-12 else c for c in RELATIVE_STRENGTHS]
@@ -278,108 +261,100 @@ def strength_grid(spread: float) -> list[float]:
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """One split with one scaling, and which values of C its classifiers are fitted with."""
+    """One split with one scaling."""
 
     split: Split
     order: int  # of the scaling
     view: ScaledEmbeddings
-    positions: tuple[int, ...] = tuple(range(len(RELATIVE_STRENGTHS)))
+    codes: Codes
 
-    def training(self, codes: Codes) -> TrainingSet:
-        grid = strength_grid(self.view.spread)
-        rows = self.view.rows(self.split.train)
-        return TrainingSet(rows, codes[self.split.train], [grid[c] for c in self.positions])
+    @property
+    def training(self) -> TrainingSet:
+        rows, labels = self.view.rows(self.split.train), self.codes[self.split.train]
+        return TrainingSet(rows, labels, strength_grid(self.view.spread))
 
-
-def _fair(task: ProbeInput) -> Iterator[_Chosen]:
-    """Fit every split, scaling and C, then choose for each split on its validation nodes.
-
-    Where that would take minutes (many classes), all are first fitted roughly, and exactly only those whose
-    validation accuracy is within a point of the best of their split.
-    """
-    views: dict[int, list[ScaledEmbeddings]] = {}  # splits often share one matrix: scale it once
-    for matrix in task.embeddings:
-        if id(matrix) not in views:
-            views[id(matrix)] = [scale(matrix, scaling) for scaling in SCALINGS]
-    cases = [
-        _Case(split, order, view)
-        for split, matrix in zip(task.splits, task.embeddings, strict=True)
-        for order, view in enumerate(views[id(matrix)])
-    ]
-    classes = len(task.classes)
-    if any(is_costly(len(c.split.train), c.view.embeddings.shape[1], classes) for c in cases):
-        cases = _contenders(_judged(task, cases, ROUGH_TOLERANCE))
-    judged = _judged(task, cases)
-    for split in task.splits:
-        candidates = [
-            ((-(pick.val_accuracy or 0.0), position, case.order), pick)
-            for case, picks in judged
-            if case.split is split
-            for position, pick in zip(case.positions, picks, strict=True)
-        ]
-        # ties go to the stronger regularisation, then to the first scaling
-        yield min(candidates, key=lambda candidate: candidate[0])[1]
-
-
-def _judged(
-    task: ProbeInput, cases: Sequence[_Case], tolerance: float | None = None
-) -> list[tuple[_Case, list[_Chosen]]]:
-    """Classifiers of every case, one for each C, and their accuracy on validation nodes."""
-    sets = (case.training(task.codes) for case in cases)
-    found = []
-    for case, fit in zip(cases, fit_logistic(sets, len(task.classes), tolerance=tolerance), strict=True):
-        truth, grid = task.codes[case.split.val], strength_grid(case.view.spread)
-        guesses = case.view.predict(fit.weights, fit.intercepts, case.split.val)
-        picks = [
-            _Chosen(
-                case.view,
+    def judged(self, fit: LinearClassifiers, positions: Sequence[int] = _EVERY) -> list[_Candidate]:
+        """Classifiers with the values of C at ``positions``, and their accuracy on validation nodes."""
+        truth, grid = self.codes[self.split.val], strength_grid(self.view.spread)
+        guesses = self.view.predict(fit.weights, fit.intercepts, self.split.val)
+        candidates = []
+        for i, position in enumerate(positions):
+            pick = _Chosen(
+                self.view,
                 fit.weights[i],
                 fit.intercepts[i],
-                SCALINGS[case.order],
+                SCALINGS[self.order],
                 grid[position],
                 accuracy(guesses[i], truth),
                 bool(fit.converged[i]),
             )
-            for i, position in enumerate(case.positions)
-        ]
-        found.append((case, picks))
-    return found
+            candidates.append(((-(pick.val_accuracy or 0.0), position, self.order), pick))
+        return candidates
 
 
-def _contenders(judged: Sequence[tuple[_Case, Sequence[_Chosen]]]) -> list[_Case]:
-    """What is near enough to the best of its split to be the best when it is fitted exactly."""
-    best: dict[int, float] = {}
-    for case, picks in judged:
-        highest = max(pick.val_accuracy or 0.0 for pick in picks)
-        best[id(case.split)] = max(best.get(id(case.split), 0.0), highest)
-    kept = []
-    for case, picks in judged:
-        near = [(pick.val_accuracy or 0.0) >= best[id(case.split)] - _ROUGH_ERROR for pick in picks]
-        positions = tuple(c for c, is_near in zip(case.positions, near, strict=True) if is_near)
-        if positions:
-            kept.append(replace(case, positions=positions))
-    return kept
+def _fair(
+    matrices: Sequence[Embeddings], splits: Sequence[Split], codes: Codes, classes: int
+) -> Iterator[_Chosen]:
+    """Fit every split, scaling and C, then choose for each split on its validation nodes."""
+    # splits often share one matrix: it is scaled once
+    distinct = {id(matrix): matrix for matrix in matrices}
+    views = {key: [scale(matrix, scaling) for scaling in SCALINGS] for key, matrix in distinct.items()}
+    cases = [
+        [_Case(split, order, view, codes) for order, view in enumerate(views[id(matrix)])]
+        for split, matrix in zip(splits, matrices, strict=True)
+    ]
+    with progress_bar("Fitting classifiers", total=len(splits)) as advance:
+        if any(is_costly(len(s.train), m.shape[1], classes) for s, m in zip(splits, matrices, strict=True)):
+            found = side_by_side(partial(_contenders, of_split, classes) for of_split in cases)
+        else:
+            flat = [case for of_split in cases for case in of_split]
+            fits = iter(fit_logistic((case.training for case in flat), classes))
+            found = ([c for case in of_split for c in case.judged(next(fits))] for of_split in cases)
+        for candidates in found:
+            # ties go to the stronger regularisation, then to the first scaling
+            yield min(candidates, key=lambda candidate: candidate[0])[1]
+            advance()
 
 
-def _paper(task: ProbeInput) -> Iterator[_Chosen]:
+def _contenders(cases: Sequence[_Case], classes: int) -> list[_Candidate]:
+    """The candidates of one split where all of them would take minutes (many classes).
+
+    All are fitted roughly, and exactly only those whose validation accuracy is within a point of the best.
+    """
+    rough = [RoughFit(case.training, classes) for case in cases]
+    scores = [
+        [pick.val_accuracy or 0.0 for _, pick in case.judged(fit.classifiers)]
+        for case, fit in zip(cases, rough, strict=True)
+    ]
+    needed = max(map(max, scores)) - _ROUGH_ERROR
+    candidates = []
+    for case, fit, of_case in zip(cases, rough, scores, strict=True):
+        near = [position for position, score in enumerate(of_case) if score >= needed]
+        if near:
+            candidates += case.judged(fit.refined(near), near)
+    return candidates
+
+
+def _paper(
+    matrices: Sequence[Embeddings], splits: Sequence[Split], codes: Codes, classes: int
+) -> Iterator[_Chosen]:
     """Scikit-learn on the raw embeddings, C = 1. Training rows are float64: in float32 L-BFGS stops early."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    for matrix, split in zip(task.embeddings, task.splits, strict=True):
+    for matrix, split in zip(matrices, splits, strict=True):
         view = scale(matrix, "none")
         model = LogisticRegression(C=1.0, max_iter=1000)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # `converged` says it
-            model.fit(view.rows(split.train), task.codes[split.train])
-        weights, intercepts = _all_classes(model, len(task.classes))
+            model.fit(view.rows(split.train), codes[split.train])
+        weights, intercepts = _all_classes(model, classes)
         pick = _Chosen(
             view, weights, intercepts, "none", 1.0, None, int(model.n_iter_.max()) < model.max_iter
         )
         if split.val.size:
-            pick = replace(
-                pick, val_accuracy=accuracy(pick.logits(split.val).argmax(axis=1), task.codes[split.val])
-            )
+            guesses = pick.logits(split.val).argmax(axis=1)
+            pick = replace(pick, val_accuracy=accuracy(guesses, codes[split.val]))
         yield pick
 
 
@@ -392,36 +367,3 @@ def _all_classes(model: Any, num_classes: int) -> tuple[Matrix, Matrix]:
     intercepts = np.full(num_classes, -np.inf)
     weights[model.classes_], intercepts[model.classes_] = coefficients, offsets
     return weights, intercepts
-
-
-def fewshot_probe(
-    embeddings: Embeddings,
-    labels: npt.ArrayLike,
-    *,
-    shots: Sequence[int] = (5, 10, 20),
-    draws: int = 5,
-    val: int = 30,
-    seed: int = 42,
-    mode: ProbeMode = "fair",
-) -> dict[int, ProbeResult]:
-    """The linear probe with k training labels per class, for every k in ``shots``.
-
-    Each k is drawn ``draws`` times (seeds ``seed``, ``seed + 1``, ...), with ``val`` validation labels per
-    class and all other nodes for testing. ``embeddings`` is one matrix ``[nodes, d]``; the encoder that made
-    it must not have seen more labels than the probe.
-    """
-    if draws < 1 or not shots or len(set(shots)) < len(shots):
-        raise EvaluationError(
-            f"shots {tuple(shots)} with {draws} draws",
-            where="few-shot probe",
-            fix="Give different numbers of labels per class and at least one draw.",
-        )
-    return {
-        k: linear_probe(
-            embeddings,
-            labels,
-            [per_class_split(labels, train=k, val=val, seed=seed + draw) for draw in range(draws)],
-            mode=mode,
-        )
-        for k in shots
-    }

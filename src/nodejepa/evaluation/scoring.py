@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
 
 from nodejepa.config import to_dict
@@ -18,7 +17,6 @@ from nodejepa.evaluation.probe import ProbeMode, mean_std
 from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, find_method, load_method, make_method
 from nodejepa.provenance import versions
-from nodejepa.structure.undirected import largest_component, neighbours
 
 
 def fit_on(estimator: Estimator, dataset: Dataset, split: Split, **how: Any) -> Estimator:
@@ -38,44 +36,14 @@ class HeadScore:
     seed: int
     val_accuracy: float
     test_accuracy: float
-    test_accuracy_connected: float | None  # of the test nodes in the largest component
     epochs: int
-
-
-@dataclass(frozen=True)
-class HeadResult:
-    """One score a seed."""
-
-    scores: tuple[HeadScore, ...]
-
-    def mean_std(self, part: Literal["val", "test"]) -> tuple[float | None, float | None]:
-        """Mean accuracy and its sample standard deviation; none for a single seed."""
-        return mean_std([getattr(score, f"{part}_accuracy") for score in self.scores])
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values, ready for JSON."""
-        (test, test_std), (val, val_std) = self.mean_std("test"), self.mean_std("val")
-        return {
-            "test_accuracy_mean": test,
-            "test_accuracy_std": test_std,
-            "test_accuracy_connected_mean": mean_std([s.test_accuracy_connected for s in self.scores])[0],
-            "val_accuracy_mean": val,
-            "val_accuracy_std": val_std,
-            "scores": [asdict(score) for score in self.scores],
-        }
 
 
 def score_head(method: Any, dataset: Dataset, split: Split) -> HeadScore:
     """Ask a fitted supervised method for every node's class; test labels are read here for the first time."""
     right = method.predict(dataset.graph) == dataset.labels
-    connected = np.intersect1d(split.test, largest_component(neighbours(dataset.graph)))
-    return HeadScore(
-        seed=split.seed,
-        val_accuracy=100 * float(right[split.val].mean()),
-        test_accuracy=100 * float(right[split.test].mean()),
-        test_accuracy_connected=100 * float(right[connected].mean()) if connected.size else None,
-        epochs=len(method.history_),
-    )
+    val, test = (100 * float(right[nodes].mean()) for nodes in (split.val, split.test))
+    return HeadScore(split.seed, val, test, len(method.history_))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +62,12 @@ class MethodScore:
     diagnostics: Diagnostics  # of the first seed's embeddings
     embed_seconds: float
     probe_seconds: float
-    head: HeadResult | None = None  # of a supervised method: its own classifier beside the probe
+    heads: tuple[HeadScore, ...] = ()  # of a supervised method: its own classifier beside the probe
     sampled: str = ""  # which nodes of a large graph on disk were scored
+
+    def head_mean_std(self, part: Literal["val", "test"]) -> tuple[float | None, float | None]:
+        """Mean accuracy of the heads and its sample standard deviation; none for a single seed."""
+        return mean_std([getattr(score, f"{part}_accuracy") for score in self.heads])
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON; accuracies in percent."""
@@ -104,11 +76,21 @@ class MethodScore:
             **{name: getattr(self, name) for name in names},
             **({"sampled": self.sampled} if self.sampled else {}),
             **self.result.to_dict(),
-            **({} if self.head is None else {"head": self.head.to_dict()}),
+            **({"head": self._heads()} if self.heads else {}),
             "diagnostics": {"seed": self.seeds[0], **self.diagnostics.to_dict()},
             "seconds": {"embed": round(self.embed_seconds, 3), "probe": round(self.probe_seconds, 3)},
             "threads": torch.get_num_threads(),
             "versions": versions(),
+        }
+
+    def _heads(self) -> dict[str, object]:
+        (test, test_std), (val, val_std) = self.head_mean_std("test"), self.head_mean_std("val")
+        return {
+            "test_accuracy_mean": test,
+            "test_accuracy_std": test_std,
+            "val_accuracy_mean": val,
+            "val_accuracy_std": val_std,
+            "scores": [asdict(score) for score in self.heads],
         }
 
 
@@ -149,7 +131,7 @@ def score_method(
     seconds = time.perf_counter() - started
     identity = {"method": method, "preset": preset, "config": to_dict(made.config), "training_seed": None}
     score = _score(dataset, identity, embeddings, seconds, seeds, split, probe)
-    return replace(score, head=HeadResult(tuple(heads)) if heads else None)
+    return replace(score, heads=tuple(heads))
 
 
 def score_run(

@@ -9,6 +9,8 @@ are scaled so that the Hessian at the start (no weights, class frequencies as in
 
 Each problem has its own line search and history, but one call of the loss evaluates them all. Problems that
 have converged leave the batch as soon as a whole row or column of the grid is done.
+
+Large problems are in float32: points, gradients and history, but not the values, which float64 adds up.
 """
 
 from __future__ import annotations
@@ -42,11 +44,11 @@ class DenseRows:
 
     def logits(self, weights: Tensor, rows: slice) -> Tensor:
         """``[groups, m, r + 1]`` -> ``[groups, m, rows]``."""
-        return weights.to(self.values.dtype) @ self.values[:, rows].mT
+        return weights @ self.values[:, rows].mT
 
     def gradient(self, residuals: Tensor, rows: slice) -> Tensor:
         """The transpose of it: ``[groups, m, rows]`` -> ``[groups, m, r + 1]``."""
-        return (residuals @ self.values[:, rows]).double()
+        return residuals @ self.values[:, rows]
 
     def keep(self, groups: Tensor) -> DenseRows:
         """These groups only."""
@@ -92,14 +94,14 @@ class SoftmaxLoss:
     weight: Tensor  # [g, n], 1 for a real row and 0 for a padded one
     absent: Tensor  # [g, k], minus infinity for a class without training rows, else 0
     strength: Tensor  # [g, c], the values of C
-    scale: Tensor  # [g, c, k, r + 1]: variables times scale are weights and intercepts
+    scale: Tensor  # [g, c, k, r + 1], of the rows' type: variables times scale are weights and intercepts
 
     def __call__(self, point: Tensor) -> tuple[Tensor, Tensor]:
         """Values ``[g, c]`` and gradients with respect to ``point`` ``[g, c, k (r + 1)]``."""
         groups, settings, classes, size = self.scale.shape
         weights = point.view(self.scale.shape) * self.scale
         stacked = weights.reshape(groups, settings * classes, size)
-        loss = point.new_zeros(groups, settings)
+        loss = torch.zeros_like(self.strength)
         gradient = torch.zeros_like(stacked)
         incomplete = bool(self.absent.any())
         for rows in self.rows.blocks(settings * classes):
@@ -113,8 +115,9 @@ class SoftmaxLoss:
             residuals.scatter_add_(2, wanted, residuals.new_full((1, 1, 1, 1), -1.0).expand(wanted.shape))
             gradient += self.rows.gradient(residuals.view(groups, settings * classes, -1), rows)
         weights[..., -1] = 0  # intercepts are not penalised
-        value = self.strength * loss + 0.5 * weights.square().sum(dim=(2, 3))
-        slope = self.strength[..., None, None] * gradient.view(self.scale.shape) + weights
+        value = self.strength * loss + 0.5 * weights.square().sum(dim=(2, 3), dtype=torch.float64)
+        strength = self.strength[..., None, None].to(point.dtype)
+        slope = strength * gradient.view(self.scale.shape) + weights
         return value, (slope * self.scale).view(point.shape)
 
     def keep(self, groups: Tensor, settings: Tensor) -> SoftmaxLoss:
@@ -141,7 +144,7 @@ def minimise(
 
     Args:
         objective: smooth, strictly convex functions, their Hessians near a multiple of the identity.
-        start: ``[groups, settings, size]``, float64.
+        start: ``[groups, settings, size]``.
         tolerance: a problem has converged when the predicted decrease of its value, half of
             ``g^T H^{-1} g``, is below ``tolerance`` times the value.
         max_iterations: evaluations after which the rest is given back as it is.
@@ -182,7 +185,7 @@ class _State:
     """
 
     point: Tensor  # [g, c, v]
-    value: Tensor  # [g, c]
+    value: Tensor  # [g, c], float64
     gradient: Tensor  # [g, c, v]
     direction: Tensor  # [g, c, v]
     slope: Tensor  # [g, c], gradient . direction
@@ -190,7 +193,7 @@ class _State:
     done: Tensor  # [g, c]
     gamma: Tensor  # [g, c], the inverse Hessian is near this multiple of the identity
     history: Tensor  # [g, c, 2 m, v]: rings of m past moves S and m gradient changes Y; skipped pairs are 0
-    products: Tensor  # [g, c, 2 m, m]: S and Y times Y
+    products: Tensor  # [g, c, 2 m, m], float64: S and Y times Y
     latest: int = -1  # slot of the rings written last
 
     @classmethod
@@ -202,11 +205,11 @@ class _State:
             gradient=gradient,
             direction=-gradient,
             slope=-gradient.square().sum(dim=-1),
-            step=torch.ones_like(value),
+            step=point.new_ones(groups, settings),
             done=torch.zeros_like(value, dtype=torch.bool),
-            gamma=torch.ones_like(value),
+            gamma=point.new_ones(groups, settings),
             history=point.new_zeros(groups, settings, 2 * _HISTORY, size),
-            products=point.new_zeros(groups, settings, 2 * _HISTORY, _HISTORY),
+            products=value.new_zeros(groups, settings, 2 * _HISTORY, _HISTORY),
         )
 
     def keep(self, rows: Tensor, columns: Tensor) -> _State:
@@ -251,13 +254,13 @@ class _State:
         slot = self.latest = (self.latest + 1) % _HISTORY
         self.history[:, :, slot] = torch.where(useful.unsqueeze(-1), move, 0.0)
         self.history[:, :, _HISTORY + slot] = change
-        along = self.history @ torch.stack([gradient, change], dim=-1)  # [g, c, 2 m, 2]
+        along = (torch.stack([gradient, change], dim=-2) @ self.history.mT).mT.double()  # [g, c, 2 m, 2]
         # R needs s_i . y_j for i not later than j only: older columns stay valid when a slot is reused
         self.products[..., slot] = along[..., 1]
         self.products[:, :, _HISTORY + slot] = along[:, :, _HISTORY:, 1]
 
         in_time = torch.arange(slot + 1, slot + 1 + _HISTORY) % _HISTORY
-        gamma = self.gamma[..., None, None]
+        gamma = self.gamma[..., None, None].double()
         moves_changes = self.products[:, :, in_time[:, None], in_time]
         changes_changes = self.products[:, :, _HISTORY + in_time[:, None], in_time]
         diagonal = moves_changes.diagonal(dim1=-2, dim2=-1)
@@ -270,5 +273,5 @@ class _State:
         coefficients = torch.empty_like(along[..., :1])
         coefficients[:, :, in_time] = of_moves
         coefficients[:, :, _HISTORY + in_time] = -gamma * of_changes
-        combined: Tensor = (coefficients.mT @ self.history).squeeze(-2)
+        combined: Tensor = (coefficients.mT.to(gradient.dtype) @ self.history).squeeze(-2)
         return -(self.gamma.unsqueeze(-1) * gradient + combined)

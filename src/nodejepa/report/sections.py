@@ -84,16 +84,6 @@ class SortableTable(Section):
 
 
 @dataclass(frozen=True)
-class Figures(Section):
-    """Pictures (PNG) that were drawn elsewhere, by their titles."""
-
-    title: str
-    pictures: Mapping[str, bytes]
-    caption: str = ""
-    kind: ClassVar[str] = "figures"
-
-
-@dataclass(frozen=True)
 class Dot:
     """A value with its spread, and the single values behind it."""
 

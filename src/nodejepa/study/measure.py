@@ -4,26 +4,19 @@ Trained networks are kept in ``runs`` by what made them: a study that asks for t
 without training.
 """
 
-import hashlib
-import json
 import statistics
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from nodejepa.data import Dataset, Split, load_dataset
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import CheckpointError
 from nodejepa.evaluation import finetune, linear_probe
-from nodejepa.evaluation.finetune import FinetuneConfig, Tuned, fresh_encoder, tuning
 from nodejepa.evaluation.scoring import fit_on, score_head
-from nodejepa.files import lock_file, write_json
+from nodejepa.files import lock_file
 from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, find_method, make_estimator, make_method
 from nodejepa.methods.nodejepa import MaskingConfig
@@ -32,7 +25,6 @@ from nodejepa.study.records import Record
 from nodejepa.study.spec import Cell, config_hash
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run
-from nodejepa.validation import read_json
 
 TIMED_EPOCHS = 6  # of an efficiency cell; the first also warms up and is not counted
 LOOKED_AT_EPOCHS = ("1", "10", "100")  # and the last: where records show the prediction term's share
@@ -50,7 +42,7 @@ def measure(cell: Cell, runs: Path, data_root: Path | None = None) -> Record:
         method, embeddings = _embed(cell, dataset, split, runs)
         found = _training(cell, method, runs) | _probe(embeddings, dataset, split)
         if cell.kind == "finetune":
-            found |= _finetune(cell, method, dataset, split, runs)
+            found |= _finetune(cell, method, dataset, split)
         elif find_method(cell.method).supervised:
             head = score_head(method, dataset, split)
             found |= {"head_test_accuracy": head.test_accuracy, "head_val_accuracy": head.val_accuracy}
@@ -114,17 +106,18 @@ def _training(cell: Cell, method: Estimator | None, runs: Path) -> Record:
     }
 
 
-def _finetune(cell: Cell, method: Any, dataset: Dataset, split: Split, runs: Path) -> Record:
+def _finetune(cell: Cell, method: Any, dataset: Dataset, split: Split) -> Record:
     """Trained on from the cell's encoder, and from random weights."""
     started = time.monotonic()
-    tuned = finetune(method, dataset.graph, dataset.labels, split, seed=cell.seed, baseline=False)
-    scratch = scratch_score(method, dataset, split, cell.seed, runs)
+    tuned = finetune(method, dataset.graph, dataset.labels, split, seed=cell.seed)
     return {
         "finetune_test_accuracy": tuned.test_accuracy,
         "finetune_val_accuracy": tuned.val_accuracy,
         "finetune_epochs": tuned.epochs,
         "finetune_seconds": round(time.monotonic() - started, 1),
-        **{f"scratch_{name}": value for name, value in asdict(scratch).items()},
+        "scratch_test_accuracy": tuned.scratch_test_accuracy,
+        "scratch_val_accuracy": tuned.scratch_val_accuracy,
+        "scratch_epochs": tuned.scratch_epochs,
     }
 
 
@@ -192,14 +185,16 @@ def _time_epochs(cell: Cell, dataset: Dataset, count: int) -> tuple[list[float],
 def trained_encoder(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> Estimator:
     """The cell's method, fitted: restored from ``runs`` if it is there, resumed if it was begun.
 
-    A method without labels does not depend on the split, so all splits of a seed share one encoder.
+    A method without labels does not depend on the split, so all splits of a seed share one encoder. While
+    another process makes it, this one waits.
     """
     folder = encoder_folder(cell, runs)
     estimator = make_estimator(
         cell.method, preset=cell.preset, dataset=cell.dataset, seed=cell.trained_with, settings=cell.settings
     )
     logging = Logging(description=cell.label, share_epochs=10)
-    with alone(folder):
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with lock_file(folder.parent / f".{folder.name}.wait", wait=True):
         return fit_on(estimator, dataset, split, out=folder, resume=True, logging=logging)
 
 
@@ -222,41 +217,3 @@ def _config_hash(folder: Path, method: str) -> str | None:
     except CheckpointError:
         return None
     return config_hash(method, facts["config"]) if isinstance(facts.get("config"), dict) else None
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Wait while another process makes the same thing; afterwards it is there to be read."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with lock_file(folder.parent / f".{folder.name}.wait", wait=True):
-        yield
-
-
-def _damaged(path: Path, reason: str) -> CheckpointError:
-    return CheckpointError(f"the score is damaged: {reason}", where=str(path), fix="Delete it.")
-
-
-def scratch_score(method: Estimator, dataset: Dataset, split: Split, seed: int, runs: Path) -> Tuned:
-    """The score of the method's network from random weights, read from ``runs`` if it was trained before."""
-    config = FinetuneConfig()
-    key = json.dumps(asdict(config), sort_keys=True) + split.hash + network_hash(fresh_encoder(method, seed))
-    name = f"scratch-{hashlib.sha256(key.encode()).hexdigest()[:16]}-seed{seed}"
-    path = runs / dataset.name / f"{name}.json"
-    with alone(runs / dataset.name / name):
-        if path.exists():
-            return read_json(path, Tuned, _damaged)
-        score = tuning(method, dataset.graph, dataset.labels, split, config, seed).from_scratch(method)
-        write_json(path, asdict(score))
-    return score
-
-
-def network_hash(network: nn.Module) -> str:
-    """Of everything that training depends on: the modules, their settings and every weight."""
-    digest = hashlib.sha256()
-    for name, module in network.named_modules():
-        plain = (str, int, float, list, tuple)
-        settings = {k: v for k, v in sorted(vars(module).items()) if isinstance(v, plain)}
-        digest.update(f"{name} {type(module).__name__} {settings}".encode())
-    for name, tensor in network.state_dict().items():
-        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
-    return digest.hexdigest()

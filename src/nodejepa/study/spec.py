@@ -141,12 +141,6 @@ class Cell:
         )
 
     @property
-    def patience(self) -> int | None:
-        """Epochs without progress after which training stops early, if it does."""
-        patience: int | None = self.config.get("training", {}).get("patience")
-        return patience
-
-    @property
     def label(self) -> str:
         """For people: what the progress bar shows."""
         name = f"{self.method} ({self.variant})" if self.variant else self.method

@@ -2,7 +2,7 @@
 
 const KINDS = {
   text: textSection, facts: factsSection, table: tableSection, curves: curvesSection, dots: dotsSection,
-  confusion: confusionSection, map: mapSection, figures: figuresSection,
+  confusion: confusionSection, map: mapSection,
 };
 
 function textSection(section) {
@@ -11,16 +11,6 @@ function textSection(section) {
 
 function factsSection(section) {
   return [el("dl", {}, ...section.values.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]))];
-}
-
-function figuresSection(section) {
-  const figures = section.pictures.map(([title, address]) => {
-    const button = el("button", { type: "button", class: "figure", "aria-expanded": "false", onclick: () => {
-      button.setAttribute("aria-expanded", String(button.getAttribute("aria-expanded") === "false"));
-    } }, el("img", { src: address, alt: title, loading: "lazy" }));
-    return button;
-  });
-  return [el("div", { class: "panels" }, ...figures), section.caption ? el("p", { class: "quiet" }, section.caption) : null];
 }
 
 function buildSection(section) {

@@ -1,4 +1,4 @@
-"""What a report says of runs and studies."""
+"""What a report says of runs."""
 
 from __future__ import annotations
 
@@ -10,24 +10,20 @@ import pytest
 
 from nodejepa.cli import main
 from nodejepa.data import load_dataset
-from nodejepa.errors import CheckpointError, DataError, NodeJEPAError
+from nodejepa.errors import CheckpointError, NodeJEPAError
 from nodejepa.methods import make_estimator
 from nodejepa.report import maps as maps_module
 from nodejepa.report import render, write_report
+from nodejepa.report.page import build_report
 from nodejepa.report.runs import find_dataset
 from nodejepa.report.sections import (
     Chapter,
     ConfusionMatrix,
     Curves,
-    DotPlot,
     EmbeddingMap,
     Facts,
-    Figures,
-    SortableTable,
     Text,
-    plain,
 )
-from nodejepa.study.page import build_report, study_chapter
 
 pytestmark = pytest.mark.slow
 
@@ -40,13 +36,10 @@ def words_of(chapter: Chapter) -> str:
     return " ".join(p for section in of_kind(chapter, Text) for p in section.paragraphs)
 
 
-# ---------------------------------------------------------------- runs
-
-
 @pytest.fixture(scope="module")
 def digits_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "digits"
-    small = {"encoder.hidden": 16, "predictor.hidden": 16, "epochs": 20}
+    small = {"encoder.hidden": 16, "predictor.hidden": 16, "epochs": 10}
     make_estimator("nodejepa", preset="paper", seed=3, settings=small).fit(
         load_dataset("digits").graph, out=folder
     )
@@ -87,12 +80,12 @@ def test_a_run_shows_its_history_and_settings(digits_run, digits_chapter):
     history = [json.loads(line) for line in (digits_run / "history.jsonl").read_text().splitlines()]
     (curves,) = of_kind(digits_chapter, Curves)
     loss = curves.panels["loss and its terms"][0]
-    assert (loss.name, list(loss.x)) == ("loss", list(range(1, 21)))
+    assert (loss.name, list(loss.x)) == ("loss", list(range(1, 11)))
     assert list(loss.y) == [record["loss"] for record in history]
-    assert list(curves.panels["effective rank"][0].x) == [10, 20]
+    assert list(curves.panels["effective rank"][0].x) == [10]
     overview, settings = of_kind(digits_chapter, Facts)
     assert overview.values["graph"] == "1,797 nodes, 24,678 edges, 64 features"
-    assert overview.values["epochs"] == "20"
+    assert overview.values["epochs"] == "10"
     assert overview.values["peak memory"] == f"{max(r['peak_memory_mb'] for r in history):,.0f} MB"
     assert settings.values["encoder.hidden"] == "16"
 
@@ -114,13 +107,6 @@ def test_an_unfinished_run_shows_what_it_has(digits_run, tmp_path):
     assert not of_kind(chapter, EmbeddingMap)
 
 
-@pytest.mark.usefixtures("_small_tsne")
-def test_a_model_that_was_only_saved_is_shown_too(digits_run, tmp_path):
-    (tmp_path / "model.safetensors").write_bytes((digits_run / "model.safetensors").read_bytes())
-    (chapter,) = build_report([tmp_path], dataset="digits").chapters
-    assert len(of_kind(chapter, EmbeddingMap)) == len(of_kind(chapter, Curves)) == 1
-
-
 def test_a_graph_is_found_by_its_hash_and_nothing_else(digits_run):
     graph = json.loads((digits_run / "config.json").read_text())["graph"]
     assert find_dataset(graph).name == "digits"
@@ -130,82 +116,12 @@ def test_a_graph_is_found_by_its_hash_and_nothing_else(digits_run):
     assert find_dataset(None, "digits").name == "digits"
 
 
-# ---------------------------------------------------------------- studies
-
-
-def record(method: str, seed: int, accuracy: float | None, **more: object) -> dict[str, object]:
-    return {
-        "study": "main",
-        "kind": "probe",
-        "method": method,
-        "preset": "default",
-        "variant": None,
-        "dataset": "photo",
-        "split": "20-30",
-        "shots": 20,
-        "seed": seed,
-        "status": "done",
-        "test_accuracy": accuracy,
-        "test_accuracy_paper_probe": accuracy,
-        **more,
-    }
-
-
-def write_records(folder, records):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
-    return folder
-
-
-RECORDS = [
-    *(record("nodejepa", seed, 80 + seed / 10) for seed in range(3)),
-    *(record("sgc", seed, 90 + seed / 20) for seed in range(3)),
-    record("dgi", 0, None, status="failed", reason="out of memory", test_accuracy_paper_probe=None),
-]
-
-
-def test_a_study_is_shown_in_words_pictures_and_tables(tmp_path):
-    (tmp_path / "main.toml").write_text(
-        'summary = "s"\nkind = "probe"\n[[grid]]\nmethods = ["sgc", "dgi"]\npreset = "paper"\n'
-        'datasets = ["photo"]\nsplits = ["20-30"]\nseeds = "0-4"\n'
-    )
-    folder = write_records(tmp_path / "main", RECORDS)
-    (folder / "figures").mkdir()
-    (folder / "figures" / "accuracy.png").write_bytes(b"\x89PNG")
-    chapter = study_chapter(folder)
-    assert chapter.title == "Study main"
-    assert "7 of 10 cells on record: 6 done, 1 failed. 1 cell failed: out of memory." in words_of(chapter)
-    (figures,) = of_kind(chapter, Figures)
-    assert figures.pictures == {"accuracy": b"\x89PNG"}
-    table, cells = (plain(section) for section in of_kind(chapter, SortableTable))
-    assert [[cell[0] for cell in row[:4]] for row in table["rows"]] == [
-        ["photo", "20-30", "DGI", ""],
-        ["photo", "20-30", "NodeJEPA", "80.10 ± 0.10 (3)"],
-        ["photo", "20-30", "Propagated (S^2 X)", "90.05 ± 0.05 (3)"],
-    ]
-    assert len(cells["rows"]) == 7
-    (dots,) = [plain(s) for s in chapter.sections if s.kind == "dots"]
-    ((_, rows),) = dots["panels"]
-    assert [(row["label"], row["value"], row["emphasised"]) for row in rows] == [
-        ("NodeJEPA", 80.1, True),
-        ("Propagated (S^2 X)", 90.05, False),
-    ]
-
-
-def test_an_empty_study_says_so(tmp_path):
-    assert "No cell has been measured yet." in words_of(study_chapter(write_records(tmp_path / "x", [])))
-
-
-# ---------------------------------------------------------------- mistakes and the command
-
-
 @pytest.mark.parametrize(
     ("make", "error", "says"),
     [
         (lambda _: [], NodeJEPAError, "nothing to report on"),
-        (lambda folder: [folder], NodeJEPAError, "no run, study or embeddings"),
+        (lambda folder: [folder], NodeJEPAError, "no run or embeddings"),
         (lambda folder: [folder / "nowhere"], NodeJEPAError, "no such folder"),
-        (lambda folder: [write_records(folder, [{"method": "sgc"}])], DataError, "dataset is missing"),
         (lambda folder: [broken(folder, "config.json", "[")], CheckpointError, "config.json is damaged"),
         (
             lambda folder: [
@@ -233,11 +149,6 @@ def test_mistakes_are_explained(tmp_path, make, error, says):
         build_report(make(tmp_path))
 
 
-def test_a_graph_is_named_for_nothing(tmp_path):
-    with pytest.raises(NodeJEPAError, match=r"a graph is named \(digits\), but there is no run"):
-        build_report([write_records(tmp_path, [])], dataset="digits")
-
-
 def broken(folder, name, text):
     (folder / name).write_text(text)
     return folder
@@ -245,14 +156,13 @@ def broken(folder, name, text):
 
 @pytest.mark.usefixtures("_small_tsne")
 def test_the_command_writes_the_page(digits_run, tmp_path, capsys):
-    study = write_records(tmp_path / "main", RECORDS)
     out = tmp_path / "deep" / "report.html"
     with pytest.raises(SystemExit) as left:
-        main(["report", str(study), str(digits_run), str(digits_run), "--out", str(out)])
+        main(["report", str(digits_run), str(digits_run), "--out", str(out)])
     assert left.value.code == 0
     assert str(out) in capsys.readouterr().out
     data = json.loads(re.search(r'id="data">(.*?)</script>', out.read_text(encoding="utf-8"), re.DOTALL)[1])
-    assert [chapter["title"] for chapter in data["chapters"]] == ["Study main", "nodejepa on digits, seed 3"]
+    assert [chapter["title"] for chapter in data["chapters"]] == ["nodejepa on digits, seed 3"]
     with pytest.raises(SystemExit) as left:
         main(["report", str(tmp_path / "none"), "--out", str(out)])
     assert left.value.code == 2
@@ -262,10 +172,3 @@ def test_the_command_writes_the_page(digits_run, tmp_path, capsys):
 def test_the_same_folders_give_the_same_page(digits_run, digits_report, tmp_path):
     write_report(build_report([digits_run]), tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == render(digits_report)
-
-
-def test_different_splits_are_different_panels(tmp_path):
-    easy = [record("nodejepa", seed, 90.0 + seed / 10, split="random-10-10-80") for seed in range(4)]
-    hard = [record("dgi", seed, 70.0 - seed / 7, split="20-30") for seed in range(4)]
-    (plot,) = of_kind(study_chapter(write_records(tmp_path / "x", [*easy, *hard])), DotPlot)
-    assert list(plot.panels) == ["photo, split 20-30", "photo, split random-10-10-80"]
