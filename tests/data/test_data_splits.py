@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodejepa.data import load_dataset
 from nodejepa.data.splits import Split, make_split, per_class_split, random_split
 from nodejepa.errors import EvaluationError
 
@@ -143,16 +141,3 @@ def test_bad_seeds_and_parts_are_refused():
         Split("a", 0, [0, 1], [1], [2])
     with pytest.raises(EvaluationError, match="positions"):
         Split("a", 0, [-1], [1], [2])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "train", "val"),
-    [("computers", 200, 300), ("photo", 160, 240), ("cs", 300, 450), ("physics", 100, 150)],
-)
-def test_sizes_of_the_papers_splits(data_root: Path, name: str, train: int, val: int) -> None:
-    """The paper's table of data sets. Its 439 on CS is 30 x 15 = 450 here."""
-    dataset = load_dataset(name, data_root)
-    split = dataset.split("20-30", seed=42)
-    assert (split.train.size, split.val.size) == (train, val)
-    assert split.test.size == dataset.graph.num_nodes - train - val

@@ -34,13 +34,14 @@ from nodejepa.study.runner import (
     TAKEN,
     Folders,
     Worklist,
+    _environment,
     cell_record,
     claim_path,
     make_worklist,
     run_study,
     work,
 )
-from nodejepa.study.spec import Cell, StudySpec, identified, load_spec
+from nodejepa.study.spec import Cell, Kind, StudySpec, identified, load_spec
 
 RAW = Cell("mine", "probe", "raw", "default", "digits", "20-30", 1)
 SMALL = {"training.epochs": 2, "encoder.hidden": 16}
@@ -339,6 +340,20 @@ def test_a_curriculum_is_timed_to_behind_its_end(folders: Folders, monkeypatch: 
     assert record["epoch_seconds"] == pytest.approx(statistics.median(curve[3:]), abs=1e-4)
     expected = curve[0] + sum(curve[:3]) + 296 * statistics.median(curve[3:])
     assert record["total_seconds"] == pytest.approx(expected, abs=0.1)
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("probe", str(2**30)), ("efficiency", None)])
+def test_processes_have_their_threads_and_keep_memory_unless_it_is_measured(
+    monkeypatch: pytest.MonkeyPatch, kind: Kind, kept: str | None
+) -> None:
+    name = "MALLOC_MMAP_THRESHOLD_"
+    for mine in (None, "5"):  # who has said so decides
+        monkeypatch.delenv(name, raising=False) if mine is None else monkeypatch.setenv(name, mine)
+        before = dict(os.environ)
+        with _environment(replace(RAW, kind=kind), "3"):
+            assert os.environ.get(name) == (mine or kept)
+            assert os.environ["OMP_NUM_THREADS"] == "3"
+        assert dict(os.environ) == before
 
 
 def test_jobs_out_of_range(folders: Folders) -> None:

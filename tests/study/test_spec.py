@@ -86,7 +86,7 @@ def test_another_setting_is_another_key(tmp_path: Path) -> None:
         ('variant = "mine"', 'varaint = "mine"', "'varaint' is unknown. Did you mean variant"),
         ('variant = "mine"', 'training_seed = "7"', "training_seed is '7', and must be a whole number"),
         ('["raw", "nodejepa"]', '["supervised-gcn"]\ntraining_seed = 7', "learns from the split"),
-        ("[quick]", "[quick", "this is not TOML"),
+        ("[quick]", "[quick", "Expected ']'"),
         ('"5-30"', "5", "splits.0 is 5, and must be text"),
         ('["digits", "photo"]', '[["digits"]]', "datasets.0 is .*, and must be text"),
         ('["raw", "nodejepa"]', '["raw"]', "methods without training take no settings: raw"),

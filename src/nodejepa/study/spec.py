@@ -35,7 +35,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import MinLen
 
@@ -136,9 +136,8 @@ class Cell:
     @property
     def epochs(self) -> int:
         """How long the method trains; 0 where nothing is trained."""
-        return (
-            int(self.config.get("training", {}).get("epochs", 0)) if find_method(self.method).trained else 0
-        )
+        training = self.config.get("training", {}) if find_method(self.method).trained else {}
+        return int(training.get("epochs", 0))
 
     @property
     def label(self) -> str:
@@ -224,59 +223,55 @@ def load_spec(path: str | Path, *, quick: bool = False) -> StudySpec:
     """Read and check a specification; the study is called like the file."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(
-            f"cannot read the study: {why}", where=str(path), fix="Name a .toml file, e.g. studies/main.toml."
-        ) from None
-    try:
-        study = of_type(_Study, tomllib.loads(text))
+        study = of_type(_Study, tomllib.loads(path.read_text(encoding="utf-8")))
         grids = [of_type(Grid, grid) for grid in study.grid]
-        reduced = None if study.quick is None else of_type(Quick, study.quick)
-    except tomllib.TOMLDecodeError as error:
-        _refuse(path, f"this is not TOML: {error}")
-    except ValueError as error:
-        _refuse(path, str(error))
-    if quick and reduced is None:
-        _refuse(path, "there is no [quick] size")
-    cells: list[Cell] = []
-    for grid in grids:
-        _check_settings(path, grid)
-        cells += _expand(path, study.kind, reduced.of(grid) if quick and reduced else grid)
-    cells = [replace(cell, frozen=study.frozen) for cell in cells]
+        if quick:
+            if study.quick is None:
+                raise ValueError("there is no [quick] size")
+            reduced = of_type(Quick, study.quick)
+            grids = [reduced.of(grid) for grid in grids]
+        cells = [
+            replace(c, frozen=study.frozen) for grid in grids for c in _expand(path.stem, study.kind, grid)
+        ]
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read the study: {error.strerror}",
+            where=str(path),
+            fix="Name a .toml file, e.g. studies/main.toml.",
+        ) from None
+    except (ValueError, ConfigError, EvaluationError) as error:  # not UTF-8, not TOML, no such name or value
+        raise ConfigError(str(error), where=str(path), fix="See the specifications in studies/.") from None
     by_key = {cell.key: cell for cell in cells}  # quick sizes make grids overlap
     return StudySpec(path.stem, study.summary, study.kind, tuple(_interleave(by_key.values())))
 
 
-def _expand(path: Path, kind: Kind, grid: Grid) -> list[Cell]:
+def _expand(study: str, kind: Kind, grid: Grid) -> list[Cell]:
     for dataset in grid.datasets:
         if dataset not in CATALOGUE:
-            _refuse(path, f"no graph is called {dataset!r}; known are {', '.join(CATALOGUE)}")
+            raise ConfigError(f"no graph is called {dataset!r}; known are {', '.join(CATALOGUE)}")
         if "official" in grid.splits and CATALOGUE[dataset].default_split != "official":
-            _refuse(path, f'{dataset} has no official split; use "20-30" or "random-10-10-80"')
-    try:
-        for split in grid.splits:
-            if split != "official":
-                parse_split_name(split)
-        cells = []
-        for name, dataset, split, seed in product(
-            grid.methods, grid.datasets, grid.splits, parse_seeds(grid.seeds)
-        ):
-            trained = find_method(name).trained
-            if kind != "probe" and not trained:
-                raise ConfigError(f"{name} needs no training; a study of {kind} has nothing to measure")
-            preset = grid.preset if trained else "default"
-            cell = Cell(path.stem, kind, name, preset, dataset, split, seed, grid.variant)
-            if trained:
-                once = grid.training_seed
-                if once is not None and find_method(name).supervised:
-                    raise ConfigError(f"{name} learns from the split: it has no training_seed of its own")
-                cell = replace(cell, settings=_settings_of(name, grid), training_seed=once)
-            cells.append(cell)
-            cells[-1].config  # noqa: B018, wrong settings are found now, not after hours
-    except (ConfigError, EvaluationError) as error:
-        _refuse(path, str(error))
+            raise ConfigError(f'{dataset} has no official split; use "20-30" or "random-10-10-80"')
+    for split in grid.splits:
+        if split != "official":
+            parse_split_name(split)
+    if grid.settings and not any(find_method(name).trained for name in grid.methods):
+        raise ConfigError(f"methods without training take no settings: {', '.join(grid.methods)}")
+    cells = []
+    for name, dataset, split, seed in product(
+        grid.methods, grid.datasets, grid.splits, parse_seeds(grid.seeds)
+    ):
+        trained = find_method(name).trained
+        if kind != "probe" and not trained:
+            raise ConfigError(f"{name} needs no training; a study of {kind} has nothing to measure")
+        preset = grid.preset if trained else "default"
+        cell = Cell(study, kind, name, preset, dataset, split, seed, grid.variant)
+        if trained:
+            once = grid.training_seed
+            if once is not None and find_method(name).supervised:
+                raise ConfigError(f"{name} learns from the split: it has no training_seed of its own")
+            cell = replace(cell, settings=_settings_of(name, grid), training_seed=once)
+        cells.append(cell)
+        cells[-1].config  # noqa: B018, wrong settings are found now, not after hours
     return cells
 
 
@@ -285,12 +280,6 @@ def _settings_of(method: str, grid: Grid) -> dict[str, Any]:
     settings = dict(grid.settings)
     solved = not find_method(method).by_gradient and len(grid.methods) > 1
     return {name: v for name, v in settings.items() if not (solved and name.startswith("training."))}
-
-
-def _check_settings(path: Path, grid: Grid) -> None:
-    """In a mixed grid settings are for those that train; alone, a baseline would hide mistakes in them."""
-    if grid.settings and all(name in METHODS and not METHODS[name].trained for name in grid.methods):
-        _refuse(path, f"methods without training take no settings: {', '.join(grid.methods)}")
 
 
 def _interleave(cells: Sequence[Cell] | Any) -> list[Cell]:
@@ -302,7 +291,3 @@ def _interleave(cells: Sequence[Cell] | Any) -> list[Cell]:
         seen[place] = seen.get(place, -1) + 1
         ranks.append((seen[place], cell))
     return [cell for _, cell in sorted(ranks, key=lambda pair: pair[0])]
-
-
-def _refuse(path: Path, why: str) -> NoReturn:
-    raise ConfigError(why, where=str(path), fix="See the specifications in studies/.")
