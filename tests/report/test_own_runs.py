@@ -84,7 +84,7 @@ def test_what_is_no_run_is_refused_with_what_was_meant(tmp_path):
     with pytest.raises(NodeJEPAError, match=r"Did you mean .*vectors\.(parquet|html|json)"):
         build_report([tmp_path / "vector.parquet"])
     (tmp_path / "plain.json").write_text("{}")
-    with pytest.raises(NodeJEPAError, match="no run, study or embeddings"):
+    with pytest.raises(NodeJEPAError, match="no run or embeddings"):
         build_report([tmp_path / "plain.json"])
     (tmp_path / "vectors").mkdir()  # a folder of that name that is not the run's
     assert EmbeddingsFile.find(tmp_path / "vectors") is None

@@ -15,10 +15,10 @@ from nodejepa.tables.inputs import near_path
 def build_report(
     sources: Sequence[Path], *, dataset: str | None = None, data_root: Path | None = None
 ) -> Report:
-    """The report on runs and embeddings, one chapter each; those of ``embed-graph`` are compared.
+    """The report on runs and embeddings, one chapter each.
 
-    ``sources`` are folders that ``nodejepa pretrain`` wrote, files of embeddings, or the manifest or run
-    folder beside them. Maps of runs show the nodes of ``dataset``, which is found by its hash if not given.
+    ``sources`` are folders that ``nodejepa pretrain`` wrote, files of embeddings, or the manifest beside
+    them. Maps of runs show the nodes of ``dataset``, which is found by its hash if not given.
     """
     folders = list(dict.fromkeys(Path(source) for source in sources))
     if not folders:

@@ -198,8 +198,6 @@ def plain(value: Any, digits: int = _DIGITS) -> Any:
         return plain(value.tolist(), _DRAWN_DIGITS)
     if isinstance(value, list | tuple):
         return [plain(part, digits) for part in value]
-    if isinstance(value, bytes):  # a picture, as an address that needs no network
-        return f"data:image/png;base64,{base64.b64encode(value).decode()}"
     if isinstance(value, float):
         return float(f"{value:.{digits}g}") if math.isfinite(value) else None
     return value
