@@ -37,8 +37,6 @@ TINY = {
     "training.epochs": 2,
     "encoder.hidden": 16,
     "predictor.hidden": 16,
-    "decoder.hidden": 16,
-    "projector.hidden": 16,
     "hidden": 16,
     "loss.sigreg_slices": 8,
     "patches.count": 4,
