@@ -14,7 +14,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.methods import LinearJEPA, NodeJEPA
 from nodejepa.structure import descriptors, spectral_coordinates
-from nodejepa.structure.undirected import ComponentRows, largest_component, neighbours
+from nodejepa.structure.undirected import largest_component, neighbours
 from nodejepa.tables import read_graph
 from nodejepa.tables.options import COMPARABLE
 from nodejepa.tables.prepare import prepare_store
@@ -154,27 +154,3 @@ def test_the_largest_component_alone_has_coordinates(seed):
     sizes = [len(part) for part in nx.connected_components(undirected)]
     assert largest_component(edges).size == max(sizes)
     assert not spectral_coordinates(graph, 2)[np.setdiff1d(np.arange(60), largest_component(edges))].any()
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_a_solver_holds_no_edges_of_a_graph_on_disk(make_graph, monkeypatch):
-    graph, store = make_graph(20)
-    made = []
-    scratch = type(store).scratch
-
-    def kept(self, size, kind):
-        made.append(scratch(self, size, kind))
-        return made[-1]
-
-    monkeypatch.setattr(type(store), "scratch", kept)
-    nodes = largest_component(neighbours(store))
-    made.clear()
-    rows, whole = ComponentRows(store, nodes), ComponentRows(graph, nodes)
-    assert len(rows._blocks) > 3
-    assert [array.size for array in made] == [rows.nnz] * 2
-    for block in rows._blocks:
-        assert np.shares_memory(block.indices, made[0])
-        assert np.shares_memory(block.data, made[1])
-    x = np.random.default_rng(0).normal(size=(nodes.size, 3))
-    np.testing.assert_array_equal(rows @ x, whole @ x)
-    np.testing.assert_allclose(rows.toarray() @ x, whole @ x, atol=1e-12)

@@ -23,7 +23,7 @@ from nodejepa.structure.laplacian import (
 )
 from nodejepa.structure.undirected import neighbours
 
-_SPECTRAL_BYTES = 800  # a node: vectors that the eigensolver holds
+_SPECTRAL_BYTES, _EDGE_BYTES = 800, 40  # a node: vectors that the eigensolver holds; an edge
 ADJACENCY_BYTES = 13_000  # likewise, of 128 coordinates where eigenvalues are repeated; 6,500 elsewhere
 _PAGERANK_CHANGE = 1e-8
 IntArray = npt.NDArray[np.integer]
@@ -81,7 +81,7 @@ def _spectral(graph: RowGraph, dim: int, cache: bool) -> npt.NDArray[np.float64]
     def compute() -> npt.NDArray[np.float64]:
         if not isinstance(graph, Graph):  # early: on disk it would end after hours
             Room.of().require(
-                _SPECTRAL_BYTES * graph.num_nodes,
+                _SPECTRAL_BYTES * graph.num_nodes + _EDGE_BYTES * graph.num_edges,
                 f"computing spectral coordinates of {graph.num_nodes:,} nodes",
                 "spectral",
                 "Leave them out: structural (of the features) and predictor.descriptors (of a training) may "

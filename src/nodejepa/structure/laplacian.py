@@ -17,8 +17,16 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph, RowGraph
+from nodejepa.graph_checks import SparseMatrix
 from nodejepa.progress import progress_bar
-from nodejepa.structure.undirected import ComponentRows, Float64Array, largest_component, neighbours
+from nodejepa.structure.undirected import (
+    Float64Array,
+    largest_component,
+    neighbours,
+    row_sums,
+    scaled,
+    undirected_part,
+)
 
 DENSE_UP_TO = 1000  # below this a dense solve takes a blink and has no convergence to worry about
 SAME_EIGENVALUE = 1e-6
@@ -54,8 +62,8 @@ def spectral_coordinates(graph: RowGraph, dim: int = 8) -> Float64Array:
     has no preferred axis); the choice is then reproducible but follows node order.
 
     Args:
-        graph: directions are ignored, weights count. Of one on disk the edges are read once a product;
-            some hundred vectors as long as the component are in memory.
+        graph: directions are ignored, weights count. The edges of one on disk are taken into memory, beside
+            some hundred vectors as long as the component.
         dim: number of columns.
     """
     if dim < 0:
@@ -65,9 +73,10 @@ def spectral_coordinates(graph: RowGraph, dim: int = 8) -> Float64Array:
     count = min(dim, nodes.size - 1)
     if count < 1:
         return coordinates
-    rows = ComponentRows(graph, nodes)
-    trivial = np.sqrt(rows.degrees / rows.degrees.sum())
-    _, vectors = _settled_eigenpairs(rows, trivial[:, None], count, "spectral")
+    adjacency = undirected_part(graph, nodes)
+    degrees = row_sums(adjacency)
+    trivial = np.sqrt(degrees / degrees.sum())
+    _, vectors = _settled_eigenpairs(adjacency, scaled(adjacency), trivial[:, None], count, "spectral")
     coordinates[nodes, :count] = _unit(vectors)
     return coordinates
 
@@ -94,8 +103,9 @@ def adjacency_coordinates(graph: Graph, dim: int = 128) -> Float64Array:
     count = min(dim, graph.num_nodes)
     if not graph.num_edges or count < 1:
         return coordinates
-    rows = ComponentRows(graph, np.arange(graph.num_nodes), regularised=True)
-    values, vectors = _settled_eigenpairs(rows, np.zeros((graph.num_nodes, 0)), count, "adjacency")
+    adjacency = undirected_part(graph, np.arange(graph.num_nodes))
+    matrix, known = scaled(adjacency, row_sums(adjacency).mean()), np.zeros((graph.num_nodes, 0))
+    values, vectors = _settled_eigenpairs(adjacency, matrix, known, count, "adjacency")
     coordinates[:, :count] = signed_log(_unit(vectors)) * np.where(values > SAME_EIGENVALUE, values, 0) ** 2
     return coordinates
 
@@ -116,13 +126,13 @@ def _unit(vectors: Float64Array) -> Float64Array:
 
 
 def _settled_eigenpairs(
-    rows: ComponentRows, known: Float64Array, count: int, name: str
+    adjacency: SparseMatrix, matrix: SparseMatrix, known: Float64Array, count: int, name: str
 ) -> tuple[Float64Array, Float64Array]:
     """``count`` leading eigenpairs, sign and basis settled by what the edges say of the nodes."""
-    many = count > _FEW and rows.shape[0] > EXACT_UP_TO
-    values, vectors = _block_krylov(rows, count) if many else leading_eigenpairs(rows, known, count, name)
-    degrees = rows.degrees
-    neighbourhood = rows.neighbour_sums(degrees) / np.where(degrees > 0, degrees, 1)
+    many = count > _FEW and matrix.shape[0] > EXACT_UP_TO
+    values, vectors = _block_krylov(matrix, count) if many else leading_eigenpairs(matrix, known, count, name)
+    degrees = row_sums(adjacency)
+    neighbourhood = adjacency @ degrees / np.where(degrees > 0, degrees, 1)
     importance = degrees / degrees.mean() + neighbourhood / neighbourhood.mean()
     vectors = _canonical_bases(values, vectors, importance)[:, :count]
     return values[:count], vectors * [_sign(vector, degrees) for vector in vectors.T]
@@ -154,7 +164,7 @@ def _sign(vector: Float64Array, degrees: Float64Array) -> float:
 
 
 def leading_eigenpairs(
-    matrix: ComponentRows, known: Float64Array, count: int, name: str
+    matrix: SparseMatrix, known: Float64Array, count: int, name: str
 ) -> tuple[Float64Array, Float64Array]:
     """The eigenpairs of largest eigenvalue that are orthogonal to ``known``.
 
@@ -178,7 +188,7 @@ def leading_eigenpairs(
             return _krylov(matrix, known, count, name, advance)
 
 
-def _block_krylov(matrix: ComponentRows, count: int) -> tuple[Float64Array, Float64Array]:
+def _block_krylov(matrix: SparseMatrix, count: int) -> tuple[Float64Array, Float64Array]:
     """About the ``count`` leading eigenpairs: the best in the space of M G, M^2 G, ... of a random block G.
 
     In single precision, which is more than a direction that has not converged needs.
@@ -204,7 +214,7 @@ def _block_krylov(matrix: ComponentRows, count: int) -> tuple[Float64Array, Floa
     return values, (basis @ vectors.astype(np.float32)).astype(np.float64)
 
 
-def _dense(matrix: ComponentRows, known: Float64Array, count: int) -> tuple[Float64Array, Float64Array]:
+def _dense(matrix: SparseMatrix, known: Float64Array, count: int) -> tuple[Float64Array, Float64Array]:
     shifted = matrix.toarray() - 2 * known @ known.T  # sends the known ones to the far end
     values, vectors = scipy.linalg.eigh(shifted)
     rest = values.size - known.shape[1]
@@ -214,7 +224,7 @@ def _dense(matrix: ComponentRows, known: Float64Array, count: int) -> tuple[Floa
 
 
 def _krylov(
-    matrix: ComponentRows, known: Float64Array, count: int, name: str, advance: Callable[..., None]
+    matrix: SparseMatrix, known: Float64Array, count: int, name: str, advance: Callable[..., None]
 ) -> tuple[Float64Array, Float64Array]:
     """Lanczos, then a second look.
 
@@ -269,7 +279,7 @@ def _arpack(
 
 
 def _ritz(
-    matrix: ComponentRows, known: Float64Array, vectors: Float64Array
+    matrix: SparseMatrix, known: Float64Array, vectors: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
     """Best eigenpairs within the span of ``vectors``, the known ones put first again."""
     basis, _ = np.linalg.qr(vectors)  # keeps the span of the first columns, which are the known ones
@@ -278,7 +288,7 @@ def _ritz(
     return values[::-1], np.column_stack([known, basis @ turn[:, ::-1]])
 
 
-def _smooth(matrix: ComponentRows, found: Float64Array, guess: Float64Array, name: str) -> Float64Array:
+def _smooth(matrix: SparseMatrix, found: Float64Array, guess: Float64Array, name: str) -> Float64Array:
     """Vectors near the leading eigenspace, for graphs (long paths, roads) whose gaps are too small."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # lobpcg's own words about tolerance; ours follow
