@@ -6,10 +6,10 @@
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ RELATIVE_STRENGTHS: tuple[float, ...] = tuple(10.0**power for power in range(-2,
 _EVERY = range(len(RELATIVE_STRENGTHS))
 _ROUGH_ERROR = 1.0  # points of accuracy that a rough fit may be off; seen: 0.6
 
+_T = TypeVar("_T")
 Codes = npt.NDArray[np.int64]
 JSONValue: TypeAlias = str | int | float | bool | None
 MEASURES = {  # of a SplitScore, and what tables call them
@@ -300,39 +301,55 @@ def _fair(
     distinct = {id(matrix): matrix for matrix in matrices}
     views = {key: [scale(matrix, scaling) for scaling in SCALINGS] for key, matrix in distinct.items()}
     cases = [
-        [_Case(split, order, view, codes) for order, view in enumerate(views[id(matrix)])]
+        _Case(split, order, view, codes)
         for split, matrix in zip(splits, matrices, strict=True)
+        for order, view in enumerate(views[id(matrix)])
     ]
-    with progress_bar("Fitting classifiers", total=len(splits)) as advance:
-        if any(is_costly(len(s.train), m.shape[1], classes) for s, m in zip(splits, matrices, strict=True)):
-            found = side_by_side(partial(_contenders, of_split, classes) for of_split in cases)
-        else:
-            flat = [case for of_split in cases for case in of_split]
-            fits = iter(fit_logistic((case.training for case in flat), classes))
-            found = ([c for case in of_split for c in case.judged(next(fits))] for of_split in cases)
-        for candidates in found:
-            # ties go to the stronger regularisation, then to the first scaling
-            yield min(candidates, key=lambda candidate: candidate[0])[1]
-            advance()
+    if any(is_costly(len(s.train), m.shape[1], classes) for s, m in zip(splits, matrices, strict=True)):
+        found = _contenders(cases, classes)
+    else:
+        fits = fit_logistic((case.training for case in cases), classes)
+        found = (case.judged(fit) for case, fit in zip(cases, fits, strict=True))
+    for of_split in _by_split(found):
+        # ties go to the stronger regularisation, then to the first scaling
+        yield min((c for candidates in of_split for c in candidates), key=lambda candidate: candidate[0])[1]
 
 
-def _contenders(cases: Sequence[_Case], classes: int) -> list[_Candidate]:
-    """The candidates of one split where all of them would take minutes (many classes).
+def _contenders(cases: Sequence[_Case], classes: int) -> Iterator[list[_Candidate]]:
+    """The candidates of every case where all of them would take minutes (many classes).
 
-    All are fitted roughly, and exactly only those whose validation accuracy is within a point of the best.
+    All are fitted roughly, and exactly only those whose validation accuracy is within a point of the best of
+    their split.
     """
-    rough = [RoughFit(case.training, classes) for case in cases]
-    scores = [
-        [pick.val_accuracy or 0.0 for _, pick in case.judged(fit.classifiers)]
-        for case, fit in zip(cases, rough, strict=True)
-    ]
-    needed = max(map(max, scores)) - _ROUGH_ERROR
-    candidates = []
-    for case, fit, of_case in zip(cases, rough, scores, strict=True):
-        near = [position for position, score in enumerate(of_case) if score >= needed]
-        if near:
-            candidates += case.judged(fit.refined(near), near)
-    return candidates
+    with progress_bar("Fitting classifiers", total=2 * len(cases)) as advance:
+        rough = []
+        for fit in side_by_side(partial(_fit_roughly, case, classes) for case in cases):
+            rough.append(fit)
+            advance()
+        needed = [max(score for _, scores in pair for score in scores) for pair in _by_split(rough)]
+        jobs = (
+            partial(_refine, case, *rough[i], needed[i // len(SCALINGS)] - _ROUGH_ERROR)
+            for i, case in enumerate(cases)
+        )
+        for candidates in side_by_side(jobs):
+            advance()
+            yield candidates
+
+
+def _fit_roughly(case: _Case, classes: int) -> tuple[RoughFit, list[float]]:
+    """The fit, and the validation accuracy for every value of C."""
+    fit = RoughFit(case.training, classes)
+    return fit, [pick.val_accuracy or 0.0 for _, pick in case.judged(fit.classifiers)]
+
+
+def _refine(case: _Case, fit: RoughFit, scores: Sequence[float], needed: float) -> list[_Candidate]:
+    near = [position for position, score in enumerate(scores) if score >= needed]
+    return case.judged(fit.refined(near), near) if near else []
+
+
+def _by_split(values: Iterable[_T]) -> Iterator[tuple[_T, ...]]:
+    """Those of every case, a tuple with one for each scaling per split."""
+    return zip(*[iter(values)] * len(SCALINGS), strict=True)
 
 
 def _paper(
