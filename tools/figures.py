@@ -94,21 +94,22 @@ def nodejepa_views(club: Club) -> dict[str, Canvas]:
 
 def patches(club: Club) -> Canvas:
     """METIS parts with one hop around: one context, four targets."""
-    cut = Patches.from_partition(club.graph, partition(club.graph, 8))
+    parts = partition(club.graph, 8)
+    cut = Patches.from_partition(club.graph, parts)
     contexts, targets = cut.sample(np.random.default_rng(0), 1, 4)
     canvas = club.panel("Patches of PatchJEPA")
     seen = set(cut.expanded(int(contexts[0])).tolist())
-    part = {int(node): p for p in range(len(cut)) for node in cut.core(p)}
     names = {int(p): str(i + 1) for i, p in enumerate(targets)}
     for node, (x, y) in enumerate(club.places):
-        if part[node] in names:
+        part = int(parts[node])
+        if part in names:
             canvas.circle(x, y, 11, fill="white", edge=ORANGE, dashed=True)
-            canvas.text(x, y + 5, names[part[node]], size=15, colour=ORANGE)
-        elif part[node] == contexts[0]:
+            canvas.text(x, y + 5, names[part], size=15, colour=ORANGE)
+        elif part == contexts[0]:
             canvas.circle(x, y, 10, fill=DARK)
         else:
             canvas.circle(x, y, 7, fill=PALE, edge=GREY)
-        if node in seen and part[node] != contexts[0]:
+        if node in seen and part != contexts[0]:
             canvas.circle(x, y, 15, fill="none", edge=DARK)
     canvas.words(
         HEIGHT,

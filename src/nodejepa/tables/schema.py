@@ -119,7 +119,7 @@ class FeatureSchema:
     def encode(
         self, table: InputTable, added: int, report: ReadReport | None = None
     ) -> Iterator[tuple[list[Any], int]]:
-        """The rows of a table, and ``added`` ones of missing values: one block per column, and the number of rows.
+        """The rows of a table, and ``added`` ones of missing values: a block per column, and a count.
 
         What is missing or unknown is noted in a ``report``, where one is given.
         """
