@@ -126,6 +126,7 @@ def test_committed_pages_show_the_committed_tables(page: Path, tmp_path: Path) -
     inside = tmp_path / page.relative_to(ROOT)
     inside.parent.mkdir(parents=True, exist_ok=True)
     inside.write_text(text)
-    (tmp_path / "studies").symlink_to(ROOT / "studies")
+    for folder in ("studies", "benchmarks"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     refresh_page(inside)
     assert inside.read_text() == text
