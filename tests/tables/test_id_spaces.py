@@ -101,3 +101,13 @@ def test_ids_that_became_floats_meet_whole_numbers(tmp_path, ids, ends):
 def test_ids_that_only_look_a_little_like_floats_stay(tmp_path):
     (tmp_path / "e.csv").write_text("source,target\n1.0,1\n1,1.5\n1.10,1\n")
     assert set(read_graph(tmp_path / "e.csv").graph.node_ids.tolist()) == {"1.0", "1", "1.5", "1.10"}
+
+
+def test_a_first_row_that_is_a_node_is_asked_about(tmp_path):
+    edges, nodes = tmp_path / "e.csv", tmp_path / "n.csv"
+    edges.write_text("source,target\nann,bob\nbob,eve\n")
+    nodes.write_text("ann,red\nbob,blue\neve,green\n")
+    with pytest.raises(GraphError, match="'ann' is a node of the edges"):
+        read_graph(edges, nodes)
+    nodes.write_text("who,colour\n" + nodes.read_text())
+    assert read_graph(edges, nodes).graph.node_ids.tolist() == ["ann", "bob", "eve"]

@@ -29,10 +29,8 @@ from nodejepa.tables.table import InputTable, Tables
 
 _ROWS = 1 << 21  # edges on disk that are looked at together
 _BUCKET = 1 << 23  # records that are sorted together, if there is room
-_RECORD_BYTES, _NODE_BYTES = (
-    80,
-    40,
-)  # that a record takes while it is sorted, and a node while edges are counted
+_RECORD_BYTES = 80  # while it is sorted
+_NODE_BYTES = 40  # while edges are counted
 _MOST_BUCKETS = 512  # files that are open at once
 _BACK = np.uint32(1 << 31)  # marks the reverse of a listed edge
 _LARGEST = float(np.finfo(np.float32).max)
@@ -188,18 +186,12 @@ def _with_unknown(
     reading: ReadingOptions,
     report: ReadReport,
 ) -> Numbered:
-    """How many nodes there are, and the edges among them, by the policy for ids that only edges name."""
-    known = len(codes)
+    """How many nodes there are; those that only edges name follow the ``codes`` of the node table."""
+    known, outside = len(codes), 0
     starts, ends = np.zeros(len(ids), dtype=bool), np.zeros(len(ids), dtype=bool)
-    before, outside, first = 0, 0, (0, -1)  # rows, those with an unknown end, the first of them and its id
     for source, target, _ in edges.chunks():
         starts[source], ends[target] = True, True
-        strange = (source >= known) | (target >= known)
-        if not outside and strange.any():
-            row = int(np.argmax(strange))
-            first = before + row + 1, int(source[row] if source[row] >= known else target[row])
-        outside += int(strange.sum())
-        before += len(source)
+        outside += int(((source >= known) | (target >= known)).sum())
     if rows is not None:
         refuse_repeated(codes, ids, rows.where)
     if reading.bipartite is None:
@@ -213,19 +205,18 @@ def _with_unknown(
         return Numbered(edges, len(ids), ids)
     if not outside:
         return Numbered(edges, known, ids)
-    report.unknown_id_rows, more = outside, len(ids) - known
-    name = _shown(ids, first[1])
+    report.unknown_id_rows, report.added_nodes = outside, len(ids) - known
+    name = _shown(ids, known)
     if not (starts[:known].any() or ends[:known].any()):
         raise GraphError(
             f"no edge names a node of the node table: the first names {name}, the table {_shown(ids, 0)}",
             where=rows.where,
             fix="Name the right id column, and write ids the same way in both files.",
         )
-    said = f"{more} ids of the edges are not in the node table, such as {name}"
+    said = f"{report.added_nodes} ids of the edges are not in the node table, such as {name}"
     if tables.x is not None:
         fix = "Give each a row of features, or leave their edges out."
-        raise GraphError(f"{said} (row {first[0]})", where=rows.where, fix=fix)
-    report.added_nodes = more
+        raise GraphError(said, where=rows.where, fix=fix)
     report.note(f"{said}: they are added without features.")
     return Numbered(edges, len(ids), ids)
 

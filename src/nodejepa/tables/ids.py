@@ -231,6 +231,16 @@ def first_ends(tables: Tables, bipartite: bool | None) -> Callable[[], Ends] | N
     return read
 
 
+def refuse_row_as_header(table: InputTable, name: str, ends: Callable[[], Ends]) -> None:
+    """Refuse a text file without header whose first row was taken for one: its id is one of the edges."""
+    if not table.typed and any(pc.index(keys, name).as_py() >= 0 for keys, _ in ends().values()):
+        raise GraphError(
+            f"the first row is taken for the header, but {name!r} is a node of the edges",
+            where=table.where,
+            fix="Write a row of names above it, or say header=False if no file has one.",
+        )
+
+
 def with_own_ids(parts: Sequence[InputTable], tables: Tables, reading: ReadingOptions) -> InputTable | None:
     """Several tables of nodes whose ids are in columns of different names, as one; None if they are not.
 

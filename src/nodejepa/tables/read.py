@@ -18,7 +18,7 @@ from nodejepa.progress import progress_bar, timed
 from nodejepa.tables.cells import read_labels
 from nodejepa.tables.convert import as_graph
 from nodejepa.tables.edges import EdgeRows, Numbered, adjacency_in_memory, name_rows, number_nodes
-from nodejepa.tables.ids import first_ends, guess_id_column, with_own_ids
+from nodejepa.tables.ids import first_ends, guess_id_column, refuse_row_as_header, with_own_ids
 from nodejepa.tables.inputs import existing_file, file_format, require_room
 from nodejepa.tables.names import edge_columns, frame_indexes, refuse_swapped, sides_of
 from nodejepa.tables.options import ReadingOptions, ReadReport
@@ -268,7 +268,10 @@ def node_columns(
     elif ids is not None:
         nodes.find(ids, "id_column")
     else:
-        ids = guess_id_column(nodes, reading, report, first_ends(tables, reading.bipartite))
+        ends = first_ends(tables, reading.bipartite)
+        ids = guess_id_column(nodes, reading, report, ends)
+        if ids is not None and ends is not None and reading.header is None:
+            refuse_row_as_header(nodes, ids, ends)
     if labels is not None and nodes.find(labels, "labels") == ids:
         raise GraphError(f"{labels!r} names the nodes and cannot be their label", where=nodes.where)
     if reading.columns is not None:

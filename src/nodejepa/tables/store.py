@@ -176,9 +176,7 @@ def whole_folder(final: Path) -> Iterator[Path]:
 # ---------------------------------------------------------------- the graph
 
 
-BLOCK_ENTRIES = (
-    1 << 24
-)  # of the adjacency that are in memory at a time: about 200 MB with what is made of them
+BLOCK_ENTRIES = 1 << 24  # of the adjacency that are in memory at a time: about 200 MB with what follows
 BLOCK_ROWS = 1 << 16
 BLOCK_CELLS = 1 << 28  # of dense features: 1 GB
 _LEAST_ROWS = 128  # a dense product of fewer rows may have other bits

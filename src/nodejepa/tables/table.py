@@ -17,13 +17,7 @@ import pyarrow.parquet as pq
 import scipy.sparse as sp
 
 from nodejepa.errors import GraphError, did_you_mean
-from nodejepa.graph_checks import (
-    Features,
-    check_positions,
-    read_features,
-    read_sparse,
-    refuse_implausible,
-)
+from nodejepa.graph_checks import Features, check_positions, read_features, read_sparse, refuse_implausible
 from nodejepa.memory import Room
 from nodejepa.progress import progress_bar
 from nodejepa.tables.inputs import PEAK_OF_TEXT, reading, refuse_unpacked
