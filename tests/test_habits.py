@@ -112,8 +112,8 @@ def test_a_study_answers_the_old_name(tmp_path):
 def test_one_method_is_the_default_everywhere():
     import inspect
 
-    from nodejepa.cli.embed_graph import embed_graph as embed_command
-    from nodejepa.cli.pretrain import pretrain
+    from nodejepa.cli.models import pretrain
+    from nodejepa.cli.own_graph import embed_graph as embed_command
 
     for where in (NodeEmbedder, embed_graph, embed_command, pretrain):
         assert inspect.signature(where).parameters["method"].default == DEFAULT_METHOD == "linear-jepa"

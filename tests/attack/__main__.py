@@ -39,7 +39,7 @@ GOOD = {"accepted", "refused", "same bits", "one won", "killed too late"}
 HANG_SECONDS = 30
 SMALL = "--method nodejepa --preset paper --epochs 6 --checkpoint-epochs 2"
 SMALL += " --set encoder.hidden=8 --set predictor.hidden=8"
-QUICK = [*SMALL.split(), "--no-report", "--no-finetune"]
+QUICK = [*SMALL.split(), "--no-report"]
 Counts = collections.Counter
 
 

@@ -31,7 +31,6 @@ def trained(tmp_path_factory):
         settings={"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 2},
         labels="team",
         report=False,
-        finetune=False,
     )
     return folder
 

@@ -105,14 +105,14 @@ def test_from_files_to_the_embeddings_of_the_recommended_method(run, files):
 
 
 @pytest.mark.slow
-def test_without_labels_the_default_is_taken_and_the_map_has_groups(run, files):
+def test_without_labels_the_default_is_taken(run, files):
     out = files.folder / "compared"
     command = ("compare", "--edges", files.edges, "--nodes", files.nodes, "--methods", "raw", "--out", out)
     code, said, err = run(*command, "--drop", "team")
     assert code == 0, err
     assert "Take linear-jepa, by default" in said
     assert "accuracy" not in said
-    assert '"clusters":[' in (out / "report.html").read_text()
+    assert '"side_by_side":true' in (out / "report.html").read_text()
 
 
 @pytest.mark.slow

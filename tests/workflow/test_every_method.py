@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from workflow_files import NODES, people
 
 from nodejepa import embed_graph, load_graph, read_embeddings
-from nodejepa.errors import CheckpointError, ConfigError, EvaluationError
+from nodejepa.errors import CheckpointError, ConfigError
 from nodejepa.methods import UNTRAINED, load_method, make_method
 from nodejepa.workflow import apply_run, make_trainable
 from reference.matrices import dense
@@ -50,9 +49,7 @@ def test_what_is_not_trained_is_embedded_saved_and_applied_all_the_same(run, fil
 @pytest.mark.parametrize("method", ["raw", "sgc-3", "random-gcn", "linear-jepa", "nodejepa"])
 def test_dim_keeps_principal_components_in_the_file_and_in_the_model(options, files, method):
     settings = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 2} if method == "nodejepa" else {}
-    made = embed_graph(
-        **options, method=method, dim=3, settings=settings, finetune=False, report=False, clusters=2
-    )
+    made = embed_graph(**options, method=method, dim=3, settings=settings, report=False)
     assert made.embeddings.shape == (NODES, 3)
     assert made.manifest["dim"] == 3
     spread = made.embeddings.std(axis=0)
@@ -60,9 +57,7 @@ def test_dim_keeps_principal_components_in_the_file_and_in_the_model(options, fi
     model = load_method(made.paths.run)
     np.testing.assert_array_equal(model.transform(graph_of(files)), made.embeddings)
     with pytest.raises(CheckpointError, match="another max_columns: 3 then, 2 now"):
-        embed_graph(
-            **options, method=method, dim=2, settings=settings, finetune=False, report=False, resume=True
-        )
+        embed_graph(**options, method=method, dim=2, settings=settings, report=False, resume=True)
 
 
 @pytest.mark.slow
@@ -77,43 +72,3 @@ def test_the_score_of_a_narrowed_floor_is_its_own(options):
 def test_a_dim_that_is_no_number_of_columns(dim):
     with pytest.raises(ConfigError, match=r"dim is .*1 or more"):
         make_trainable("raw", dim=dim)
-
-
-# ------------------------------------------------------------------ clusters
-
-
-@pytest.mark.slow
-def test_clusters_are_a_column_a_sentence_and_a_colour(run, files):
-    out = files.folder / "z.parquet"
-    code, said, err = run(
-        *("embed-graph", "--edges", files.edges, "--nodes", files.nodes, "--labels", "team"),
-        *("--out", out, "--clusters", "auto"),
-    )
-    assert code == 0, err
-    table = pq.read_table(out)
-    found = json.loads(out.with_suffix(".json").read_text())["clusters"]
-    column = table["cluster"].to_numpy()
-    assert table.column_names[:4] == ["id", "label", "cluster", "z0"]
-    assert np.bincount(column).tolist() == found["sizes"] == sorted(found["sizes"], reverse=True)
-    assert found["count"] == int(max(found["silhouettes"], key=lambda k: found["silhouettes"][k]))
-    assert {"nmi", "ari"} <= found.keys()
-    assert f"into {found['count']} groups" in said
-    assert '"clusters":[' in out.with_suffix(".html").read_text()
-    assert len(read_embeddings(out)[1]) == NODES
-
-
-@pytest.mark.slow
-def test_a_number_of_clusters_is_taken_as_it_is(options):
-    made = embed_graph(**options, clusters=4, report=False)
-    assert made.clusters.count == 4
-    assert made.manifest["clusters"]["silhouettes"] == {}
-    again = embed_graph(**options | {"clusters": "4", "report": False, "force": True})
-    np.testing.assert_array_equal(again.clusters.assigned, made.clusters.assigned)
-
-
-def test_an_array_has_no_place_for_clusters(options, files):
-    with pytest.raises(ConfigError, match=r"no column for clusters.*\.parquet"):
-        embed_graph(**options | {"out": files.folder / "z.npy"}, clusters="auto")
-    with pytest.raises(EvaluationError, match="2 or more"):
-        embed_graph(**options, clusters=1)
-    assert not list(files.folder.glob("z.*"))

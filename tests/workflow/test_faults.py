@@ -17,6 +17,7 @@ from tests.forked import Forked
 from workflow_files import people, write
 
 from nodejepa import embed_graph
+from nodejepa.files import output_owned
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run, load_tensors
 
@@ -200,13 +201,14 @@ def test_no_room_for_the_embeddings_is_told_before_training(run, folder, monkeyp
 
 def test_where_nothing_can_be_written_nothing_is_begun(run, folder):
     (folder / "file").write_text("in the way")
-    for more in (("--out", folder / "file" / "z.parquet"), ("--run", folder / "file" / "run")):
-        code, _, err = run(*command(folder), *more)
-        assert code == 2
-        assert "written here" in err
-    code, _, err = run(*command(folder), "--run", folder / "file")
+    code, _, err = run(*command(folder), "--out", folder / "file" / "z.parquet")
+    assert code == 2
+    assert "written here" in err
+    (folder / "z.run").write_text("in the way")
+    code, _, err = run(*command(folder))
     assert code == 2
     assert "is a file" in err
+    (folder / "z.run").unlink()
     (folder / "z.json").mkdir()
     code, _, err = run(*command(folder))
     assert code == 2
@@ -215,7 +217,7 @@ def test_where_nothing_can_be_written_nothing_is_begun(run, folder):
 
 @pytest.mark.slow
 def test_a_second_process_is_refused(run, folder):
-    with Run(folder / "z.run").owned(".embed-graph.lock"):
+    with output_owned(folder / "z.run"):
         code, _, err = run(*command(folder))
     assert code == 2
     assert "another process" in err

@@ -54,14 +54,16 @@ def test_embeddings_of_a_named_graph_replace_nothing_unasked(tmp_path, run):
         assert run("embed", run_folder, "digits", "--out", out, *options)[0] == code
 
 
-def test_a_second_process_with_the_same_out_is_refused_whatever_its_run(files):
+def test_a_second_process_with_the_same_out_is_refused(files):
     holder = (
         "import sys; from pathlib import Path; from nodejepa.files import output_owned\n"
         "with output_owned(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     out = files.folder / "z.parquet"
     with subprocess.Popen(
-        [sys.executable, "-c", holder, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", holder, str(out.with_suffix(".run"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as process:
         assert process.stdout.readline() == b"held\n"
         with pytest.raises(ConfigError, match="another process is writing the same output"):
@@ -69,7 +71,6 @@ def test_a_second_process_with_the_same_out_is_refused_whatever_its_run(files):
                 files.edges,
                 files.nodes,
                 out=out,
-                run=files.folder / "other",
                 method="nodejepa",
                 preset="paper",
                 settings=SMALL,
@@ -86,7 +87,7 @@ def test_what_came_during_the_work_is_not_replaced(files):
         out.write_text("precious")
 
     asked = {"method": "nodejepa", "preset": "paper", "settings": SMALL, "report": False}
-    with pytest.raises(ConfigError, match="in the meantime"):
+    with pytest.raises(ConfigError, match="exists"):
         embed_graph(files.edges, files.nodes, out=out, announce=intrude, **asked)
     assert out.read_text() == "precious"
     assert not out.with_suffix(".json").exists()

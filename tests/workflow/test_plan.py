@@ -153,16 +153,6 @@ def test_scoring_is_in_the_estimate_where_there_are_labels(wide_graph):
     assert few.to_dict()["estimated_scoring_seconds"] == round(few.scoring_seconds, 1)
 
 
-def test_what_takes_long_is_told_and_not_refused(wide_graph, monkeypatch):
-    monkeypatch.setattr("nodejepa.workflow.plan.measured_speed", lambda: 1e8)
-    plan = make_plan(make_estimator("nodejepa", preset="paper"), wide_graph, memory_limit=100)
-    assert plan.takes_long
-    assert plan.fits
-    assert "--method linear-jepa (about" in in_options(plan.proposed)
-    assert plan.to_dict()["proposals"][-1]["seconds"] < plan.seconds / 2
-    plan.require_fit()
-
-
 def test_the_command_stops_before_it_trains(run, files, monkeypatch):
     monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
     code, _, err = run(*files.quick("--memory-limit", "0.45"))
@@ -182,9 +172,9 @@ def test_a_file_too_large_to_be_read_is_refused_before_reading(run, tmp_path, mo
     with pytest.raises(ConfigError, match="reading the file needs"):
         read_graph(edges, memory_limit=0.41)
     assert read_graph(edges, memory_limit=0.5).report.edge_rows == 1_000_000
-    code, out, _ = run("embed-graph", "--edges", edges, "--check", "--memory-limit", "0.41", *QUICK)
-    assert code == 0
-    assert "Does not fit." in out
+    code, _, err = run("embed-graph", "--edges", edges, "--check", "--memory-limit", "0.41", *QUICK)
+    assert code == 2
+    assert "nodejepa prepare" in err
 
 
 GROUPS = {

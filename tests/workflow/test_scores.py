@@ -7,18 +7,15 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-from sklearn.metrics import balanced_accuracy_score, f1_score
 
 from nodejepa.cli.screen import in_options
-from nodejepa.data.splits import default_splits
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import GraphError
 from nodejepa.evaluation import ProbeResult, SplitScore
 from nodejepa.report.sections import verdict
 from nodejepa.tables import read_graph
 from nodejepa.tables.cells import read_labels
-from nodejepa.workflow.page import baseline_words, beats_baselines, largest_words
-from nodejepa.workflow.scores import Scores, always_largest
+from nodejepa.workflow.scores import Scores
 
 
 def result(value, count=2):
@@ -26,26 +23,11 @@ def result(value, count=2):
     return ProbeResult("fair", (score,) * count)
 
 
-def scores(ours, floor, largest=50.0):
+def scores(ours, floor, common=50):
     rows = {"linear-jepa": result(ours), "raw": result(floor), "sgc": result(floor - 5)}
-    sizes = {"rare": 5, "common": 95}
+    sizes = {"rare": 100 - common, "common": common}
     nodes = np.arange(3)
-    return Scores(rows, result(largest), None, "a split", sizes, nodes, np.zeros(3, dtype=np.int64))
-
-
-def test_the_largest_class_is_scored_as_a_classifier_would_be():
-    labels = np.repeat([0, 3, -1], [180, 60, 10])
-    splits = default_splits(labels)
-    found = always_largest(labels, splits)
-    for score, split in zip(found.scores, splits, strict=True):
-        truth = labels[split.test]
-        assert score.test_accuracy == pytest.approx(100 * np.mean(truth == 0))
-        assert score.balanced_accuracy == pytest.approx(100 * balanced_accuracy_score(truth, 0 * truth))
-        wanted = f1_score(truth, 0 * truth, average="macro", zero_division=0.0)
-        assert score.macro_f1 == pytest.approx(100 * wanted)
-        assert score.roc_auc == pytest.approx(50)
-    three = np.repeat([0, 1, 2], 60)
-    assert always_largest(three, default_splits(three)).scores[0].roc_auc is None
+    return Scores(rows, "a split", sizes, nodes, np.zeros(3, dtype=np.int64))
 
 
 def test_the_colour_is_that_of_the_worst_thing_said():
@@ -62,13 +44,12 @@ def test_the_colour_is_that_of_the_worst_thing_said():
 
 def test_words_and_means():
     good, bad, tie = scores(80.0, 70.0), scores(60.0, 70.0), scores(70.0, 70.0)
-    assert [beats_baselines(s, "linear-jepa") for s in (good, bad, tie)] == [True, False, False]
-    said, advice = baseline_words(bad, "linear-jepa")
+    assert [s.beats_baselines("linear-jepa") for s in (good, bad, tie)] == [True, False, False]
+    said, advice = bad.findings("linear-jepa")
     assert "gained nothing" in said
     assert "--method raw" in in_options(advice), "the next step is one option away"
-    assert len(baseline_words(good, "linear-jepa")) == 1
-    assert largest_words(good) == ()
-    assert "95.0 % of the test nodes are 'common'" in largest_words(scores(80.0, 70.0, 95.0))[0]
+    assert len(good.findings("linear-jepa")) == 1
+    assert "95.0 % of the labels are 'common'" in scores(80.0, 70.0, 95).findings("linear-jepa")[1]
     kept = good.to_dict()
     assert kept["means"]["linear-jepa"] == {
         "test_accuracy": 80.0,
@@ -76,8 +57,7 @@ def test_words_and_means():
         "macro_f1": 78.0,
         "roc_auc": 77.0,
     }
-    assert kept["largest_class"]["name"] == "common"
-    assert list(good.table()) == ["linear-jepa", "raw", "sgc", "always 'common'"]
+    assert list(good.table()) == ["linear-jepa", "raw", "sgc"]
 
 
 @pytest.mark.slow
@@ -89,7 +69,6 @@ def test_terminal_manifest_and_page_show_them(run, files):
     for title in ("balanced accuracy", "macro-F1", "ROC-AUC"):
         assert title in page
         assert title.split()[0] in out
-    assert "always" in out
     assert {"test_accuracy", "balanced_accuracy", "macro_f1", "roc_auc"} <= manifest["means"]["raw"].keys()
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     first = data["chapters"][0]["sections"][0]

@@ -111,9 +111,7 @@ def tables(tmp_path_factory):
 @pytest.mark.slow
 def test_the_run_remembers_what_was_taken(tables):
     files = (tables / "edges.csv", tables / "nodes.csv")
-    made = embed_graph(
-        *files, out=tables / "z.parquet", labels="kind", use="auto", report=False, finetune=False
-    )
+    made = embed_graph(*files, out=tables / "z.parquet", labels="kind", use="auto", report=False)
     told = json.loads((tables / "z.json").read_text(encoding="utf-8"))["use"]
     assert (told["asked"], told["by"]) == ("auto", "labels")
     assert told["taken"] != "columns"

@@ -12,13 +12,26 @@ from typing import Annotated, NoReturn
 import typer
 
 import nodejepa
-from nodejepa.cli.compare import COMPARE_EXAMPLES, compare
-from nodejepa.cli.embed import EMBED_EXAMPLES, PROBE_EXAMPLES, embed, probe
-from nodejepa.cli.embed_graph import EMBED_GRAPH_EXAMPLES, embed_graph
 from nodejepa.cli.explore import NEIGHBOURS_EXAMPLES, datasets, demo, methods, neighbours
-from nodejepa.cli.links import LINKS_EXAMPLES, links
+from nodejepa.cli.models import (
+    EMBED_EXAMPLES,
+    PREPARE_EXAMPLES,
+    PRETRAIN_EXAMPLES,
+    PROBE_EXAMPLES,
+    embed,
+    prepare,
+    pretrain,
+    probe,
+)
 from nodejepa.cli.options import Command
-from nodejepa.cli.pretrain import PREPARE_EXAMPLES, PRETRAIN_EXAMPLES, prepare, pretrain
+from nodejepa.cli.own_graph import (
+    COMPARE_EXAMPLES,
+    EMBED_GRAPH_EXAMPLES,
+    LINKS_EXAMPLES,
+    compare,
+    embed_graph,
+    links,
+)
 from nodejepa.cli.screen import report_failure, report_interrupt, show_warning
 from nodejepa.cli.study import REPORT_EXAMPLES, report, study
 from nodejepa.errors import NodeJEPAError

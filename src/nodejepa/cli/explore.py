@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from nodejepa.cli.options import AsJSON, DataRoot
-from nodejepa.cli.screen import say, stderr, stdout
+from nodejepa.cli.screen import print_json, printable, say, stderr, stdout
 from nodejepa.errors import DataError
-
-if TYPE_CHECKING:
-    from nodejepa.neighbours import Neighbours
-    from nodejepa.tables import StoredEmbeddings
 
 NEIGHBOURS_EXAMPLES = (
     "Examples:\n\n"
@@ -64,7 +59,7 @@ def demo(
 ) -> None:
     """Compare methods on the built-in graph `digits`; write it as files, embeddings and a report."""
     say("Embedding 1,797 handwritten digits with six methods and scoring them: a minute or two", to=stderr)
-    from nodejepa.cli.compare import say_row, show_comparison
+    from nodejepa.cli.own_graph import say_row, show_comparison
     from nodejepa.demo import run_demo
 
     found = run_demo(out, announce=say_row)
@@ -100,13 +95,23 @@ def neighbours(
     found = nearest_neighbours(stored.matrix[looked_at], np.flatnonzero(looked_at == row), k=k, metric=metric)
     found = replace(found, rows=looked_at[found.rows])
     if metric == "cosine" and not stored.matrix[row].any():
-        stderr.print(
-            Text("This node's embedding is all zeros: its similarity to every node counts as 0."), style="dim"
-        )
+        say("This node's embedding is all zeros: its similarity to every node counts as 0.", to=stderr)
+    scores = found.scores[0].tolist()
+    name = "similarity" if metric == "cosine" else "distance"
+    near = [
+        {"id": stored.ids[i], "row": int(i), name: score}
+        for i, score in zip(found.rows[0], scores, strict=True)
+    ]
     if as_json:
-        typer.echo(json.dumps(_plain(stored, row, found), indent=2, allow_nan=False))
-    else:
-        _show(stored, row, found)
+        print_json({"id": stored.ids[row], "row": row, "metric": metric, "neighbours": near})
+        return
+    table = Table(title=Text(f"Nearest to {printable(stored.ids[row])}"))
+    table.add_column("", justify="right")
+    table.add_column("id", overflow="fold")
+    table.add_column(name, justify="right")
+    for place, one in enumerate(near, start=1):
+        table.add_row(str(place), Text(printable(one["id"])), f"{one[name]:.4f}")
+    stdout.print(table)
 
 
 def _rows_of(embeddings: Path, kind: str, node: int) -> Any:
@@ -125,38 +130,3 @@ def _rows_of(embeddings: Path, kind: str, node: int) -> Any:
             fix=f"There are: {', '.join(sorted(there)[:20]) or 'no columns side or label in the file'}.",
         )
     return np.array([i for i, value in enumerate(kinds) if i == node or str(value) == kind])
-
-
-def _score_name(found: Neighbours) -> str:
-    return "similarity" if found.metric == "cosine" else "distance"
-
-
-def _plain(stored: StoredEmbeddings, row: int, found: Neighbours) -> dict[str, object]:
-    def name(i: int) -> int | str:
-        value = stored.ids[i].item() if hasattr(stored.ids[i], "item") else stored.ids[i]
-        return value if type(value) in (int, str) else str(value)
-
-    pairs = zip(found.rows[0].tolist(), found.scores[0].tolist(), strict=True)
-    return {
-        "id": name(row),
-        "row": row,
-        "metric": found.metric,
-        "neighbours": [{"id": name(i), "row": i, _score_name(found): score} for i, score in pairs],
-    }
-
-
-def _show(stored: StoredEmbeddings, row: int, found: Neighbours) -> None:
-    table = Table(title=Text(f"Nearest to {printable(stored.ids[row])}"))
-    table.add_column("", justify="right")
-    table.add_column("id", overflow="fold")
-    table.add_column(_score_name(found), justify="right")
-    for place, (i, score) in enumerate(zip(found.rows[0], found.scores[0], strict=True), start=1):
-        table.add_row(str(place), Text(printable(stored.ids[i])), f"{score:.4f}")
-    stdout.print(table)
-
-
-def printable(name: object) -> str:
-    """An id for the screen: control characters, which could drive the terminal, are written out."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(name)
-    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from nodejepa.training.distributed import ProcessGroup
 
 # Panels of a command's help: what few need stands below what most need
-FILES = "Reading the files"
+file_option = partial(typer.Option, rich_help_panel="Reading the files")
 training_option = partial(typer.Option, rich_help_panel="Training")
 output_option = partial(typer.Option, rich_help_panel="Output")
 machine_option = partial(typer.Option, rich_help_panel="Machine")
@@ -30,6 +29,7 @@ Seed = Annotated[int, training_option(help="Of everything random.", min=0)]
 Preset = Annotated[str, training_option(help="Settings to start from.")]
 CheckpointEpochs = Annotated[int, training_option(help="Epochs between checkpoints.", min=1)]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with what was stopped.")]
 AsJSON = Annotated[bool, output_option("--json", help="Print JSON and nothing else on stdout.")]
 MemoryLimit = Annotated[
     float | None, machine_option(help="Memory this may take (default: what is free).", metavar="GB")
@@ -110,16 +110,15 @@ NodeFile = Annotated[
         help="Nodes, a row each (repeatable); without it only the structure describes them.", metavar="FILE"
     ),
 ]
-_FIRST = ("source", "target", "id_column", "labels")  # of the options of reading: most need them
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 
 def _options(
     source: Annotated[str | None, typer.Option(help="Column of an edge's start.", metavar="COLUMN")] = None,
     target: Annotated[str | None, typer.Option(help="Column of an edge's end.", metavar="COLUMN")] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of edge weights.", metavar="COLUMN")] = None,
+    weight: Annotated[str | None, file_option(help="Column of edge weights.", metavar="COLUMN")] = None,
     no_weight: Annotated[
-        bool, typer.Option("--no-weight", help="Read no edge weights, also where a column is named weight.")
+        bool, file_option("--no-weight", help="Read no edge weights, also where a column is named weight.")
     ] = False,
     id_column: Annotated[
         str | None,
@@ -131,22 +130,22 @@ def _options(
     ] = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option(
+        file_option(
             "--drop", "--ignore", help="Column of the node table to leave out; repeatable.", metavar="COLUMN"
         ),
     ] = None,
-    directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
+    directed: Annotated[bool, file_option("--directed", help="Keep the direction of edges.")] = False,
     text: Annotated[
         str,
-        typer.Option(help="Free text: refuse, hash, ignore, or sentence-transformers:MODEL.", metavar="HOW"),
+        file_option(help="Free text: refuse, hash, ignore, or sentence-transformers:MODEL.", metavar="HOW"),
     ] = "refuse",
     text_columns: Annotated[
         int | None,
-        typer.Option(help="With --text hash: features of a column (default: 512).", metavar="N", min=1),
+        file_option(help="With --text hash: features of a column (default: 512).", metavar="N", min=1),
     ] = None,
     scale: Annotated[
         Literal["auto", "standardise", "none"],
-        typer.Option(
+        file_option(
             help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
             "first but for columns of 0 and 1 and lists (auto).",
             metavar="HOW",
@@ -154,7 +153,7 @@ def _options(
     ] = "auto",
     bipartite: Annotated[
         bool | None,
-        typer.Option(
+        file_option(
             "--bipartite/--one-id-space",
             help="The two columns of the edges have ids of their own, as users and items do (a node is "
             "then COLUMN:ID), or name the same nodes.",
@@ -162,7 +161,7 @@ def _options(
     ] = None,
     structural: Annotated[
         str | None,
-        typer.Option(
+        file_option(
             help="Structural features, separated by commas: pagerank, degree, clustering, spectral (these "
             "four: all), adjacency (of this graph only); or none. Without it: all five where there are no "
             "other features, all four on disk and beyond 250,000 nodes.",
@@ -171,14 +170,14 @@ def _options(
     ] = None,
     header: Annotated[
         bool | None,
-        typer.Option(
+        file_option(
             "--header/--no-header",
             help="The first row of text files names the columns, or not (else guessed).",
         ),
     ] = None,
     delimiter: Annotated[
         str | None,
-        typer.Option(help="Between columns of text files: one character, tab or space (else guessed)."),
+        file_option(help="Between columns of text files: one character, tab or space (else guessed)."),
     ] = None,
 ) -> None:
     """What may be said; :func:`_reading` takes it."""
@@ -192,24 +191,20 @@ def _reading(given: dict[str, Any]) -> ReadingOptions:
         if given["weight"] is not None:
             raise typer.BadParameter("Give --weight or --no-weight, not both.")
         given["weight"] = False
-    if given.get("text_columns") is None:
-        given.pop("text_columns", None)
-    given["drop"] = tuple(given.get("drop") or ())
-    named = given.get("structural")
-    if named is not None:
-        names = tuple(name.strip() for name in named.split(","))
-        given["structural"] = () if named == "none" else names
+    if given.get("structural") is not None:
+        names = tuple(name.strip() for name in given["structural"].split(","))
+        given["structural"] = () if names == ("none",) else names
     given["delimiter"] = _DELIMITERS.get(given["delimiter"], given["delimiter"])
-    return ReadingOptions(**given)
+    given["drop"] = tuple(given.get("drop") or ())
+    return ReadingOptions(**{name: value for name, value in given.items() if value is not None})
 
 
-def reads_files(*, only: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of reading (all, or ``only`` some) for its ``reading``."""
+def reads_files(
+    *, only: tuple[str, ...] = (), without: tuple[str, ...] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of reading (all, ``only`` some, or ``without`` some) for its ``reading``."""
     known = inspect.signature(_options, eval_str=True).parameters
-    options = [option for name, option in known.items() if not only or name in only]
-    for option in options:
-        if option.name not in _FIRST:
-            option.annotation.__metadata__[0].rich_help_panel = FILES
+    options = [one for name, one in known.items() if name not in without and (not only or name in only)]
 
     def give(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True)
@@ -230,15 +225,6 @@ def reads_files(*, only: tuple[str, ...] = ()) -> Callable[[Callable[..., None]]
         return with_options
 
     return give
-
-
-def options_given(reading: ReadingOptions) -> list[str]:
-    """The options that say something else than their defaults."""
-    plain = type(reading)()
-    names = (field.name for field in fields(reading))
-    changed = [name for name in names if getattr(reading, name) != getattr(plain, name)]
-    spelt = {"id_column": "id", "weight": "no-weight" if reading.weight is False else "weight"}
-    return [f"--{spelt.get(name, name.replace('_', '-'))}" for name in changed]
 
 
 def given_again(context: typer.Context, *without: str) -> list[str]:
@@ -278,11 +264,14 @@ def start_workers(context: typer.Context, out: Path, workers: int, *without: str
 
 
 @contextmanager
-def joined() -> Iterator[ProcessGroup]:
-    """The group that this process is one of, while the block lasts."""
-    import torch.distributed as dist
+def joined(as_worker: bool) -> Iterator[ProcessGroup]:
+    """The group that this process is one of, while the block lasts; alone if it is no worker."""
+    from nodejepa.training.distributed import SINGLE, join
 
-    from nodejepa.training.distributed import join
+    if not as_worker:
+        yield SINGLE
+        return
+    import torch.distributed as dist
 
     by_others = dist.is_initialized()
     yield join()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.panel import Panel
@@ -28,7 +30,7 @@ _NAMES = frozenset(
     (
         *("source", "target", "weight", "id_column", "labels", "drop", "directed", "text", "text_columns"),
         *("scale", "bipartite", "structural", "header", "delimiter"),
-        *("out", "run", "runs", "method", "preset", "dim", "clusters", "score", "use", "resume", "force"),
+        *("out", "run", "runs", "method", "preset", "dim", "score", "use", "resume", "force"),
         *("root", "data_root", "dataset", "memory_limit"),
     )
 )
@@ -39,6 +41,27 @@ BUG, USER, INTERRUPTED = 1, 2, 130
 def say(*parts: str | Text | tuple[str, str], to: Console = stdout) -> None:
     """One line, however long; a part may come with its style."""
     to.print(Text.assemble(*parts), soft_wrap=True)
+
+
+def advise(message: str, *, to: Console = stdout) -> None:
+    """One line that may name settings, as options."""
+    say(in_options(message), to=to)
+
+
+def print_json(value: Any) -> None:
+    """For programs, and nothing else on stdout."""
+
+    def plain(other: Any) -> Any:
+        return other.item() if hasattr(other, "item") else str(other)
+
+    typer.echo(json.dumps(value, indent=2, allow_nan=False, default=plain))
+
+
+def printable(name: object) -> str:
+    """An id for the screen: control characters, which could drive the terminal, are written out."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(name)
+    )
 
 
 def show_table(table: ReportTable, *, without: Sequence[str] = ()) -> None:

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nodejepa.diagnostics import Diagnostics, RowArray, diagnose, sampled_rows
+from nodejepa.diagnostics import Diagnostics, RowArray
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.files import refusals
+from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, load_method
-from nodejepa.progress import progress_bar
 from nodejepa.tables import ReadingOptions, StoredGraph, read_graph
-from nodejepa.tables.embeddings import check_ending
 from nodejepa.training.distributed import SINGLE, ProcessGroup
-from nodejepa.workflow.outputs import claimed, input_files
+from nodejepa.workflow.embed import embedded
+from nodejepa.workflow.outputs import OutputPaths, input_files
 from nodejepa.workflow.read import RunSchema, UserGraph
 
 _NAMED = 20  # columns of a schema that a message names
@@ -51,7 +51,8 @@ def apply_run(
 
     Args:
         run: a folder that :func:`embed_graph` wrote.
-        edges: as in :func:`nodejepa.read_graph`, or a graph store with the features of the run.
+        edges: as in :func:`nodejepa.read_graph`, a graph store with the features of the run, or a
+            :class:`Graph`, whose features are taken as they are.
         nodes: likewise; must have the columns that the features were made of, in any order.
         reading: how, as in :func:`nodejepa.read_graph`; the edges' columns and the column of ids are those of
             the run if not given, and what the features were made of is not asked again.
@@ -62,29 +63,27 @@ def apply_run(
         group: processes that embed a graph store together; the others call :func:`help_to_apply`.
         options: single options of ``reading`` by their names.
     """
-    folder, target = Path(run), None if out is None else Path(out)
-    if target is not None:
-        check_ending(target)  # before the work
-    inputs = input_files(edges, nodes)
-    with nullcontext() if target is None else claimed(target, inputs, force=force) as replace:
-        schema, estimator = _loaded(folder, device, memory_limit, group)
-        if StoredGraph.is_at(edges):
-            data = _opened(StoredGraph(edges), schema)
+    folder, paths = Path(run), None if out is None else OutputPaths.beside(out)
+    inputs = [] if isinstance(edges, Graph) else input_files(edges, nodes)
+    with nullcontext() if paths is None else paths.held(inputs, resume=None, force=force):
+        if isinstance(edges, Graph):
+            data, estimator = UserGraph.of_graph(edges), load_method(folder, device=device)
         else:
-            given = (reading or ReadingOptions()).changed(options)
-            asked = schema.completed(given, with_nodes=nodes is not None)
-            data = _read(edges, nodes, asked, schema, memory_limit)
-        notes = [*data.report.notes, *data.report.warnings]
-        if data.schema.weighted != schema.weighted:
-            kinds = ["weighted" if one.weighted else "unweighted" for one in (schema, data.schema)]
-            notes.append(f"the encoder was trained on {kinds[0]} edges, these are {kinds[1]}.")
-        with refusals(target or folder), progress_bar("Embedding"):
-            z = estimator.transform(data.graph, scratch=None if target is None else target.parent)
-        if target is not None and replace is not None:
-            replace()
-            data.write_embeddings(target, z)
-    stored = isinstance(data.graph, StoredGraph)
-    return AppliedRun(z, data, diagnose(sampled_rows(z) if stored else z), notes)
+            schema, estimator = _loaded(folder, device, memory_limit, group)
+            if StoredGraph.is_at(edges):
+                data = _opened(StoredGraph(edges), schema)
+            else:
+                asked = (reading or ReadingOptions()).changed(options)
+                data = _read(edges, nodes, asked, schema, memory_limit)
+            if data.graph.is_weighted != schema.weighted:
+                kind = "weighted" if schema.weighted else "unweighted"
+                data.report.note(f"the encoder was trained on {kind} edges, these are not.")
+        with refusals(folder if paths is None else paths.embeddings):
+            z, diagnostics = embedded(estimator, data, None if paths is None else paths.embeddings.parent)
+        if paths is not None:
+            paths.replace(resume=None, force=force)
+            data.write_embeddings(paths.embeddings, z)
+    return AppliedRun(z, data, diagnostics, [*data.report.notes, *data.report.warnings])
 
 
 def help_to_apply(
@@ -113,6 +112,7 @@ def _loaded(
 def _read(
     edges: Any, nodes: Any, asked: ReadingOptions, schema: RunSchema, memory_limit: float | None
 ) -> UserGraph:
+    asked = schema.completed(asked, with_nodes=nodes is not None)
     try:
         loaded = read_graph(edges, nodes, asked, schema=schema.features, memory_limit=memory_limit)
     except GraphError as error:
@@ -126,6 +126,7 @@ def _read(
 
 def _opened(graph: StoredGraph, schema: RunSchema) -> UserGraph:
     data = UserGraph.of_store(graph)
+    assert data.schema is not None
     difference = schema.features.difference(data.schema.features)
     if difference:
         raise GraphError(

@@ -5,9 +5,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +15,31 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.config import to_dict
-from nodejepa.data.splits import Split, default_splits
-from nodejepa.diagnostics import diagnose
 from nodejepa.errors import CheckpointError, ConfigError, DataError, EvaluationError, NodeJEPAError
-from nodejepa.evaluation import SplitScore, linear_probe
+from nodejepa.evaluation import SplitScore
 from nodejepa.evaluation.links import LinkSplit, score_links, split_links
 from nodejepa.files import parse_json, write_json
 from nodejepa.graph import Graph
+from nodejepa.graph_checks import Features
 from nodejepa.memory import gigabytes, peak_memory_mb, reset_peak_memory
 from nodejepa.methods import METHODS, UNTRAINED, find_method, load_method
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import in_words, progress_bar
 from nodejepa.report import write_report
 from nodejepa.report.maps import neighbour_plane
-from nodejepa.tables import ReadingOptions, StoredGraph, as_graph, write_embeddings
+from nodejepa.tables import ReadingOptions, StoredGraph, as_graph
 from nodejepa.tables.inputs import refuse_replacing
 from nodejepa.tables.options import ADJACENCY_UP_TO
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run
 from nodejepa.validation import of_type
 from nodejepa.workflow.compare_page import comparison_report
+from nodejepa.workflow.embed import embedded, train
 from nodejepa.workflow.outputs import input_files, refuse_existing
 from nodejepa.workflow.plan import make_plan
-from nodejepa.workflow.read import Inspection, inspect_graph, make_trainable
+from nodejepa.workflow.read import Inspection, UserGraph, inspect_graph, make_trainable
 from nodejepa.workflow.recommend import DEFAULT, MethodRow, Recommendation, recommend
-from nodejepa.workflow.scores import describe_split
+from nodejepa.workflow.scores import Labelled
 from nodejepa.workflow.use import choose_features
 
 VERSION = 3  # of what is measured: rows of another one are measured again
@@ -57,7 +56,7 @@ class Comparison:
 
     rows: tuple[MethodRow, ...]
     recommendation: Recommendation
-    embeddings: npt.NDArray[np.float32]
+    embeddings: Features
     split: str | None  # the labels' draws in words; None without labels
     notes: tuple[str, ...] = ()
 
@@ -82,7 +81,6 @@ def compare(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     force: bool = False,
-    columns: Mapping[str, Sequence[Any]] | None = None,
     notes: Sequence[str] = (),
     use: str | None = None,
     announce: Callable[[MethodRow], None] | None = None,
@@ -103,27 +101,18 @@ def compare(
             the graph's ids; nowhere if not given.
         resume: go on with the comparison in ``out``: methods that are done are not measured again.
         force: replace it.
-        columns: more columns of the embeddings' file.
         notes: what a reader of the report should know of the graph.
         use: what embeddings are made of, as in :func:`nodejepa.choose_features`; the features as they are
             if not given.
         announce: called with each method's result as soon as it is there.
     """
-    graph = as_graph(graph)
+    data = graph if isinstance(graph, UserGraph) else _labelled_graph(graph, labels, class_names, use)
     # the default first, what is trained by gradient descent last, else as asked
     asked = sorted(dict.fromkeys([DEFAULT, *methods]), key=lambda name: find_method(name).by_gradient)
-    estimators = [
-        make_trainable(
-            name,
-            settings={"training.epochs": epochs} if epochs is not None and METHODS[name].by_gradient else {},
-            seed=seed,
-            device=device,
-        )
-        for name in asked
-    ]
-    known = _check_labels(labels, graph)
-    if use is not None:
-        graph = choose_features(graph, use, known)
+    estimators = []
+    for name in asked:
+        steps = {"training.epochs": epochs} if epochs is not None and METHODS[name].by_gradient else {}
+        estimators.append(make_trainable(name, settings=steps, seed=seed, device=device))
     if minutes is not None and not 0 < minutes < 1e9:
         raise ConfigError(f"minutes is {minutes!r}", where="minutes", fix="Give a positive number.")
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
@@ -131,74 +120,55 @@ def compare(
         folder = Path(held_open.enter_context(tempfile.TemporaryDirectory()) if out is None else out)
         if out is not None:
             held_open.enter_context(Run(folder).owned(".compare.lock"))
-            _check_folder(folder, resume=resume, force=force)
-        bench = Bench(graph, known, folder / "runs", seed, 0 if out is None else _MAP_NODES)
-        notes = [*notes, *([bench.problem] if bench.problem else [])]
+            _clear(folder, resume=resume, force=force)
+        bench = Bench(data, folder / "runs", seed, deadline, memory_limit, 0 if out is None else _MAP_NODES)
         rows = []
-        for estimator in estimators:
-            rows.append(bench.row(estimator, deadline, memory_limit))
+        for estimator in [*estimators, None]:
+            if estimator is None and bench.graph.structural == bench.graph.num_features:
+                break  # the methods have seen the edges alone
+            found = bench.edges_only(device) if estimator is None else bench.row(estimator)
+            rows.append(found)
             if announce is not None:
-                announce(rows[-1])
-        found = recommend(rows)
-        if graph.structural < graph.num_features:
-            rows.append(bench.edges_only(make_trainable(DEFAULT, device=device), deadline, memory_limit))
-            if announce is not None:
-                announce(rows[-1])
-            notes = [*notes, *edges_words(rows, found)]
-        if found is None:
+                announce(found)
+        chosen = recommend([row for row in rows if row.method != EDGES_ONLY])
+        if chosen is None:
             raise EvaluationError(
                 f"no method could be measured; {rows[0].method}: {rows[0].problem}", where="compare"
             )
-        z = load_method(bench.runs / found.method, device=device).transform(graph)
-        embeddings = z if isinstance(z, np.ndarray) else to_dense(z)
-        split = describe_split(bench.splits[0]) if bench.splits else None
-        made = Comparison(tuple(rows), found, embeddings, split, tuple(notes))
+        trained = {
+            row.method: load_method(bench.runs / row.method, device=device)
+            for row in rows
+            if row.problem is None and row.method in METHODS
+        }
+        z, _ = embedded(trained[chosen.method], data)
+        assert isinstance(z, np.ndarray)
+        split = None if bench.labelled is None else bench.labelled.words
+        said = (*notes, *([bench.problem] if bench.problem else []), *edges_words(rows, chosen))
+        made = Comparison(tuple(rows), chosen, z, split, said)
         if out is not None:
             # until the new one is there, nothing counts as finished
             (folder / RESULT).unlink(missing_ok=True)
-            with progress_bar("Writing embeddings and report"):
-                write_embeddings(folder / EMBEDDINGS, graph, embeddings, columns)
-                trained = [
-                    load_method(bench.runs / row.method, device="cpu")
-                    for row in rows
-                    if row.problem is None and row.method != EDGES_ONLY and METHODS[row.method].by_gradient
-                ]
-                page = comparison_report(made, graph, bench.drawn, known, class_names, trained)
-                write_report(page, folder / PAGE)
+            data.write_embeddings(folder / EMBEDDINGS, z)
+            by_gradient = [one for name, one in trained.items() if METHODS[name].by_gradient]
+            with progress_bar("Writing the report"):
+                write_report(comparison_report(made, data, bench.drawn, by_gradient), folder / PAGE)
             write_json(folder / RESULT, {"format": _FORMAT, "version": VERSION, **made.to_dict()})
     return made
 
 
-def edges_words(rows: Sequence[MethodRow], found: Recommendation | None) -> list[str]:
-    """A word where the edges alone are better than what is recommended."""
-    scores = {row.method: float(np.mean(row.accuracy)) for row in rows if row.accuracy}
-    edges, best = scores.get(EDGES_ONLY), scores.get(found.method) if found else None
-    if edges is None or best is None or edges <= best:
-        return []
-    return [f'The edges alone score {edges:.1f} %, more than {best:.1f} %: take them with use="structure".']
-
-
-def _check_labels(labels: npt.ArrayLike | None, graph: Graph) -> npt.NDArray[np.int64] | None:
-    if labels is None:
-        return None
-    array = np.asarray(labels)
-    if array.shape != (graph.num_nodes,) or array.dtype.kind not in "iu":
+def _labelled_graph(
+    graph: Any, labels: npt.ArrayLike | None, class_names: Sequence[str] | None, use: str | None
+) -> UserGraph:
+    graph, known = as_graph(graph), None if labels is None else np.asarray(labels)
+    if known is not None and (known.shape != (graph.num_nodes,) or known.dtype.kind not in "iu"):
         raise EvaluationError(
-            f"labels are {array.dtype} of shape {array.shape} for {graph.num_nodes} nodes",
+            f"labels are {known.dtype} of shape {known.shape} for {graph.num_nodes} nodes",
             where="labels",
             fix="Give one whole number per node, in the graph's order; -1 where none is known.",
         )
-    return array.astype(np.int64)
-
-
-def _check_folder(folder: Path, *, resume: bool, force: bool) -> None:
-    ours = [folder / "runs", *(folder / name for name in (RESULT, PAGE, EMBEDDINGS))]
-    refuse_existing(ours, resume=resume, force=force)
-    if force:
-        for path in ours[:0:-1]:
-            path.unlink(missing_ok=True)
-        for name in (*METHODS, EDGES_ONLY):  # ours, and nothing else that somebody has put there
-            shutil.rmtree(folder / "runs" / name, ignore_errors=True)
+    return UserGraph.of_graph(
+        graph if use is None else choose_features(graph, use, known), known, class_names
+    )
 
 
 def compare_files(
@@ -223,36 +193,41 @@ def compare_files(
             where=str(edges),
             fix="Name the files that it was prepared from, or embed it with `nodejepa embed-graph`.",
         )
-    folder, reading = Path(out), reading or ReadingOptions()
     for name in (EMBEDDINGS, PAGE, RESULT):
-        refuse_replacing(folder / name, *input_files(edges, nodes))
+        refuse_replacing(Path(out) / name, *input_files(edges, nodes))
     default = make_trainable(DEFAULT)
     found = inspect_graph(edges, nodes, reading, estimator=default, memory_limit=memory_limit, use=use)
     if inspected is not None:
         inspected(found)
     found.require_usable()
-    data, notes = found.data, [*notes, *found.warnings()]
-    assert isinstance(data.graph, Graph)
-    if data.schema.features.structural:
+    notes, graph = [*notes, *found.warnings()], found.data.graph
+    if isinstance(graph, Graph) and graph.structural:
         notes.append(
             "The features are the adjacency's own coordinates, which know every link: no links are held out."
-            if data.graph.incomparable
+            if graph.incomparable
             else "Structural features saw the links that were then held out: links are scored too kindly."
         )
-    made = compare(
-        data.graph,
-        data.labels,
-        class_names=data.class_names,
-        out=folder,
-        memory_limit=memory_limit,
-        columns=data.sides,
-        notes=notes,
-        **arguments,
-    )
-    for row in made.rows:
-        if row.problem is None and row.method != EDGES_ONLY:
-            data.schema.save(folder / "runs" / row.method)
-    return made
+    return compare(found.data, out=out, memory_limit=memory_limit, notes=notes, **arguments)
+
+
+def edges_words(rows: Sequence[MethodRow], found: Recommendation | None) -> list[str]:
+    """A word where the edges alone are better than what is recommended."""
+    scores = {row.method: float(np.mean(row.accuracy)) for row in rows if row.accuracy}
+    edges, best = scores.get(EDGES_ONLY), scores.get(found.method) if found else None
+    if edges is None or best is None or edges <= best:
+        return []
+    return [f'The edges alone score {edges:.1f} %, more than {best:.1f} %: take them with use="structure".']
+
+
+def _clear(folder: Path, *, resume: bool, force: bool) -> None:
+    """Refuse to lose a comparison that is there; with ``force`` remove it, and nothing else."""
+    ours = [folder / "runs", *(folder / name for name in (RESULT, PAGE, EMBEDDINGS))]
+    refuse_existing(ours, resume=resume, force=force)
+    if force:
+        for path in ours[:0:-1]:
+            path.unlink(missing_ok=True)
+        for name in (*METHODS, EDGES_ONLY):
+            shutil.rmtree(folder / "runs" / name, ignore_errors=True)
 
 
 class Bench:
@@ -260,30 +235,31 @@ class Bench:
 
     def __init__(
         self,
-        graph: Graph,
-        labels: npt.NDArray[np.int64] | None,
+        data: UserGraph,
         runs: Path,
         seed: int,
+        deadline: float | None = None,
+        memory_limit: float | None = None,
         map_nodes: int = 0,
     ) -> None:
-        self.graph, self.labels, self.runs, self.seed = graph, labels, runs, seed
+        assert isinstance(data.graph, Graph)
+        self.data, self.graph, self.runs, self.seed = data, data.graph, runs, seed
+        self.deadline, self.memory_limit = deadline, memory_limit
         self.held: LinkSplit | None = None
         with suppress(EvaluationError):  # few links, or features that know them: none are hidden
-            self.held = split_links(graph, seed=seed)
-        drawn = np.random.default_rng(seed).permutation(graph.num_nodes)[:map_nodes]
+            self.held = split_links(self.graph, seed=seed)
+        drawn = np.random.default_rng(seed).permutation(self.graph.num_nodes)[:map_nodes]
         self.drawn: npt.NDArray[np.int64] = np.sort(drawn)
-        self.splits: list[Split] = []
-        self.problem = ""
+        self.labelled: Labelled | None = None
+        self.problem, labels = "", data.labels
         try:
-            self.splits = [] if labels is None else default_splits(labels)
+            self.labelled = None if labels is None else Labelled.of(labels)
         except EvaluationError as error:
             self.problem = f"No scores by labels: {error}"
-        digest = hashlib.sha256(b"" if labels is None else labels.tobytes()).hexdigest()
-        self.identity = {"graph": graph.content_hash, "labels": digest, "version": VERSION}
+        digest = hashlib.sha256(b"" if labels is None else labels.astype(np.int64).tobytes()).hexdigest()
+        self.identity = {"graph": self.graph.content_hash, "labels": digest, "version": VERSION}
 
-    def edges_only(
-        self, estimator: Estimator, deadline: float | None, memory_limit: float | None
-    ) -> MethodRow:
+    def edges_only(self, device: str) -> MethodRow:
         """The row of LinearJEPA on the structure alone: what a node table must not fall behind."""
         if self.graph.num_nodes > ADJACENCY_UP_TO:
             return MethodRow(EDGES_ONLY, f"not begun: the graph has more than {ADJACENCY_UP_TO:,} nodes")
@@ -292,28 +268,28 @@ class Bench:
                 graph = choose_features(self.graph, "structure")
         except NodeJEPAError as error:
             return MethodRow(EDGES_ONLY, error.what)
-        bench = Bench(graph, self.labels, self.runs, self.seed, len(self.drawn))
-        return bench.row(estimator, deadline, memory_limit, EDGES_ONLY)
+        alone = replace(self.data, graph=graph, schema=None)
+        bench = Bench(alone, self.runs, self.seed, self.deadline, self.memory_limit, len(self.drawn))
+        return bench.row(make_trainable(DEFAULT, device=device), EDGES_ONLY)
 
-    def row(
-        self, estimator: Estimator, deadline: float | None, memory_limit: float | None, name: str = ""
-    ) -> MethodRow:
+    def row(self, estimator: Estimator, name: str = "") -> MethodRow:
         """Read back if it is there, else measured; a method that fails or does not fit is a row, too."""
         name = name or estimator.name
         identity = self.identity | {"config": to_dict(estimator.config), "seed": estimator.seed}
         path = self.runs / name / "scores.json"
-        if (there := _read(path)) and there.identity == identity:
-            return there.row
-        fits = 1 if self.held is None else 2
-        plan = make_plan(estimator, self.graph, memory_limit)
-        needed, left = fits * plan.seconds, None if deadline is None else deadline - time.monotonic()
-        if name != DEFAULT and left is not None and not needed < left:
-            runs = "one run" if fits == 1 else f"{fits} runs"
-            why = f"not begun: about {in_words(needed)} for {runs}, {in_words(max(left, 0.0))} were left"
-            return MethodRow(name, why)
+        with suppress(OSError, ValueError):  # whatever cannot be read is measured again
+            there = of_type(_Measured, parse_json(path.read_bytes()))
+            if there.identity == identity:
+                return there.row
+        plan = make_plan(estimator, self.graph, self.memory_limit)
         if not plan.fits:
             needs, there_is = gigabytes(plan.peak_bytes), gigabytes(plan.limit_bytes)
             return MethodRow(name, f"not begun: it needs {needs} of memory, {there_is} are there")
+        needed = plan.seconds * (1 if self.held is None else 2)
+        left = np.inf if self.deadline is None else self.deadline - time.monotonic()
+        if name != DEFAULT and needed > left:
+            why = f"not begun: about {in_words(needed)} of work, {in_words(max(left, 0.0))} were left"
+            return MethodRow(name, why)
         try:
             row = self._measure(estimator, name)
         except CheckpointError:
@@ -327,8 +303,8 @@ class Bench:
         folder = self.runs / name
         restored = Run(folder).model.exists()
         counted, started = reset_peak_memory(), time.perf_counter()
-        estimator.fit(self.graph, out=folder, resume=True, logging=Logging(description=f"{name}, the graph"))
-        z = estimator.transform(self.graph)
+        train(estimator, self.data, folder, resume=True, logging=Logging(description=f"{name}, the graph"))
+        z, shape = embedded(estimator, self.data)
         seconds = time.perf_counter() - started
         memory = round(peak_memory_mb(), 1) if counted and not restored else None
         links = None
@@ -336,10 +312,7 @@ class Bench:
             blind = type(estimator)(estimator.config, seed=self.seed, device=estimator.device)
             blind.fit(self.held.graph, logging=Logging(description=f"{name}, with links hidden"))
             links = score_links(blind.transform(self.held.graph), self.held)
-        shape = diagnose(z)
-        probed: tuple[SplitScore, ...] = ()
-        if self.labels is not None and self.splits:
-            probed = linear_probe(z, self.labels, self.splits).scores
+        probed: tuple[SplitScore, ...] = () if self.labelled is None else self.labelled.probe(z[self.labelled.nodes]).scores
         plane: Any = ()
         if len(self.drawn):
             with progress_bar(f"{name}, its map"):
@@ -367,11 +340,3 @@ class Bench:
 class _Measured:
     identity: dict[str, Any]
     row: MethodRow
-
-
-def _read(path: Path) -> _Measured | None:
-    """A row that was measured before; whatever cannot be read is measured again."""
-    try:
-        return of_type(_Measured, parse_json(path.read_bytes()))
-    except (OSError, ValueError):
-        return None

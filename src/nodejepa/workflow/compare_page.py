@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.diagnostics import diagnose
-from nodejepa.evaluation.clusters import find_clusters
 from nodejepa.graph import Graph
 from nodejepa.masking.khop import khop_mask
 from nodejepa.methods import METHODS, UNTRAINED
@@ -29,12 +28,11 @@ from nodejepa.report.sections import (
     verdict,
 )
 from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
+from nodejepa.workflow.read import UserGraph
 from nodejepa.workflow.recommend import MethodRow
 
 if TYPE_CHECKING:
     from nodejepa.workflow.compare import Comparison
-
-Labels = npt.NDArray[np.int64]
 
 _BY_LABELS = {
     "accuracy": "accuracy %",
@@ -84,30 +82,22 @@ def problems(rows: Sequence[MethodRow]) -> tuple[str, ...]:
 
 
 def comparison_report(
-    made: Comparison,
-    graph: Graph,
-    drawn: Labels,
-    labels: Labels | None,
-    class_names: Sequence[str] | None,
-    trained: Sequence[Estimator],
+    made: Comparison, data: UserGraph, drawn: npt.NDArray[np.int64], trained: Sequence[Estimator]
 ) -> Report:
     """The recommendation, the scores, a small map of every method, a large one of the chosen, the training.
 
     ``trained`` are the methods that were trained by gradient descent.
     """
-    chosen = made.recommendation
+    graph, chosen = data.graph, made.recommendation
+    assert isinstance(graph, Graph)
+    labels = None if data.labels is None else data.labels.astype(np.int64)
     sections: list[Section] = [Text(chosen.words, tone="good" if chosen.by_labels else "plain")]
     if said := (*made.notes, *problems(made.rows)):
         sections.append(Text(said, tone="warning"))
     sections.append(SortableTable(comparison_table(made.rows, chosen.method, made.split)))
     sections += _accuracies(made.rows)
-    groups = None if labels is not None else find_clusters(made.embeddings[drawn]).assigned
-    ids = drawn if graph.node_ids is None else graph.node_ids[drawn]
     notes = [f"t-SNE of {len(drawn):,} nodes, the same on every map; distances between groups mean little."]
-    if groups is not None:
-        notes.append(f"Colours: groups that k-means finds in {chosen.method}, on all maps the same.")
-    names = [str(node) for node in ids.tolist()]
-    degrees = np.diff(graph.adjacency.indptr)[drawn].astype(np.int64)
+    names, degrees = data.ids_of(drawn), data.neighbour_counts(drawn)
     planes = {row.method: np.array(row.plane) for row in made.rows if row.plane}
     sections.append(
         EmbeddingMap(
@@ -116,8 +106,7 @@ def comparison_report(
             degrees,
             planes,
             labels=None if labels is None else labels[drawn],
-            clusters=groups,
-            names=names_of_classes(class_names, labels),
+            names=names_of_classes(data.class_names, labels),
             notes=tuple(notes),
             side_by_side=True,
         )
@@ -127,7 +116,7 @@ def comparison_report(
         graph,
         made.embeddings,
         labels=labels,
-        class_names=class_names,
+        class_names=data.class_names,
         neighbours=False,
         title="All its nodes",
     )

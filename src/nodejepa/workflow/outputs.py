@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,15 +30,12 @@ class OutputPaths:
     """
 
     embeddings: Path
-    run: Path
 
     @classmethod
-    def beside(cls, out: str | os.PathLike[str], run: str | os.PathLike[str] | None = None) -> Self:
+    def beside(cls, out: str | os.PathLike[str]) -> Self:
         """The paths that go with that of the embeddings; its ending is checked."""
         check_ending(Path(out))
-        if run is not None and not os.fspath(run):
-            raise ConfigError("the run folder's path is empty", fix='Name a folder; "." is the current one.')
-        return cls(Path(out), Path(out).with_suffix(".run") if run is None else Path(run))
+        return cls(Path(out))
 
     @property
     def manifest(self) -> Path:
@@ -51,31 +48,35 @@ class OutputPaths:
         return self.embeddings.with_suffix(".html")
 
     @property
+    def run(self) -> Path:
+        """Folder of the model."""
+        return self.embeddings.with_suffix(".run")
+
+    @property
     def written(self) -> tuple[Path, ...]:
         """The files beside the run folder, in the order in which they are written."""
         return (self.embeddings, self.page, self.manifest)
 
     @property
     def begun(self) -> bool:
-        """Whether a run was begun in the folder."""
-        return (self.run / "config.json").exists()
+        """Whether there is anything in the run folder to go on with."""
+        return Run(self.run).model.exists() or Run(self.run).checkpoint.exists()
 
     @contextmanager
-    def held(self, inputs: Sequence[Path], *, resume: bool, force: bool) -> Iterator[Callable[[], None]]:
-        """Check the paths before any work and hold them; call what is yielded before they are written."""
+    def held(self, inputs: Sequence[Path], *, resume: bool | None, force: bool) -> Iterator[None]:
+        """Check the paths before any work and hold them; ``resume`` is None where nothing is trained."""
         for path in self.written:
             refuse_replacing(path, *inputs)
             if path.is_dir():
                 raise ConfigError("the output is a folder", where=str(path), fix="Name a file.")
-        if self.run.exists() and not self.run.is_dir():
-            raise ConfigError("the run folder is a file", where=str(self.run), fix="Choose another folder.")
-        for folder in dict.fromkeys((self.embeddings.parent, self.run)):
-            _check_writable(folder)
-        with Run(self.run).owned(".embed-graph.lock"), output_owned(self.embeddings):
+        if resume is not None and self.run.exists() and not self.run.is_dir():
+            raise ConfigError("the run folder is a file", where=str(self.run), fix="Choose another out=....")
+        _check_writable(self.embeddings.parent)
+        with output_owned(self.run):  # one lock for all that share the name
             self.require_free(resume=resume, force=force)
-            yield _unchanged_from_now(self.written)
+            yield
 
-    def require_free(self, *, resume: bool, force: bool) -> None:
+    def require_free(self, *, resume: bool | None, force: bool) -> None:
         """Refuse to lose what is there, or to go on with a run that is not."""
         if resume and not self.begun and any(path.exists() for path in self.written):
             raise ConfigError(
@@ -83,7 +84,8 @@ class OutputPaths:
                 where=str(self.run),
                 fix="Choose another out=..., or replace them with force=True.",
             )
-        refuse_existing([*self.written, *([self.run] if self.begun else [])], resume=resume, force=force)
+        files = self.written[:1] if resume is None else (*self.written, *([self.run] if self.begun else ()))
+        refuse_existing(files, resume=resume, force=force)
 
     def begin(self, *, force: bool) -> None:
         """Clear away what killed processes left half-written and, if asked, the run itself."""
@@ -95,18 +97,16 @@ class OutputPaths:
             for file in (run.model, run.checkpoint, self.run / "history.jsonl", self.run / "config.json"):
                 file.unlink(missing_ok=True)
 
-    @contextmanager
-    def abandoned_if_refused(self) -> Iterator[None]:
-        """Leave nothing of a new run that was refused before its first epoch: it would be in the way."""
-        run, new = Run(self.run), not self.begun
-        try:
-            yield
-        except NodeJEPAError:
-            kept = (run.checkpoint, run.model, self.run / "history.jsonl")
-            if new and not any(path.exists() for path in kept):
-                for name in ("config.json", "schema.json"):
-                    (self.run / name).unlink(missing_ok=True)
-            raise
+    def replace(self, *, resume: bool | None, force: bool) -> None:
+        """To be called before the embeddings are written: until there is a new manifest, none counts.
+
+        A file that another program has put there in the meantime is not replaced.
+        """
+        refuse_existing(self.written[:1], resume=resume, force=force)
+        found = read_manifest(self.manifest)
+        if resume is not None or (found is not None and found.embeddings.file == self.embeddings.name):
+            self.manifest.unlink(missing_ok=True)
+            self.page.unlink(missing_ok=True)
 
     def refuse_full_disk(self, needed: int) -> None:
         """Refuse to train for embeddings that there is no room for."""
@@ -130,52 +130,6 @@ def refuse_existing(paths: Iterable[Path], *, force: bool, resume: bool | None =
             fix=("" if resume is None else "Go on with resume=True, or: ")
             + "Choose another out=..., or replace what is there with force=True.",
         )
-
-
-@contextmanager
-def claimed(out: Path, inputs: Sequence[Path], *, force: bool) -> Iterator[Callable[[], None]]:
-    """Hold the place of a file while what goes into it is made; call what is yielded before it is written.
-
-    What is there is replaced by ``force`` only. A manifest and a report that describe it are removed then.
-    """
-    refuse_replacing(out, *inputs)
-    refuse_existing([out], force=force)
-    with output_owned(out):
-        require_unchanged = _unchanged_from_now([out])
-
-        def replace() -> None:
-            require_unchanged()
-            path = out.with_suffix(".json")
-            manifest = read_manifest(path)
-            if manifest is not None and manifest.embeddings.file == out.name:
-                path.unlink()
-                out.with_suffix(".html").unlink(missing_ok=True)
-
-        yield replace
-
-
-def _unchanged_from_now(paths: Sequence[Path]) -> Callable[[], None]:
-    """A check to be made before the paths are written: refuses to replace what came in the meantime."""
-
-    def state(path: Path) -> tuple[int, ...] | None:
-        try:
-            found = path.stat()
-        except OSError:
-            return None
-        return found.st_ino, found.st_size, found.st_mtime_ns
-
-    before = [state(path) for path in paths]
-
-    def check() -> None:
-        for path, then in zip(paths, before, strict=True):
-            if state(path) != then:
-                raise ConfigError(
-                    "somebody else has written the output in the meantime",
-                    where=str(path),
-                    fix="The trained model is kept: move the file away and go on with resume=True.",
-                )
-
-    return check
 
 
 def input_files(*given: Any) -> list[Path]:

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.config import flatten
-from nodejepa.evaluation.clusters import Clusters, agreement
-from nodejepa.methods import METHODS, UNTRAINED
+from nodejepa.methods import METHODS
 from nodejepa.report import Report, footer
 from nodejepa.report.maps import MAX_POINTS, SampledNodes, embedding_map, error_sections
 from nodejepa.report.sections import (
@@ -39,7 +38,6 @@ _ABOUT = {
     BESIDE["columns"]: "the closed form on the columns of the nodes alone",
     BESIDE["structure"]: "the closed form on the structure alone",
 }
-_MOSTLY_ONE_CLASS = 70.0  # percent of the test nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +50,13 @@ class GraphMap:
     @classmethod
     def of(cls, made: EmbeddedGraph) -> Self:
         """Of all nodes, or of a sample: labelled ones first."""
-        data, groups = made.inspection.data, made.clusters
+        data = made.inspection.data
         drawn = _nodes_to_draw(data.graph.num_nodes, made.labels)
         section = embedding_map(
             SampledNodes(data.ids_of(drawn), data.neighbour_counts(drawn), data.graph.num_nodes),
             made.embeddings[drawn],
             labels=None if made.labels is None else made.labels[drawn].astype(np.int64),
             class_names=data.class_names,
-            clusters=None if groups is None else groups.assigned[drawn],
             neighbours=data.graph.num_nodes <= MAX_NODES_FOR_NEIGHBOURS,
         )
         return cls(section, drawn)
@@ -87,18 +84,13 @@ def _nodes_to_draw(nodes: int, labels: npt.NDArray[np.integer[Any]] | None) -> n
 def graph_report(made: EmbeddedGraph, shown: GraphMap) -> Report:
     """Everything worth seeing about one graph and its embeddings."""
     estimator, scores, data = made.estimator, made.scores, made.inspection.data
-    words: tuple[str, ...] = ()
-    if scores is not None:
-        words = (*baseline_words(scores, estimator.name), *edges_words(scores, estimator.name))
-        words += largest_words(scores)
-    doubtful = scores is not None and not beats_baselines(scores, estimator.name)
+    words = () if scores is None else scores.findings(estimator.name)
+    doubtful = scores is not None and not scores.beats_baselines(estimator.name)
     sections: list[Section] = [verdict(made.diagnostics, *words, doubtful=doubtful)]
     if said := (*made.inspection.warnings(), *made.warnings):
         sections.append(Text(said, tone="warning"))
     if scores is not None:
-        sections += score_sections(scores, estimator.name)
-    if made.clusters is not None:
-        sections.append(Text((cluster_words(made.clusters, made.labels),)))
+        sections.append(SortableTable(score_table(scores, estimator.name)))
     sections.append(shown.with_errors(scores))
     if scores is not None and made.labels is not None:
         labels = made.labels[scores.nodes].astype(np.int64)
@@ -106,7 +98,8 @@ def graph_report(made: EmbeddedGraph, shown: GraphMap) -> Report:
     sections.append(Facts("The graph", made.inspection.facts()))
     if data.report.notes:
         sections.append(Text(("While reading:", *data.report.notes)))
-    sections.append(columns_table(data.schema.features, data.report))
+    if data.schema is not None:
+        sections.append(columns_table(data.schema.features, data.report))
     sections += [*what_was_found(estimator), *training_curves(estimator.history_)]
     settings = {name: str(value) for name, value in flatten(estimator.config).items()}
     sections.append(Facts("Settings", {"seed": str(estimator.seed), **settings}, folded=True))
@@ -116,13 +109,12 @@ def graph_report(made: EmbeddedGraph, shown: GraphMap) -> Report:
     return Report(chapter.title, (chapter,), footer=footer())
 
 
-def score_sections(scores: Scores, method: str) -> list[SortableTable]:
-    """The scores beside the untrained baselines and the largest class."""
+def score_table(scores: Scores, method: str) -> ReportTable:
+    """The scores beside those of the untrained baselines."""
     rows = []
     for name, found in scores.table().items():
-        about = "these embeddings" if name == method else METHODS[name].summary if name in UNTRAINED else ""
-        about = _ABOUT.get(name, about)
-        about = about if name in scores.rows else "the largest class, whatever the node"
+        about = _ABOUT[name] if name in _ABOUT else METHODS[name].summary
+        about = "these embeddings" if name == method else about
         means = (TableCell.mean(value, decimals=1) for value in found.values())
         rows.append((TableCell.name(name), TableCell.name(about), *means))
     titles = (Column.mean(f"{title} %") for title in scores.measures.values())
@@ -131,79 +123,7 @@ def score_sections(scores: Scores, method: str) -> list[SortableTable]:
         f"Fair linear probe on test labels; {scores.split}.",
         "The baselines need no training. Balanced accuracy and macro-F1 count every class alike.",
     )
-    table = ReportTable("scores", "What the embeddings are worth", columns, (tuple(rows),), notes)
-    sections = [SortableTable(table)]
-    tuned = scores.finetuned
-    if tuned is not None:
-        scratch = "the same network from random weights", tuned.scratch_test_accuracy
-        both = (f"{method}, fine-tuned", tuned.test_accuracy), scratch
-        lines = tuple((TableCell.name(name), TableCell.number(value)) for name, value in both)
-        note = "Trained end to end with labels, on one split: that says little about the spread."
-        headings = (Column.name("encoder"), Column("test accuracy %"))
-        sections.append(SortableTable(ReportTable("finetune", "Fine-tuning", headings, (lines,), (note,))))
-    return sections
-
-
-def baseline_words(scores: Scores, method: str) -> tuple[str, ...]:
-    """Are the embeddings better than what needs no training? If not, what to try next."""
-    best = best_baseline(scores, method)
-    ours, theirs = (scores.rows[name].test_accuracy_mean for name in (method, best))
-    compared = (
-        f"{ours:.1f} % of the test nodes are right, the best untrained baseline ({best}) has {theirs:.1f} %"
-    )
-    if beats_baselines(scores, method):
-        return (f"{compared}.",)
-    if method in UNTRAINED:
-        compared += ": another baseline suits these labels better."
-    else:
-        compared += ": on these labels training has gained nothing over features that need none."
-    return compared, f'Next step: take {best} itself with method="{best}", or let compare try them all.'
-
-
-def beats_baselines(scores: Scores, method: str) -> bool:
-    """Whether the mean accuracy is above that of every untrained baseline."""
-    theirs = scores.rows[best_baseline(scores, method)].test_accuracy_mean
-    return scores.rows[method].test_accuracy_mean > theirs
-
-
-def largest_words(scores: Scores) -> tuple[str, ...]:
-    """A word on accuracy where most nodes are of one class: guessing it looks good and says nothing."""
-    share = scores.largest.test_accuracy_mean
-    if share < _MOSTLY_ONE_CLASS:
-        return ()
-    words = f"{share:.1f} % of the test nodes are {scores.largest_class!r}: always guessing it is"
-    return (f"{words} right as often. Read balanced accuracy and macro-F1 instead.",)
-
-
-def edges_words(scores: Scores, method: str) -> tuple[str, ...]:
-    """A word where the structure alone scores higher: the columns of the node table make it worse."""
-    edges, ours = scores.rows.get(BESIDE["structure"]), scores.rows[method].test_accuracy_mean
-    if edges is None or edges.test_accuracy_mean <= ours:
-        return ()
-    alone = f"The edges alone score {edges.test_accuracy_mean:.1f} %, without the columns of the nodes"
-    return (f'{alone}: let validation labels choose what to use with use="auto".',)
-
-
-def best_baseline(scores: Scores, method: str) -> str:
-    """The untrained baseline with the highest accuracy."""
-    baselines = (name for name in UNTRAINED if name in scores.rows and name != method)
-    return max(baselines, key=lambda name: scores.rows[name].test_accuracy_mean)
-
-
-def cluster_words(clusters: Clusters, labels: npt.NDArray[np.integer[Any]] | None) -> str:
-    """How many groups there are, why so many, and whether they are the classes."""
-    sizes = ", ".join(f"{size:,}" for size in np.bincount(clusters.assigned)[:10].tolist())
-    more = ", ..." if clusters.count > 10 else ""
-    words = f"k-means puts the nodes into {clusters.count} groups (sizes: {sizes}{more})"
-    if clusters.silhouettes:
-        clear = max(clusters.silhouettes.values())
-        words += f", the number with the highest silhouette ({clear:.2f}; 1: far apart, 0: no groups at all)"
-    if labels is not None:
-        found = agreement(clusters, labels)
-        words += (
-            f". With the labels they agree by NMI {found['nmi']:.2f}, ARI {found['ari']:.2f} (1: the same)"
-        )
-    return f"{words}."
+    return ReportTable("scores", "What the embeddings are worth", columns, (tuple(rows),), notes)
 
 
 def columns_table(schema: FeatureSchema, report: ReadReport) -> Section:

@@ -1,13 +1,12 @@
 """Will it fit? Estimated peak against the memory there is, and what fits where it does not."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nodejepa.config import flatten, override
-from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.memory import Room, gigabytes
+from nodejepa.memory import Room, TooLarge, gigabytes
 from nodejepa.methods import UNTRAINED, make_estimator, make_method
 from nodejepa.methods.budget import Budget, OnDisk, Workload, budget, measured_speed
 from nodejepa.methods.estimator import Estimator
@@ -19,7 +18,6 @@ from nodejepa.structure.partition import partition_is_kept
 from nodejepa.tables import StoredGraph
 from nodejepa.tables.options import structural_width
 
-LONG_SECONDS = 2 * 3600.0
 BY_ROWS = "linear-jepa"
 PREPARE = "keep the graph on disk: `nodejepa prepare`, then `nodejepa embed-graph` of the store"
 _STEPS = (8, 64)  # of an epoch in parts
@@ -43,7 +41,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Plan:
-    """The estimate for the chosen settings. ``proposals`` are given where it does not fit or takes long.
+    """The estimate for the chosen settings, and ``proposals`` where it does not fit.
 
     Bytes are those of the whole process, with what it holds already.
     """
@@ -62,29 +60,21 @@ class Plan:
         return self.peak_bytes <= self.limit_bytes
 
     @property
-    def takes_long(self) -> bool:
-        """Whether a person should hear of faster settings first."""
-        return self.seconds > LONG_SECONDS
-
-    @property
-    def proposed(self) -> str:
-        """All proposals, for people."""
-        return "; ".join(map(str, self.proposals))
+    def advice(self) -> str:
+        """What to do where it does not fit."""
+        if not self.proposals:
+            return "No smaller settings fit either: use a machine with more memory, or a smaller graph."
+        return f"These fit: {'; '.join(map(str, self.proposals))}."
 
     def require_fit(self) -> None:
         """Refuse to start what cannot end."""
         if self.fits:
             return
-        way_out = (
-            f"These fit: {self.proposed}."
-            if self.proposals
-            else "No smaller settings fit either: use a machine with more memory, or a smaller graph."
-        )
-        raise ConfigError(
+        raise TooLarge(
             f"{self.method} needs about {gigabytes(self.peak_bytes)} of memory and "
             f"{gigabytes(self.limit_bytes)} {'were allowed' if self.limit_given else 'are available'}",
             where="memory plan",
-            fix=f"{way_out} If you know better, name a higher memory_limit=N.",
+            fix=f"{self.advice} If you know better, name a higher memory_limit=N.",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,10 +86,7 @@ class Plan:
             "estimated_scoring_seconds": round(self.scoring_seconds, 1),
             "memory_limit_bytes": self.limit_bytes,
             "fits": self.fits,
-            "proposals": [
-                {"change": p.change, "peak_bytes": p.peak_bytes, "seconds": round(p.seconds, 1)}
-                for p in self.proposals
-            ],
+            "proposals": [asdict(proposal) for proposal in self.proposals],
         }
 
 
@@ -113,7 +100,7 @@ def make_plan(
     processes: int = 1,
     started: int = 0,
 ) -> Plan:
-    """Estimate the run and, where it does not fit or takes long, what else would do.
+    """Estimate the run and, where it does not fit, what would.
 
     Args:
         estimator: whose settings the estimate is for.
@@ -135,28 +122,27 @@ def make_plan(
     disk = OnDisk(array_bytes(room), processes, started)
     stored = None if isinstance(graph, Graph) else replace(disk, split=not _is_kept(estimator.config, graph))
 
-    def plan(asked: Estimator, where: OnDisk | None) -> Plan:
-        found = cost_of(asked, work, where, speed)
-        peak = room.held + max(found.peak_bytes, structure)
-        return Plan(asked.name, peak, found.seconds, room.limit, room.given)
+    def cost(asked: Estimator, where: OnDisk | None) -> Budget:
+        """Of learning and embedding; ``where`` is given for a graph that stays on disk."""
+        return budget(type(asked), asked.config, work, operations_per_second=speed, where=where)
 
-    chosen = plan(estimator, stored)
-    if classes:
-        scoring = _scoring_seconds(estimator, work, stored, classes, speed)
-        chosen = replace(chosen, scoring_seconds=scoring)
-    if chosen.fits and not chosen.takes_long:
-        return chosen
-    proposals = []
-    for change, other, where in _candidates(estimator, work, stored, disk):
-        found = plan(other, where)
-        if found.fits and (not chosen.fits or found.seconds < chosen.seconds / 2):
-            proposals.append(Proposal(change, found.peak_bytes, found.seconds))
-    return replace(chosen, proposals=tuple(proposals[:_MOST_PROPOSALS]))
+    def peak(found: Budget) -> int:
+        return room.held + max(found.peak_bytes, structure)
 
-
-def cost_of(estimator: Estimator, work: Workload, where: OnDisk | None, speed: float) -> Budget:
-    """Memory and time of learning and embedding; ``where`` is given for a graph that stays on disk."""
-    return budget(type(estimator), estimator.config, work, operations_per_second=speed, where=where)
+    chosen = cost(estimator, stored)
+    scoring, proposals = 0.0, []
+    if classes:  # the untrained baselines are embedded, and they and the method are probed
+        others = [name for name in UNTRAINED if name != estimator.name]
+        scoring = sum(cost(make_method(name), stored).seconds for name in others)
+        rows = _PROBE_PASSES * _LABELS_PER_CLASS * classes + work.nodes
+        columns = 256 + work.columns * len(others)
+        scoring += 2.0 * _SPLITS * rows * columns * classes / speed
+    plan = Plan(estimator.name, peak(chosen), chosen.seconds, room.limit, room.given, scoring)
+    for change, other, where in [] if plan.fits else _candidates(estimator, work, stored, disk):
+        found = cost(other, where)
+        if peak(found) <= room.limit:
+            proposals.append(Proposal(change, peak(found), found.seconds))
+    return replace(plan, proposals=tuple(proposals[:_MOST_PROPOSALS]))
 
 
 def _is_kept(config: Any, graph: StoredGraph) -> bool:
@@ -168,16 +154,16 @@ def _candidates(
     estimator: Estimator, work: Workload, stored: OnDisk | None, disk: OnDisk
 ) -> Iterator[tuple[str, Estimator, OnDisk | None]]:
     """What may be tried instead, in words, the mildest change first."""
+    solved = make_estimator(BY_ROWS)
+    training: Any = getattr(estimator.config, "training", None)
+    trains = training is not None and training.epochs > 0
+    parts = _parts_on_disk(estimator, work) if trains else {}
 
     def changed(changes: dict[str, Any], where: OnDisk | None) -> tuple[str, Estimator, OnDisk | None]:
         words = ", ".join(f"{name}={value}" for name, value in changes.items())
         return words, type(estimator)(override(estimator.config, changes)), where
 
-    solved = make_estimator(BY_ROWS)
-    training: Any = getattr(estimator.config, "training", None)
-    trains = training is not None and training.epochs > 0
     if trains and stored is not None:
-        parts = _parts_on_disk(estimator, work)
         yield changed(parts, stored)
         yield changed(parts | {"training.partition": "random"}, stored)
     elif trains and training.parts == 1:
@@ -185,17 +171,16 @@ def _candidates(
             yield changed(dict(joined_parts(work.nodes, steps)), None)
     if estimator.name != BY_ROWS:
         yield f'method="{BY_ROWS}"', solved, stored
-    if trains and stored is not None:  # many small steps take much longer
-        yield changed(_parts_on_disk(estimator, work, finer=8), stored)
     if stored is None and work.columns:
         yield PREPARE, solved, disk
         if trains:
-            words, other, _ = changed(_parts_on_disk(estimator, work), disk)
+            words, other, _ = changed(parts, disk)
             yield f'{PREPARE} with method="{estimator.name}", {words}', other, disk
 
 
-def _parts_on_disk(estimator: Estimator, work: Workload, finer: int = 1) -> dict[str, Any]:
-    steps = finer * max(work.nodes // NODES_OF_A_STEP, 2)
+def _parts_on_disk(estimator: Estimator, work: Workload) -> dict[str, Any]:
+    """Settings that make steps of about the same number of nodes, whatever the size of the graph."""
+    steps = max(work.nodes // NODES_OF_A_STEP, 2)
     changes: dict[str, Any] = dict(joined_parts(work.nodes, steps, entries=work.entries))
     if changes["training.parts_per_step"] % estimator.config.training.micro_batches:
         changes["training.micro_batches"] = 1
@@ -203,16 +188,3 @@ def _parts_on_disk(estimator: Estimator, work: Workload, finer: int = 1) -> dict
     if "spectral" in asked:  # which reads the edges hundreds of times, and needs 800 bytes a node
         changes["predictor.descriptors"] = ",".join(name for name in asked if name != "spectral")
     return changes
-
-
-def _scoring_seconds(
-    estimator: Estimator, work: Workload, stored: OnDisk | None, classes: int, speed: float
-) -> float:
-    """Of embedding with every untrained baseline, and of a probe of each and of the method."""
-    widths, seconds = [256], 0.0
-    for name in UNTRAINED:
-        if name != estimator.name:
-            seconds += cost_of(make_method(name), work, stored, speed).seconds
-            widths.append(work.columns)
-    rows = _PROBE_PASSES * _LABELS_PER_CLASS * classes + work.nodes
-    return seconds + sum(2.0 * _SPLITS * rows * width * classes for width in widths) / speed

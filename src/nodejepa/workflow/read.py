@@ -1,6 +1,6 @@
 """A user's graph, in memory or on disk: how it was read, and the data report before training."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -141,7 +141,7 @@ class UserGraph:
     """A graph in memory or on disk, how it was read, and its labels (-1: unknown), which only judge."""
 
     graph: Graph | StoredGraph
-    schema: RunSchema
+    schema: RunSchema | None  # none of a graph that was made in Python, or has a name
     report: ReadReport
     labels: npt.NDArray[np.integer[Any]] | None = None
     class_names: tuple[str, ...] = ()
@@ -154,6 +154,18 @@ class UserGraph:
         graph, asked = loaded.graph, {name: getattr(reading, name) for name in REMEMBERED}
         schema = RunSchema.of(loaded.schema, graph, asked, loaded.report)
         return cls(graph, schema, loaded.report, loaded.labels, loaded.class_names or ())
+
+    @classmethod
+    def of_graph(
+        cls,
+        graph: Graph,
+        labels: npt.NDArray[np.integer[Any]] | None = None,
+        class_names: Sequence[str] | None = None,
+    ) -> Self:
+        """A graph in memory, with its features as they are."""
+        if labels is not None and class_names is None:
+            class_names = [str(i) for i in range(int(labels.max(initial=-1)) + 1)]
+        return cls(graph, None, ReadReport(), labels, tuple(class_names or ()))
 
     @classmethod
     def of_store(cls, graph: StoredGraph) -> Self:
@@ -177,12 +189,6 @@ class UserGraph:
     def ids(self, low: int, high: int) -> pa.Array:
         """The user's own ids of nodes ``low`` to ``high - 1``; positions where there are none."""
         return self.graph.ids(low, high) if isinstance(self.graph, StoredGraph) else self._ids[low:high]
-
-    @property
-    def sides(self) -> dict[str, list[Any]]:
-        """Where two kinds of nodes were kept apart: ``side`` and ``side_id`` of each; else nothing."""
-        ids = self.ids(0, self.graph.num_nodes).to_pylist() if self.report.kept_apart else []
-        return sides_of(ids, self.report) if ids else {}
 
     def ids_of(self, nodes: npt.NDArray[np.int64]) -> list[str]:
         """Ids of some nodes, ascending, as text."""
@@ -279,12 +285,21 @@ class Inspection:
 
     def facts(self) -> dict[str, str]:
         """Names and values for people."""
-        graph, summary, plan = self.data.graph, self.summary, self.plan
+        graph, summary, plan, read = self.data.graph, self.summary, self.plan, self.data.report
         edges = graph.num_edges if graph.directed else graph.num_edges // 2
         kind = f"{'directed' if graph.directed else 'undirected'}{', weighted' if graph.is_weighted else ''}"
         facts = {"nodes": f"{graph.num_nodes:,}", "edges": f"{edges:,}, {kind}"}
         if summary is not None:
-            facts |= _memory_facts(summary, self.data.report)
+            largest = ", ".join(f"{size:,}" for size in summary.component_sizes[:3])
+            more = ", ..." if summary.components > 3 else ""
+            facts |= {
+                "rows of edges": f"{read.edge_rows:,}: {read.duplicate_rows:,} repeated, "
+                f"{read.self_loop_rows:,} from a node to itself",
+                "components": f"{summary.components:,} (largest: {largest}{more} nodes)",
+                "isolated nodes": f"{summary.isolated_nodes:,}",
+                "neighbours": f"mean {summary.mean_degree:.1f}, median {summary.median_degree:.0f}, "
+                f"most {summary.max_degree:,}",
+            }
         facts["features"] = self._features()
         if isinstance(graph, StoredGraph):
             facts["labels"] = f"{len(self.data.class_names):,} classes" if self.data.class_names else "none"
@@ -313,8 +328,7 @@ class Inspection:
 
     def warnings(self) -> list[str]:
         """What a person should think about before going on."""
-        graph, plan = self.summary, self.plan
-        said = list(self.data.report.warnings)
+        graph, said = self.summary, list(self.data.report.warnings)
         if graph is not None:
             if graph.nodes < 2:
                 said.append("The graph has one node: there is nothing to learn from it.")
@@ -324,8 +338,6 @@ class Inspection:
                 said.append("Most nodes have no edge: their embeddings only repeat what their features say.")
             if graph.feature_columns and graph.constant_columns == graph.feature_columns:
                 said.append("All features are the same for every node: only edges tell nodes apart.")
-        if plan.proposals and plan.fits:
-            said.append(f"Training takes about {in_words(plan.seconds)}. Faster: {plan.proposed}.")
         return said
 
     def require_usable(self) -> None:
@@ -344,21 +356,6 @@ class Inspection:
                 fix="Give a node table with columns to use, or allow structural features.",
             )
         self.plan.require_fit()
-
-
-def _memory_facts(graph: GraphSummary, read: ReadReport) -> dict[str, str]:
-    """What is known of a graph in memory beside its size."""
-    largest = ", ".join(f"{size:,}" for size in graph.component_sizes[:3])
-    more = ", ..." if graph.components > 3 else ""
-    return {
-        "rows of edges": f"{read.edge_rows:,}: {read.duplicate_rows:,} repeated, "
-        f"{read.self_loop_rows:,} from a node to itself",
-        "components": f"{graph.components:,} (largest: {largest}{more} nodes)",
-        "isolated nodes": f"{graph.isolated_nodes:,}",
-        "neighbours": f"mean {graph.mean_degree:.1f}, median {graph.median_degree:.0f}, 99 % up to "
-        f"{graph.degree_99:.0f}, most {graph.max_degree:,}",
-        "hubs": f"1 % of the nodes hold {100 * graph.hub_edge_share:.0f} % of all edge ends",
-    }
 
 
 def inspect_graph(
@@ -442,8 +439,10 @@ def _made_of(
     """The graph with the features to learn from, and the structural ones that are left for later."""
     if use is not None:
         check_use(use)
-    graph, own, report = data.graph, data.schema.features, data.report
+    graph, report = data.graph, data.report
     assert isinstance(graph, Graph)
+    assert data.schema is not None
+    own = data.schema.features
     names = structural_names(reading.structural, own, report, graph.num_nodes)
     material = Material(graph, own, names or structure_alone(graph.num_nodes), Room.of(memory_limit))
     if use is None or (use == "auto" and (reading.structural is not None or not own.width)):

@@ -1,9 +1,8 @@
 """What are the embeddings of a user's graph worth? Scores beside untrained baselines, if there are labels."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +19,8 @@ from nodejepa.data.splits import (
 )
 from nodejepa.diagnostics import RowArray
 from nodejepa.errors import NodeJEPAError, TrainingError
-from nodejepa.evaluation import FinetuneResult, ProbeResult, SplitScore, finetune, linear_probe
-from nodejepa.evaluation.finetune import can_be_tuned
-from nodejepa.evaluation.probe import MEASURES, class_codes, measure_guesses
-from nodejepa.graph import Graph
+from nodejepa.evaluation import ProbeResult, linear_probe
+from nodejepa.evaluation.probe import MEASURES
 from nodejepa.graph_checks import Features
 from nodejepa.methods import UNTRAINED, make_method
 from nodejepa.methods.baselines import RawFeatures
@@ -36,6 +33,7 @@ from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.workflow.read import UserGraph
 
 BESIDE = {"columns": "linear-jepa, columns only", "structure": "linear-jepa, edges only"}
+_MOSTLY_ONE_CLASS = 70.0  # percent of the labels
 Labels = npt.NDArray[np.int64]
 
 
@@ -44,60 +42,113 @@ class Scores:
     """Scores in percent."""
 
     rows: dict[str, ProbeResult]  # the method first, then the untrained baselines
-    largest: ProbeResult  # always the largest class, whatever the node
-    finetuned: FinetuneResult | None
     split: str
     class_sizes: dict[str, int]
     nodes: Labels  # that are scored
     predicted: Labels  # their classes by the probe of the first split; -1 but for its test nodes
 
     @property
-    def largest_class(self) -> str:
-        """The name of the class with most labels."""
-        return max(self.class_sizes, key=lambda name: self.class_sizes[name])
-
-    @property
     def measures(self) -> dict[str, str]:
         """What is measured and how it is called; the area under the curve is one of two classes only."""
-        two = all(score.roc_auc is not None for score in self.largest.scores)
+        two = len(self.class_sizes) == 2
         return {name: title for name, title in MEASURES.items() if name != "roc_auc" or two}
 
+    def best_baseline(self, method: str) -> str:
+        """The untrained baseline with the highest accuracy."""
+        baselines = (name for name in UNTRAINED if name in self.rows and name != method)
+        return max(baselines, key=lambda name: self.rows[name].test_accuracy_mean)
+
+    def beats_baselines(self, method: str) -> bool:
+        """Whether the mean accuracy is above that of every untrained baseline."""
+        theirs = self.rows[self.best_baseline(method)].test_accuracy_mean
+        return self.rows[method].test_accuracy_mean > theirs
+
+    def findings(self, method: str) -> tuple[str, ...]:
+        """Are the embeddings better than what needs no training, than the edges alone, than guessing?"""
+        best, ours = self.best_baseline(method), self.rows[method].test_accuracy_mean
+        said = [
+            f"{ours:.1f} % of the test nodes are right, the best untrained baseline ({best}) has "
+            f"{self.rows[best].test_accuracy_mean:.1f} %"
+        ]
+        if not self.beats_baselines(method):
+            said[0] += ": on these labels training has gained nothing over features that need none"
+            said.append(f'Next step: take {best} itself with method="{best}", or let compare try them all')
+        edges = self.rows.get(BESIDE["structure"])
+        if edges is not None and edges.test_accuracy_mean > ours:
+            said.append(
+                f"The edges alone score {edges.test_accuracy_mean:.1f} %, without the columns of the nodes: "
+                'let validation labels choose what to use with use="auto"'
+            )
+        largest = max(self.class_sizes, key=lambda name: self.class_sizes[name])
+        share = 100 * self.class_sizes[largest] / sum(self.class_sizes.values())
+        if share >= _MOSTLY_ONE_CLASS:
+            said.append(
+                f"{share:.1f} % of the labels are {largest!r}: always guessing it is right as often. Read "
+                "balanced accuracy and macro-F1 instead"
+            )
+        return tuple(f"{words}." for words in said)
+
     def table(self) -> dict[str, dict[str, Summary | None]]:
-        """Every measure of every row, the largest class last."""
-        rows = {**self.rows, f"always {self.largest_class!r}": self.largest}
-        return {name: {m: summary(result, m) for m in self.measures} for name, result in rows.items()}
+        """Mean and spread over the splits of every measure of every row."""
+        return {
+            name: {measure: _summary(result, measure) for measure in self.measures}
+            for name, result in self.rows.items()
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {
             "split": self.split,
             "class_sizes": self.class_sizes,
-            "largest_class": {"name": self.largest_class, **self._means(self.largest)},
-            "means": {name: self._means(result) for name, result in self.rows.items()},
+            "means": {
+                name: {measure: found and found.mean for measure, found in row.items()}
+                for name, row in self.table().items()
+            },
             "probe": {name: result.to_dict() for name, result in self.rows.items()},
-            "finetune": None if self.finetuned is None else self.finetuned.to_dict(),
         }
 
-    def _means(self, result: ProbeResult) -> dict[str, float | None]:
-        found = {measure: summary(result, measure) for measure in self.measures}
-        return {measure: None if value is None else value.mean for measure, value in found.items()}
 
-
-def summary(result: ProbeResult, measure: str) -> Summary | None:
-    """Mean and spread of one measure over the splits."""
+def _summary(result: ProbeResult, measure: str) -> Summary | None:
     values = [getattr(score, measure) for score in result.scores]
     return summarise([value for value in values if value is not None])
 
 
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """The nodes that are scored, their classes and how these are split."""
+
+    nodes: Labels
+    labels: Labels
+    splits: list[Split]
+    words: str
+
+    @classmethod
+    def of(cls, known: npt.NDArray[np.integer[Any]]) -> Self:
+        """Of a class per node, -1 where unknown.
+
+        Raises:
+            EvaluationError: too few labels to learn from, choose on and test on.
+        """
+        nodes = scored_nodes(known)
+        labels = known[nodes].astype(np.int64)
+        splits = default_splits(labels)
+        drawn, first = describe_scored(nodes, len(known)), splits[0]
+        words = (
+            f"{first.train.size:,} training, {first.val.size:,} validation and {first.test.size:,} test "
+            f"labels: at most {TRAIN} and {VALIDATION} of each class (of smaller classes at most 40 % and "
+            f"half of the rest), drawn {len(SPLIT_SEEDS)} times"
+        )
+        return cls(nodes, labels, splits, f"{words}; {drawn}" if drawn else words)
+
+    def probe(self, rows: Any, *, return_predictions: bool = False) -> ProbeResult:
+        """Score the embeddings of the nodes that are scored."""
+        return linear_probe(rows, self.labels, self.splits, return_predictions=return_predictions)
+
+
 def score_embeddings(
-    estimator: Estimator,
-    data: UserGraph,
-    embeddings: Features | RowArray,
-    *,
-    tune: bool = True,
-    group: ProcessGroup = SINGLE,
+    estimator: Estimator, data: UserGraph, embeddings: Features | RowArray, *, group: ProcessGroup = SINGLE
 ) -> Scores:
-    """Probe the embeddings and the untrained baselines on five splits; fine-tune the encoder on the first.
+    """Probe the embeddings and the untrained baselines on five splits.
 
     Training has ended before this is called: labels cannot reach it. Only rows that are scored are read.
     The processes of a group embed a baseline each; the others call :func:`help_to_score`.
@@ -107,42 +158,29 @@ def score_embeddings(
     """
     graph, known = data.graph, data.labels
     assert known is not None
-    nodes = scored_nodes(known)
-    labels = known[nodes].astype(np.int64)
-    splits = default_splits(labels)
-    every = len(nodes) == graph.num_nodes and isinstance(graph, Graph)  # then nothing is copied
-
-    def scored_rows(z: Any) -> Features:
-        found: Features = z if every else z[nodes]
-        return found
-
-    rows = {estimator.name: linear_probe(scored_rows(embeddings), labels, splits, return_predictions=True)}
-    probed = rows[estimator.name].predictions
-    assert probed is not None
-    predicted = np.full(labels.shape, -1, dtype=np.int64)
-    predicted[splits[0].test] = probed[0]
+    scored = Labelled.of(known)
+    ours = scored.probe(embeddings[scored.nodes], return_predictions=True)
+    rows = {estimator.name: ours}
+    predicted = np.full(scored.labels.shape, -1, dtype=np.int64)
+    if ours.predictions is not None:
+        predicted[scored.splits[0].test] = ours.predictions[0]
     if data.material is not None and data.choice is not None:
         for taken, title in BESIDE.items():  # what was not taken of columns and structure
             known_of = data.material.graph.num_features if taken == "columns" else data.material.is_described
             if taken != data.choice.taken and known_of:
                 with suppress(NodeJEPAError):  # no edges, no memory: one row less, and the others are there
-                    rows[title] = linear_probe(scored_rows(data.material.embedded(taken)), labels, splits)
+                    rows[title] = scored.probe(data.material.embedded(taken)[scored.nodes])
         graph = data.material.graph if data.material.graph.num_features else graph  # columns as they are
     for name in UNTRAINED:
         if name != estimator.name:  # one after the other: only one is in memory
             with progress_bar(f"Embedding with {name}"):
-                z = _sent(name, graph, len(nodes), group)
+                z = _sent(name, graph, len(scored.nodes), group)
                 if z is None:
-                    z = scored_rows(_embedded(name, estimator, graph, group))
-            rows[name] = linear_probe(z, labels, splits)
+                    z = _embedded(name, estimator, graph, group)[scored.nodes]
+            rows[name] = scored.probe(z)
     counts = np.bincount(known[known >= 0], minlength=len(data.class_names))
     sizes = {str(name): int(count) for name, count in zip(data.class_names, counts, strict=True)}
-    tuned = None
-    if tune and isinstance(data.graph, Graph) and every and can_be_tuned(estimator):
-        tuned = finetune(estimator, data.graph, labels, splits[0], seed=splits[0].seed)
-    drawn = describe_scored(nodes, graph.num_nodes)
-    split = f"{describe_split(splits[0])}; {drawn}" if drawn else describe_split(splits[0])
-    return Scores(rows, always_largest(labels, splits), tuned, split, sizes, nodes, predicted)
+    return Scores(rows, scored.words, sizes, scored.nodes, predicted)
 
 
 def help_to_score(estimator: Estimator, graph: StoredGraph, group: ProcessGroup) -> None:
@@ -178,31 +216,3 @@ def _embedded(name: str, estimator: Estimator, graph: Any, group: ProcessGroup) 
     baseline.process_group = ProcessGroup(local=group.local)  # alone with it, beside others in memory
     scratch = graph.folder if isinstance(graph, StoredGraph) else None
     return baseline.fit(graph).transform(graph, scratch=scratch)
-
-
-def always_largest(labels: Labels, splits: Sequence[Split]) -> ProbeResult:
-    """What guessing the largest class for every node scores: so much accuracy needs no embeddings."""
-    classes, codes = class_codes(labels)
-    largest = np.bincount(codes[codes >= 0]).argmax()
-    scores = []
-    for split in splits:
-        truth = codes[split.test]
-        guesses = np.full(truth.shape, largest)
-        known: dict[str, Any] = {
-            "split": split.name,
-            "seed": split.seed,
-            "split_hash": split.hash,
-            "val_accuracy": None,
-        }
-        measured = measure_guesses(guesses, np.zeros((len(truth), len(classes))), truth)
-        scores.append(SplitScore(**known, scaling="none", C=0.0, converged=True, **measured))
-    return ProbeResult("largest class", tuple(scores))
-
-
-def describe_split(split: Split) -> str:
-    """The split in words."""
-    return (
-        f"{split.train.size:,} training, {split.val.size:,} validation and {split.test.size:,} test labels: "
-        f"at most {TRAIN} and {VALIDATION} of each class (of smaller classes at most 40 % and half of the "
-        f"rest), drawn {len(SPLIT_SEEDS)} times"
-    )

@@ -12,9 +12,7 @@ import scipy.sparse as sp
 from nodejepa import diagnostics
 from nodejepa.cli import main
 from nodejepa.diagnostics import PrincipalAxes, mean_and_std
-from nodejepa.errors import ConfigError, EvaluationError
-from nodejepa.evaluation import clusters as clusters_module
-from nodejepa.evaluation.clusters import find_clusters
+from nodejepa.errors import ConfigError
 from nodejepa.methods import load_method, make_method
 from nodejepa.tables import read_embeddings
 from nodejepa.workflow import embed_graph
@@ -105,74 +103,30 @@ def test_a_model_of_fewer_columns_that_was_made_in_memory_keeps_them_on_a_store(
     np.testing.assert_allclose(made.transform(store)[:], z, atol=1e-6 * abs(z).max())
 
 
-@pytest.mark.usefixtures("few_at_a_time")
-@pytest.mark.parametrize("count", ["auto", 3])
-def test_groups_of_few_rows_on_disk_are_those_in_memory(count):
-    z = groups()
-    ours, theirs = find_clusters(Rows(z), count, seed=3), find_clusters(z, count, seed=3)
-    np.testing.assert_array_equal(ours.assigned, theirs.assigned)
-    assert ours.silhouettes == pytest.approx(theirs.silhouettes)
-
-
-@pytest.mark.usefixtures("few_at_a_time")
-@pytest.mark.parametrize("count", ["auto", 4])
-def test_groups_of_many_rows_on_disk_are_those_of_a_sample_and_the_nearest_rows(monkeypatch, count):
-    monkeypatch.setattr(clusters_module, "_AT_ONCE", 110)
-    monkeypatch.setattr(clusters_module, "_SAMPLE", 100)
-    many = Rows(groups(spread=0.1))
-    found, whole = find_clusters(many, count), find_clusters(many.array, 4)
-    assert many.most <= 110, "never all rows at once"
-    pairs = {*zip(whole.assigned.tolist(), found.assigned.tolist(), strict=True)}
-    assert len(pairs) == found.count == 4, "clear groups are the same, numbered by size"
-    assert (np.diff(np.bincount(found.assigned)) <= 0).all()
-    np.testing.assert_array_equal(find_clusters(many, count).assigned, found.assigned)
-
-
-@pytest.mark.usefixtures("few_at_a_time")
-def test_rows_that_are_all_alike_or_broken(monkeypatch):
-    monkeypatch.setattr(clusters_module, "_AT_ONCE", 110)
-    assert find_clusters(Rows(np.ones((300, 24), dtype=np.float32))).count == 1
-    few = np.repeat(np.eye(3, 24, dtype=np.float32), 100, axis=0)
-    assert find_clusters(Rows(few), 7).count == 3
-    broken = groups()
-    broken[500, 3] = np.nan
-    with pytest.raises(EvaluationError, match="NaN or infinite"):
-        find_clusters(Rows(broken), 3)
-
-
 @pytest.mark.slow
-def test_embed_graph_of_a_store_with_dim_and_clusters_is_that_of_its_files(make_graph, tmp_path, capsys):
+def test_embed_graph_of_a_store_with_dim_is_that_of_its_files(make_graph, tmp_path, capsys):
     _, store = make_graph()
     files = [store.folder.parent / name for name in ("e.parquet", "n.parquet")]
-    asked = {"dim": 4, "clusters": 3, "method": "sgc-1"}
+    asked = {"dim": 4, "method": "sgc-1"}
     theirs = embed_graph(*files, out=tmp_path / "m.parquet", report=False, **asked)
     with pytest.raises(SystemExit) as ended:
         main(
             [
                 *("embed-graph", "--edges", str(store.folder), "--out", str(tmp_path / "z.parquet")),
-                *("--dim", "4", "--clusters", "3", "--method", "sgc-1"),
+                *("--dim", "4", "--method", "sgc-1"),
             ]
         )
     said = capsys.readouterr()
     assert ended.value.code == 0, said.err
-    assert "into 3 groups" in said.out
     ours, table = json.loads((tmp_path / "z.json").read_text()), pq.read_table(tmp_path / "z.parquet")
     assert table.column_names == pq.read_table(tmp_path / "m.parquet").column_names
-    assert (ours["dim"], ours["clusters"]) == (4, theirs.manifest["clusters"])
-    np.testing.assert_array_equal(table["cluster"], theirs.clusters.assigned)
+    assert ours["dim"] == 4
     z = read_embeddings(tmp_path / "z.parquet").matrix
     np.testing.assert_allclose(z, theirs.embeddings, atol=1e-5 * abs(z).max())
-    page = (tmp_path / "z.html").read_text()
-    assert '"clusters":[' in page
-    assert "into 3 groups" in page
 
 
 def test_what_cannot_be_is_refused_before_the_work(make_graph, tmp_path):
     _, store = make_graph()
-    with pytest.raises(ConfigError, match=r"no column for clusters.*\.parquet"):
-        embed_graph(store.folder, out=tmp_path / "z.npy", clusters="auto")
-    with pytest.raises(EvaluationError, match="2 or more"):
-        embed_graph(store.folder, out=tmp_path / "z.parquet", clusters=1)
     with pytest.raises(ConfigError, match="dim is 0"):
         embed_graph(store.folder, out=tmp_path / "z.parquet", dim=0)
     assert [*tmp_path.iterdir()] == []
