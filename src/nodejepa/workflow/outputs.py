@@ -103,8 +103,8 @@ class OutputPaths:
         A file that another program has put there in the meantime is not replaced.
         """
         refuse_existing(self.written[:1], resume=resume, force=force)
-        found = read_manifest(self.manifest)
-        if resume is not None or (found is not None and found.embeddings.file == self.embeddings.name):
+        told = None if resume is not None else read_manifest(self.manifest)
+        if resume is not None or (told is not None and told.embeddings.file == self.embeddings.name):
             self.manifest.unlink(missing_ok=True)
             self.page.unlink(missing_ok=True)
 
