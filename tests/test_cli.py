@@ -362,8 +362,8 @@ def test_help_of_embed_graph_shows_first_what_most_need(run):
     assert {"--edges", "--nodes", "--out", "--labels", "--check"} <= set(first.split())
     assert first.count("--") <= 16
     assert [panel.partition(" ─")[0] for panel in others] == [
-        "Output",
         "Reading the files",
         "Training",
         "Machine",
+        "Output",
     ]

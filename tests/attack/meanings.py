@@ -339,7 +339,7 @@ def whole_way(folder: Path, model: Path, kind: str, chance: random.Random) -> li
     if kind == "objects":
         return [lambda: embed_object(edges, nodes, chance.random() < 0.1)]
     options: dict[str, Any] = {"use": chance.choice([None, "auto", "both", "structure"])}
-    more: dict[str, Any] = {"report": chance.random() < 0.2, "finetune": False}
+    more: dict[str, Any] = {"report": chance.random() < 0.2}
     if kind == "arrays" and chance.random() < 0.5:
         more["labels"] = "y"
     elif kind != "arrays" and nodes is not None:

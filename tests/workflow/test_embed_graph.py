@@ -181,7 +181,14 @@ def test_check_reports_and_writes_nothing(run, files):
     code, out, err = run(*files.quick("--check"))
     assert code == 0
     assert err == ""
-    for said in ("components", "isolated nodes", "hubs", "estimated time", "estimated memory", "guessed"):
+    for said in (
+        "components",
+        "isolated nodes",
+        "neighbours",
+        "estimated time",
+        "estimated memory",
+        "guessed",
+    ):
         assert said in out
     code, out, _ = run(*files.quick("--check", "--json"))
     found = json.loads(out)

@@ -25,13 +25,12 @@ SETTINGS = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 6}
 OPTIONS = (
     *("--method", "nodejepa", "--preset", "paper", "--epochs", "6"),
     *("--set", "encoder.hidden=8", "--set", "predictor.hidden=8"),
-    *("--checkpoint-epochs", "2", "--no-report", "--no-finetune"),
+    *("--checkpoint-epochs", "2", "--no-report"),
 )
 PYTHON = {
     "preset": "paper",
     "settings": SETTINGS,
     "report": False,
-    "finetune": False,
     "logging": Logging(checkpoint_epochs=2),
 }
 

