@@ -312,7 +312,9 @@ class Bench:
             blind = type(estimator)(estimator.config, seed=self.seed, device=estimator.device)
             blind.fit(self.held.graph, logging=Logging(description=f"{name}, with links hidden"))
             links = score_links(blind.transform(self.held.graph), self.held)
-        probed: tuple[SplitScore, ...] = () if self.labelled is None else self.labelled.probe(z[self.labelled.nodes]).scores
+        probed: tuple[SplitScore, ...] = (
+            () if self.labelled is None else self.labelled.probe(z[self.labelled.nodes]).scores
+        )
         plane: Any = ()
         if len(self.drawn):
             with progress_bar(f"{name}, its map"):
