@@ -160,7 +160,7 @@ class Watched:
                     continue
                 held = [line.split()[1] for line in status.splitlines() if line.startswith("RssAnon")]
                 anonymous += 1024 * int(held[0]) if held else 0
-                gone += sum(_length(line) for line in maps.splitlines() if line.endswith("(deleted)"))
+                gone += sum(_length(line) for line in maps.splitlines() if _is_gone(line))
             self.anonymous = max(self.anonymous, anonymous)
             self.disk = max(self.disk, gone + _size(folder))
             if self._wanted is not None and self.appeared is None and self._wanted.exists():
@@ -196,6 +196,11 @@ def _processes(pid: int) -> list[Path]:
     except OSError:
         return []
     return [proc, *(one for child in children for one in _processes(int(child)))]
+
+
+def _is_gone(line: str) -> bool:
+    """Whether a map is of a file on disk that has no name any more; Ray's shared memory is no disk."""
+    return line.endswith("(deleted)") and "/dev/shm/" not in line
 
 
 def _length(line: str) -> int:
