@@ -107,7 +107,18 @@ def test_a_first_row_that_is_a_node_is_asked_about(tmp_path):
     edges, nodes = tmp_path / "e.csv", tmp_path / "n.csv"
     edges.write_text("source,target\nann,bob\nbob,eve\n")
     nodes.write_text("ann,red\nbob,blue\neve,green\n")
-    with pytest.raises(GraphError, match="'ann' is a node of the edges"):
+    with pytest.raises(GraphError, match="'ann' also occur as nodes"):
         read_graph(edges, nodes)
     nodes.write_text("who,colour\n" + nodes.read_text())
     assert read_graph(edges, nodes).graph.node_ids.tolist() == ["ann", "bob", "eve"]
+
+
+def test_a_first_row_of_edges_that_is_no_header_is_refused(tmp_path):
+    """Far below the rows that the layout is guessed from, its words come back as nodes."""
+    lines = ["ann,bob", *(f"p{i},q{i}" for i in range(30_000)), "bob,ann"]
+    path = tmp_path / "edges.csv"
+    path.write_text("\n".join(lines))
+    with pytest.raises(GraphError, match="'ann', 'bob' also occur as nodes"):
+        read_graph(path)
+    assert read_graph(path, header=False).graph.num_nodes == 60_002
+    assert read_graph(path, header=True).graph.num_nodes == 60_002

@@ -231,13 +231,16 @@ def first_ends(tables: Tables, bipartite: bool | None) -> Callable[[], Ends] | N
     return read
 
 
-def refuse_row_as_header(table: InputTable, name: str, ends: Callable[[], Ends]) -> None:
-    """Refuse a text file without header whose first row was taken for one: its id is one of the edges."""
-    if not table.typed and any(pc.index(keys, name).as_py() >= 0 for keys, _ in ends().values()):
+def refuse_row_as_header(table: InputTable, names: Sequence[str], ends: Callable[[], Ends]) -> None:
+    """Refuse a text file without header whose first row was taken for one: its ids are those of edges."""
+    if table.typed:
+        return
+    keys = [keys for keys, _ in ends().values()]
+    if keys and all(any(pc.index(column, name).as_py() >= 0 for column in keys) for name in names):
         raise GraphError(
-            f"the first row is taken for the header, but {name!r} is a node of the edges",
+            f"the first row is taken for the header, but {', '.join(map(repr, names))} also occur as nodes",
             where=table.where,
-            fix="Write a row of names above it, or say header=False if no file has one.",
+            fix="Write a row of names above it, or say header=False if no file has one, header=True if each has.",
         )
 
 

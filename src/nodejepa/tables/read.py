@@ -239,7 +239,11 @@ class _Files:
         if isinstance(source, InputTable):
             first, second, weight = edge_columns(source, reading, self.report)
             named = [first, second, *([weight] if weight else [])]
-            return Tables(source.held(named, "Reading edges", self.room), first, second, weight)
+            tables = Tables(source.held(named, "Reading edges", self.room), first, second, weight)
+            ends = first_ends(tables, reading.bipartite)
+            if ends is not None and reading.header is None and not (reading.source or reading.target):
+                refuse_row_as_header(source, [first, second], ends)
+            return tables
         if reading.source or reading.target or reading.weight or reading.bipartite:
             raise GraphError(
                 "a matrix has no columns to name",
@@ -271,7 +275,7 @@ def node_columns(
         ends = first_ends(tables, reading.bipartite)
         ids = guess_id_column(nodes, reading, report, ends)
         if ids is not None and ends is not None and reading.header is None:
-            refuse_row_as_header(nodes, ids, ends)
+            refuse_row_as_header(nodes, [ids], ends)
     if labels is not None and nodes.find(labels, "labels") == ids:
         raise GraphError(f"{labels!r} names the nodes and cannot be their label", where=nodes.where)
     if reading.columns is not None:
