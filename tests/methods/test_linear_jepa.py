@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
@@ -31,6 +32,18 @@ def community_graph(columns=90, nodes=150, *, sparse=False, directed=False, seed
         weights=rng.random(alike.sum()) + 0.5,
         direction="keep" if directed else "symmetrize",
     )
+
+
+def test_an_eigensolver_that_gives_up_is_replaced(monkeypatch):
+    """It happened with 60 nodes and 1,027 columns of hashed text."""
+    expected = LinearJEPA().fit(community_graph())
+
+    def gives_up(_):
+        raise torch.linalg.LinAlgError("failed to converge")
+
+    monkeypatch.setattr(torch.linalg, "eigh", gives_up)
+    found = LinearJEPA().fit(community_graph())
+    np.testing.assert_allclose(found.spectrum(), expected.spectrum(), atol=1e-5)
 
 
 def test_fewer_columns_than_asked_are_said_before_and_after_it_is_solved(capsys):

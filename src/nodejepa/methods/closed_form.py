@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import scipy.linalg
 import torch
 from torch import Tensor
 
@@ -191,9 +192,17 @@ def second_moments(
 
 
 def _eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """By one thread: a second one made Cora's nine times slower."""
+    """By one thread: a second one made Cora's nine times slower.
+
+    LAPACK's divide and conquer gives up on some matrices of low rank, such as those of fewer nodes than
+    columns; its slower QR iteration does not.
+    """
     with one_thread():
-        values, vectors = torch.linalg.eigh(matrix)
+        try:
+            values, vectors = torch.linalg.eigh(matrix)
+        except torch.linalg.LinAlgError:
+            found = scipy.linalg.eigh(matrix.cpu().numpy(), driver="ev")
+            values, vectors = (torch.from_numpy(array).to(matrix) for array in found)
     return values, vectors
 
 
