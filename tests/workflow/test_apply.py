@@ -73,6 +73,15 @@ def test_pandas_frames_are_taken_as_files_are(trained):
     np.testing.assert_array_equal(applied.embeddings, read_embeddings(trained / "z.parquet").matrix)
 
 
+@pytest.mark.parametrize("factor", [1000, 0.001])
+def test_a_column_in_another_unit_is_warned_of(embed, factor):
+    """Embedded without a word, the numbers would be scaled as if they were years."""
+    code, _, said = embed(changed("age", [factor * age for age in people()[1]["age"].to_pylist()]))
+    assert code == 0
+    assert "values of column 'age' lie far from those that the features were fitted on" in said
+    assert "lie far" not in embed(people()[1])[2]
+
+
 def test_order_of_rows_and_columns_does_not_matter(embed, trained):
     order = np.random.default_rng(0).permutation(60)
     nodes = people()[1].take(order).select(["team", "active", "user", "city", "age"])

@@ -12,10 +12,11 @@ from nodejepa.data.splits import default_splits
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.memory import Room
 from nodejepa.structure import laplacian
-from nodejepa.tables import FeatureSchema
+from nodejepa.tables import FeatureSchema, ReadingOptions
 from nodejepa.tables.options import STRUCTURAL
 from nodejepa.tables.schema import side_by_side
-from nodejepa.workflow.use import Material, choose, validation_accuracy
+from nodejepa.workflow.compare import compare_files
+from nodejepa.workflow.use import Evidence, Material, choose, validation_accuracy
 
 NODES, CLASSES = 480, 8
 
@@ -111,7 +112,7 @@ def tables(tmp_path_factory):
 @pytest.mark.slow
 def test_the_run_remembers_what_was_taken(tables):
     files = (tables / "edges.csv", tables / "nodes.csv")
-    made = embed_graph(*files, out=tables / "z.parquet", labels="kind", use="auto", report=False)
+    made = embed_graph(*files, out=tables / "z.parquet", labels="kind", report=False)
     told = json.loads((tables / "z.json").read_text(encoding="utf-8"))["use"]
     assert (told["asked"], told["by"]) == ("auto", "labels")
     assert told["taken"] != "columns"
@@ -122,8 +123,35 @@ def test_the_run_remembers_what_was_taken(tables):
     assert rows["linear-jepa"] > rows["linear-jepa, columns only"] + 10
     np.testing.assert_array_equal(apply_run(tables / "z.run", *files).embeddings, made.embeddings)
     fewer = pd.read_csv(files[0])[:-10]
-    with pytest.raises(GraphError, match="another graph"):  # said before training, in the data report
+    with pytest.raises(
+        GraphError, match=r'another graph.*use="columns"'
+    ):  # said before training, in the data report
         apply_run(tables / "z.run", fewer, files[1])
+
+
+@pytest.mark.parametrize("nodes", [199, 50_001])
+def test_small_and_large_graphs_keep_their_columns(nodes):
+    ring = np.arange(nodes)
+    features = np.random.default_rng(0).normal(size=(nodes, 2))
+    graph = Graph.from_edges(ring, np.roll(ring, 1), features=features, direction="symmetrize")
+    choice = choose(material(graph), "auto", None)
+    assert (choice.taken, choice.by) == ("columns", "nothing else")
+    assert ('use="both"' in choice.words) == (nodes > 200)
+
+
+def test_the_rule_takes_both_where_the_structure_predicts_the_columns_or_neighbours_do_not():
+    assert Evidence(predicted=0.06, related=0.9).taken == "both"
+    assert Evidence(predicted=0.01, related=0.1).taken == "both"
+    assert Evidence(predicted=0.01, related=0.9).taken == "columns"
+
+
+@pytest.mark.slow
+def test_compare_lets_labels_choose_and_keeps_links_to_score_without(tables, tmp_path):
+    files = (tables / "edges.csv", tables / "nodes.csv")
+    labelled = compare_files(*files, ReadingOptions(labels="kind"), out=tmp_path / "a", methods=["raw"])
+    assert any("as validation labels say" in note for note in labelled.notes)
+    bare = compare_files(*files, ReadingOptions(drop=("kind",)), out=tmp_path / "b", methods=["raw"])
+    assert bare.rows[0].links_auc is not None
 
 
 @pytest.mark.slow

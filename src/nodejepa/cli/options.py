@@ -90,8 +90,8 @@ MethodName = Annotated[
 Use = Annotated[
     Literal["auto", "columns", "structure", "both"] | None,
     typer.Option(
-        help="What embeddings are made of: columns of the nodes, structure of the graph, both; auto: "
-        "validation labels choose, or a rule (default: columns, if there are any).",
+        help="What embeddings are made of: columns of the nodes, structure of the graph, both; auto "
+        "(default): validation labels choose, or a rule. Only a model of columns serves other graphs.",
     ),
 ]
 Settings = Annotated[

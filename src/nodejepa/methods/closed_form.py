@@ -200,7 +200,7 @@ def _eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
     with one_thread():
         try:
             values, vectors = torch.linalg.eigh(matrix)
-        except torch.linalg.LinAlgError:
+        except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
             found = scipy.linalg.eigh(matrix.cpu().numpy(), driver="ev")
             values, vectors = (torch.from_numpy(array).to(matrix) for array in found)
     return values, vectors

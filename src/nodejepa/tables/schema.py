@@ -41,6 +41,7 @@ from nodejepa.tables.options import (
 from nodejepa.tables.table import InputTable, Tables
 from nodejepa.validation import NonNegativeInt, of_type
 
+_FAR = 5.0  # standard deviations
 _ADDED_AT_ONCE = 1 << 14
 _FORMAT = "nodejepa feature schema"
 _VERSION = 2  # in version 1 text was hashed into every second column only
@@ -155,6 +156,12 @@ class FeatureSchema:
         if extra:
             report.note(f"the feature schema has no use for {_listed(extra)}.")
         for blocks, rows in self.encode(table, added, report):
+            far = [c.name for c, block in zip(self.columns, blocks, strict=True) if _lies_far(c, block)]
+            if far:
+                report.warnings.append(
+                    f"values of {_listed(far)} lie far from those that the features were fitted on: they may "
+                    "be in another unit."
+                )
             return join_blocks(blocks, rows)
         return np.zeros(((table.num_rows or 0) + added, 0), dtype=np.float32)
 
@@ -242,6 +249,14 @@ def _node_batches(table: InputTable, names: Sequence[str], added: int, label: st
         yield pa.concat_tables([batch, nothing(added)]) if whole and added else batch
     for start in range(0, 0 if whole else added, _ADDED_AT_ONCE):
         yield nothing(min(_ADDED_AT_ONCE, added - start))
+
+
+def _lies_far(column: FeatureColumn, block: Any) -> bool:
+    """Whether standardised numbers have a mean or a spread that they had nowhere near when fitted."""
+    if column.kind != "numeric" or column.fill or not len(block):
+        return False
+    mean, spread = abs(float(block[:, 0].mean())), float(block[:, 0].std())
+    return max(mean, spread) > _FAR or 0 < spread < 1 / _FAR**2
 
 
 def _place(table: InputTable, name: str) -> str:
@@ -356,9 +371,9 @@ def refuse_another(graph: RowGraph, only_for: str | None) -> None:
             "the model was trained on the adjacency of another graph, or of this one with its nodes in "
             "another order: its columns mean nothing here",
             where="edges",
-            fix="Train on this graph. A model for several graphs is trained on descriptors, which mean the "
-            'same on all of them: structural="all" where files are read, '
-            "graph.with_features(nodejepa.descriptors(graph)) in Python.",
+            fix="Train on this graph. A model for several graphs is trained on the columns of its nodes, "
+            'use="columns", or on descriptors, which mean the same on all of them: structural="all" where '
+            "files are read, graph.with_features(nodejepa.descriptors(graph)) in Python.",
         )
 
 

@@ -185,7 +185,9 @@ def compare_files(
 ) -> Comparison:
     """Read a graph from files (as :func:`nodejepa.read_graph` does) and :func:`compare` methods on it.
 
-    ``inspected`` is called with the data report before the first method begins.
+    ``inspected`` is called with the data report before the first method begins. With labels and without
+    ``use`` validation labels choose what embeddings are made of; without labels it is the columns, as links
+    that are held out, the only score, cannot be held out of the adjacency.
     """
     if StoredGraph.is_at(edges):
         raise DataError(
@@ -195,12 +197,15 @@ def compare_files(
         )
     for name in (EMBEDDINGS, PAGE, RESULT):
         refuse_replacing(Path(out) / name, *input_files(edges, nodes))
-    default = make_trainable(DEFAULT)
+    labelled = reading is not None and reading.labels is not None
+    default, use = make_trainable(DEFAULT), use or ("auto" if labelled else None)
     found = inspect_graph(edges, nodes, reading, estimator=default, memory_limit=memory_limit, use=use)
     if inspected is not None:
         inspected(found)
     found.require_usable()
     notes, graph = [*notes, *found.warnings()], found.data.graph
+    if found.data.choice is not None and found.data.choice.words:
+        notes.append(found.data.choice.words)
     if isinstance(graph, Graph) and graph.structural:
         notes.append(
             "The features are the adjacency's own coordinates, which know every link: no links are held out."

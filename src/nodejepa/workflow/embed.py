@@ -155,8 +155,8 @@ def embed_graph(
         force: replace what is there.
         memory_limit: gigabytes the process may take; what is available if not given.
         use: what embeddings are made of: the ``"columns"`` of the nodes, the ``"structure"`` of the graph,
-            ``"both"``, or ``"auto"``: validation labels choose, or a rule where there are none. If not
-            given, the columns where there are some.
+            ``"both"``, or ``"auto"``, which is the default of files: validation labels choose, or a rule
+            where there are none (:func:`nodejepa.choose_features`). A graph store has its features.
         announce: called with the data report before training begins.
         logging: how often to checkpoint.
         group: processes that fit and embed a graph store together; the others call :func:`help_to_embed`.
@@ -166,7 +166,8 @@ def embed_graph(
     estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device, dim=dim)
     estimator.memory_limit, estimator.process_group = memory_limit, group
     seconds: dict[str, float] = {}
-    inputs = [] if StoredGraph.is_at(edges) else input_files(edges, nodes)
+    stored = StoredGraph.is_at(edges)
+    inputs, use = ([], use) if stored else (input_files(edges, nodes), use or "auto")
     with paths.held(inputs, resume=resume, force=force):
         found = inspect_graph(
             edges,

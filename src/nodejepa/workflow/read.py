@@ -452,6 +452,8 @@ def _made_of(
         choice = choose(material, use, data.labels if score else None)
     else:
         choice = Choice(use, "columns" if use == "auto" else use, "request")
+        if use == "auto":
+            report.note('what embeddings are made of is chosen before training; use="columns" settles it.')
     if not describe:
         return data, () if choice.taken == "columns" else material.names
     if choice.words:

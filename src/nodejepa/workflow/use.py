@@ -20,6 +20,7 @@ from nodejepa.memory import Room
 from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import progress_bar
+from nodejepa.structure.laplacian import EXACT_UP_TO
 from nodejepa.tables import FeatureSchema
 from nodejepa.tables.options import ADJACENCY_UP_TO, ReadReport, structure_alone
 from nodejepa.tables.schema import add_structure
@@ -32,6 +33,7 @@ _POINT = 1.0  # of validation accuracy: closer is as good, and a model of column
 _PREDICTED = 0.05  # share of the columns' variance that the structure predicts, from which on it is taken in
 _UNRELATED = 0.2  # |rho|: columns that neighbours predict less well say nothing of the graph
 _RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
+_FEWEST = 200  # nodes, at least, that anything can be chosen by
 _SAMPLE, _COLUMNS = 8000, 1000  # nodes and columns that the share of variance is measured on, at most
 
 
@@ -101,8 +103,11 @@ def choose(material: Material, use: str, labels: npt.NDArray[np.integer[Any]] | 
         return Choice(use, "structure", "nothing else")
     if use != "auto":
         return Choice(use, use, "request")
-    if not material.names or not material.graph.num_edges or not material.is_described:
+    if not material.names or not material.graph.num_edges or material.graph.num_nodes < _FEWEST:
         return Choice(use, "columns", "nothing else")
+    if material.graph.num_nodes > EXACT_UP_TO:
+        words = f"embeddings are made of the columns: the graph has more than {EXACT_UP_TO:,} nodes."
+        return Choice(use, "columns", "nothing else", f"{words} {_other('columns')}")
     if labels is not None:
         nodes = scored_nodes(labels)
         try:
@@ -164,7 +169,7 @@ class Evidence:
 def _other(taken: str) -> str:
     if taken == "columns":
         return 'use="both" adds the structure, use="structure" takes the edges only.'
-    return 'use="columns" takes the columns only, in a model that serves other graphs, too.'
+    return 'This model serves this graph alone; use="columns" makes one that serves other graphs, too.'
 
 
 def validation_accuracy(z: Features, labels: npt.NDArray[np.int64], splits: Sequence[Split]) -> float:
@@ -229,7 +234,8 @@ def choose_features(
 
     Args:
         graph: with the columns of its nodes as features.
-        use: ``"columns"``, ``"structure"``, ``"both"``, or ``"auto"``: validation labels choose, or a rule.
+        use: ``"columns"``, ``"structure"``, ``"both"``, or ``"auto"``: validation labels choose, or a rule;
+            the columns of graphs of fewer than 200 or more than 50,000 nodes.
         labels: a whole number per node, -1 where unknown; they only choose.
 
     >>> from nodejepa import LinearJEPA, load_dataset
