@@ -169,6 +169,10 @@ def test_edge_attr_is_not_taken_for_a_weight_without_a_word():
     data = pyg_data(edge_index=EDGES, edge_attr=torch.tensor([[5.0], [5.0]]), num_nodes=2)
     with pytest.warns(UserWarning, match="set data.edge_weight = data.edge_attr.ravel"):
         assert not from_pyg(data).is_weighted
+    one_way = pyg_data(edge_index=EDGES[:, :1], edge_attr=torch.ones(1, 1), num_nodes=2)
+    with pytest.warns(UserWarning) as said:
+        as_graph(one_way)
+    assert sum("edge_attr" in str(each.message) for each in said) == 1
     data.edge_weight = data.edge_attr.ravel()
     assert from_pyg(data).is_weighted
 

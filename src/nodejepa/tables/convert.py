@@ -58,7 +58,9 @@ def _undirected(source: Any, convert: Callable[..., Graph], name: str) -> Graph:
             f'{error.what}: each edge joins both ways; {name}(graph, direction="keep") keeps directions',
             stacklevel=2,
         )
-        return convert(source, direction="symmetrize")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of the conversion were given the first time
+            return convert(source, direction="symmetrize")
 
 
 def from_pyg(data: Any, *, direction: Direction = "check") -> Graph:
