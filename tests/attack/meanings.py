@@ -376,7 +376,7 @@ def own_files(folder: Path, model: Path, _: str, chance: random.Random) -> list[
     return [
         lambda: checked(read_embeddings(here / "z.parquet").matrix),
         lambda: checked(apply_run(run, edges, nodes, out=here / "new.parquet", force=True).embeddings),
-        lambda: checked(embed_graph(edges, nodes, out=here / "z2.parquet", run=run, **options).embeddings),
+        lambda: checked(embed_graph(edges, nodes, out=here / "z.parquet", **options).embeddings),
     ]
 
 
