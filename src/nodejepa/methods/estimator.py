@@ -360,7 +360,7 @@ class Estimator(ABC):
             self.reduction_ = axes
             with torch.device("meta"):  # takes no memory, whatever sizes the file asks for
                 sizes = self.make_encoder(self.in_dim_)
-        except (KeyError, ValueError, OverflowError, RuntimeError, ConfigError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, RuntimeError, ConfigError) as error:
             raise CheckpointError(
                 f"the model's description is not understood: {error}", where=where
             ) from None

@@ -253,9 +253,10 @@ def _node_batches(table: InputTable, names: Sequence[str], added: int, label: st
 
 def _lies_far(column: FeatureColumn, block: Any) -> bool:
     """Whether standardised numbers have a mean or a spread that they had nowhere near when fitted."""
-    if column.kind != "numeric" or column.fill or not len(block):
+    if column.kind != "numeric" or column.fill or not block.shape[0]:
         return False
-    mean, spread = abs(float(block[:, 0].mean())), float(block[:, 0].std())
+    values = (block.toarray() if sp.issparse(block) else block)[:, 0]
+    mean, spread = abs(float(values.mean())), float(values.std())
     return max(mean, spread) > _FAR or 0 < spread < 1 / _FAR**2
 
 
