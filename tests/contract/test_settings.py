@@ -53,6 +53,7 @@ KNOBS = {
         {"masking.isolation": False},
         {"masking.max_neighbours": 2},
         {"loss.prediction": "l2"},
+        {"loss.laplacian": 0.1},
         {"loss.sigreg_times_n": True, "loss.sigreg_nodes": 20},
         {"masking.curriculum_epochs": 0},
         {"keep": "context"},

@@ -34,7 +34,7 @@ def test_nodejepa_predicts_by_message_passing_from_all_descriptors():
     assert (predictor.kind, predictor.hidden, predictor.layers) == ("message-passing", 256, 3)
     assert predictor.descriptors == DESCRIPTORS == ("pagerank", "degree", "clustering", "spectral")
     assert (predictor.spectral_dim, predictor.heads) == (8, 4)
-    assert (loss.prediction, loss.prediction_weight) == ("cosine", 1.0)
+    assert (loss.prediction, loss.prediction_weight, loss.laplacian) == ("cosine", 1.0, 0.0)
     assert NODE.masking.isolation
     assert loss.covariance_over == "pairs"
     assert NODE.masking.max_neighbours is None

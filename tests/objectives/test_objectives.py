@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import reference.objectives as reference
+from nodejepa.nn.sparse import SparseOperator
 from nodejepa.objectives.baselines import (
     bootstrap_loss,
     cca_terms,
@@ -14,11 +15,12 @@ from nodejepa.objectives.baselines import (
     scaled_cosine_error,
     standardise,
 )
-from nodejepa.objectives.prediction import cosine_distance, hyperbola_distance, l2_distance
+from nodejepa.objectives.prediction import cosine_distance, hyperbola_distance, l2_distance, laplacian_energy
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
 from nodejepa.training.distributed import ALONE
 from reference.gradients import assert_a_step_lowers, assert_same_gradients
+from reference.matrices import propagation_tensor
 
 
 @pytest.fixture
@@ -98,17 +100,25 @@ def test_hyperbola_by_hand():
     assert torch.isfinite(hyperbola_distance(guess * 1e6, wanted))
 
 
+def test_laplacian_energy_is_the_sum_over_edges(toy_graph):
+    z = torch.randn(toy_graph.num_nodes, 4)
+    s = propagation_tensor(toy_graph.adjacency)
+    wanted = torch.trace(z.T @ (torch.eye(len(s)) - s) @ z) / z.numel()
+    torch.testing.assert_close(laplacian_energy(z, SparseOperator(toy_graph.normalized_adjacency)), wanted)
+
+
 LOSSES = {
-    "cosine": lambda z, other: cosine_distance(z, other),
-    "l2": lambda z, other: l2_distance(z, other),
+    "cosine": lambda z, other, s: cosine_distance(z, other),  # noqa: ARG005
+    "l2": lambda z, other, s: l2_distance(z, other),  # noqa: ARG005
     "variance": lambda z, *_: variance_loss(covariance_matrix(z)),
     "covariance": lambda z, *_: covariance_loss(covariance_matrix(z)),
     "sigreg": lambda z, *_: sigreg(z, torch.Generator().manual_seed(0)),
-    "hyperbola": lambda z, other: hyperbola_distance(z, other),
-    "infomax": lambda z, other: infomax_loss(z, other, torch.eye(6)),
-    "bootstrap": lambda z, other: bootstrap_loss((z, other), (other, other + 1)),
-    "scaled cosine": lambda z, other: scaled_cosine_error(other, z),
-    "cca": lambda z, other: sum(cca_terms(z, other)),
+    "hyperbola": lambda z, other, s: hyperbola_distance(z, other),  # noqa: ARG005
+    "laplacian": lambda z, other, s: laplacian_energy(z, s),  # noqa: ARG005
+    "infomax": lambda z, other, s: infomax_loss(z, other, torch.eye(6)),  # noqa: ARG005
+    "bootstrap": lambda z, other, s: bootstrap_loss((z, other), (other, other + 1)),  # noqa: ARG005
+    "scaled cosine": lambda z, other, s: scaled_cosine_error(other, z),  # noqa: ARG005
+    "cca": lambda z, other, s: sum(cca_terms(z, other)),  # noqa: ARG005
 }
 
 
@@ -118,7 +128,8 @@ def test_one_gradient_step_lowers_the_loss(name, toy_graph):
     size = toy_graph.num_nodes
     low_rank = torch.randn(size, 3) @ torch.randn(3, 6) * 0.3  # and narrow, off centre
     z, other = (low_rank + 0.5).requires_grad_(), torch.randn(size, 6)
-    assert_a_step_lowers(lambda: LOSSES[name](z, other), [z], 0.1)
+    operator = SparseOperator(toy_graph.normalized_adjacency, symmetric=True)
+    assert_a_step_lowers(lambda: LOSSES[name](z, other, operator), [z], 0.1)
 
 
 @pytest.fixture

@@ -43,8 +43,8 @@ _ABSENT["patchjepa"] |= {"patches.encode": "patch", "loss.sigreg_on": "context"}
 _REMOVED: dict[str, dict[str, Any]] = {"linear-jepa": {"equal_hops": None, "high": None, "own": None}}
 _REMOVED |= {method: {"encoder.heads": 4, "encoder.attention_dropout": 0.0} for method in _GRADIENT}
 _REMOVED["graphmae"] |= {"decoder": "gcn", "masking.edges": 0.0}
-# neighbourhoods that were searched once (docs/log.md); a term that the abstract promises and Eq. 2 lacks
-_REMOVED["nodejepa"] |= {"masking.pool": None, "loss.laplacian": 0.0, "masking.curriculum": True}
+# neighbourhoods that were searched once (docs/log.md)
+_REMOVED["nodejepa"] |= {"masking.pool": None, "masking.curriculum": True}
 
 _RENAMED = {"training.units": "training.micro_batches", "turned": "rotated"}
 

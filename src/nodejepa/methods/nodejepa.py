@@ -25,7 +25,7 @@ from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
 from nodejepa.nn.stack import pick_rows
-from nodejepa.objectives.prediction import cosine_distance, l2_distance
+from nodejepa.objectives.prediction import cosine_distance, l2_distance, laplacian_energy
 from nodejepa.objectives.vicreg import CovarianceOver, covariance_loss, covariance_matrix, variance_loss
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.training.task import StepContext, TrainingConfig
@@ -112,6 +112,7 @@ class LossConfig(SIGRegConfig):
     covariance_over: CovarianceOver = "pairs"
     # "applied to the context encoder's embeddings": of all nodes, or of those it sees ("visible")
     regularised: Literal["all", "visible"] = "all"
+    laplacian: NonNegative = 0.0  # promised in the abstract, absent from the loss
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,8 @@ class NodeJEPATask(TeacherTask):
             terms["covariance"] = covariance_loss(covariance, loss.covariance_over)
         if loss.sigreg:
             terms["sigreg"] = loss.sigreg_term(guarded, context)
+        if loss.laplacian:
+            terms["laplacian"] = reduction.average(laplacian_energy(h, inputs.propagation), len(h))
         weights = vars(loss) | {"prediction": loss.prediction_weight}
         total = sum((weights[name] * term for name, term in terms.items()), torch.zeros(()))  # line 6
         return {"loss": total} | terms

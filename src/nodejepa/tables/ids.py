@@ -240,7 +240,7 @@ def refuse_row_as_header(table: InputTable, names: Sequence[str], ends: Callable
         raise GraphError(
             f"the first row is taken for the header, but {', '.join(map(repr, names))} also occur as nodes",
             where=table.where,
-            fix="Write a row of names above it, or say header=False if no file has one, header=True if each has.",
+            fix="Write a row of names above it, or say header=False if no file has one, True if each has.",
         )
 
 
