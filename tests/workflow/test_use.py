@@ -58,6 +58,12 @@ def test_columns_that_say_it_all_are_taken_alone():
     assert 'use="both"' in choice.words
 
 
+def test_a_handful_of_labels_leaves_the_choice_to_the_rule():
+    graph, labels = communities("noise")
+    few = np.where(np.arange(NODES) < 3 * CLASSES, labels, -1)
+    assert choose(material(graph), "auto", few).by == "rule"
+
+
 def test_test_labels_choose_nothing():
     graph, labels = communities("noise")
     z, split = LinearJEPA().fit(graph).transform(graph), default_splits(labels)[0]

@@ -34,6 +34,7 @@ _PREDICTED = 0.05  # share of the columns' variance that the structure predicts,
 _UNRELATED = 0.2  # |rho|: columns that neighbours predict less well say nothing of the graph
 _RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 _FEWEST = 200  # nodes, at least, that anything can be chosen by
+_FEWEST_LABELS = 20  # for validation, in a split
 _SAMPLE, _COLUMNS = 8000, 1000  # nodes and columns that the share of variance is measured on, at most
 
 
@@ -119,6 +120,8 @@ def choose(material: Material, use: str, labels: npt.NDArray[np.integer[Any]] | 
 
 def _by_labels(material: Material, nodes: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]) -> Choice:
     splits = default_splits(labels)
+    if len(splits[0].val) < _FEWEST_LABELS:
+        raise EvaluationError("too few validation labels to choose by")
     found = {taken: validation_accuracy(material.embedded(taken)[nodes], labels, splits) for taken in MADE_OF}
     taken = best_of(found)
     said = ", ".join(f"{name} {value:.1f}" for name, value in found.items())
