@@ -89,12 +89,13 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
             f"{of['columns']} features and {how}; load average {of['load_average']:.1f}."
         )
     said.append(
-        "Computed, not measured: everything on 8 and 64 workers, and a billion edges. Seconds are taken to "
-        "grow with the edges. A network is not counted: divide the bytes moved by its speed."
+        "Computed, not measured: everything on 8 and 64 workers, and a billion edges. The formula assumes "
+        "that seconds are proportional to edges. It leaves out the network: add the bytes moved divided by "
+        "its speed."
     )
     said.append(
-        "More workers than columns / 16 do not make the products faster. prepare is done by one process; "
-        "parts that are sorted already leave most of it out."
+        "Matrix products do not get faster with more workers than columns / 16. prepare runs in one process. "
+        "It does much less if the parts are sorted already."
     )
     return said
 
