@@ -9,8 +9,7 @@ from nodejepa.masking.augment import drop_edges
 from nodejepa.masking.khop import khop_mask
 from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.nn.operators import make_operator
-from nodejepa.nn.sparse import SparseOperator
+from nodejepa.nn.sparse import SparseOperator, make_operator
 from reference.gradients import assert_same_gradients
 from reference.matrices import dense, edge_index, features
 from reference.samples import COLUMNS, graph_with

@@ -24,8 +24,7 @@ from torch import Tensor
 
 from nodejepa.errors import GraphError
 from nodejepa.nn.inputs import RowInputs
-from nodejepa.nn.operators import FeatureMatrix
-from nodejepa.nn.sparse import SparseOperator, multiply
+from nodejepa.nn.sparse import FeatureMatrix, SparseOperator, multiply
 from nodejepa.progress import progress_bar
 from nodejepa.threads import one_thread
 from nodejepa.training.distributed import SINGLE, ProcessGroup

@@ -19,9 +19,8 @@ from nodejepa.methods.budget import Arrays
 from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
-from nodejepa.nn.operators import row_normalise
 from nodejepa.nn.predictors import FeatureDecoder
-from nodejepa.nn.sparse import SparseOperator
+from nodejepa.nn.sparse import SparseOperator, row_normalise
 from nodejepa.objectives.baselines import linear_scaled_cosine_error, scaled_cosine_error
 from nodejepa.training.task import StepContext, Task, TrainingConfig
 from nodejepa.validation import OpenShare, Settings

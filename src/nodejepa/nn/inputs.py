@@ -15,9 +15,12 @@ from torch import Tensor
 from nodejepa.errors import GraphError
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features, SparseMatrix
-from nodejepa.nn.operators import (
+from nodejepa.nn.sparse import (
     FeatureMatrix,
     OperatorKind,
+    Rows,
+    SparseOperator,
+    block_diagonal,
     drop_entries,
     feature_matrix,
     make_operator,
@@ -25,7 +28,6 @@ from nodejepa.nn.operators import (
     take_rows,
     transform,
 )
-from nodejepa.nn.sparse import Rows, SparseOperator, block_diagonal
 from nodejepa.nn.workspace import Workspace
 
 NodeList = npt.NDArray[np.int32]

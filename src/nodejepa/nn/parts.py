@@ -10,8 +10,7 @@ from torch import Tensor
 
 from nodejepa.graph_checks import SparseMatrix
 from nodejepa.nn.inputs import GraphInputs, NodeList
-from nodejepa.nn.operators import FeatureMatrix, OperatorKind, make_operator
-from nodejepa.nn.sparse import SparseOperator, cut, to_dense
+from nodejepa.nn.sparse import FeatureMatrix, OperatorKind, SparseOperator, cut, make_operator, to_dense
 from nodejepa.tables.ordered import OrderedStore
 
 

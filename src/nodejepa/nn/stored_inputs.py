@@ -16,8 +16,18 @@ from torch import Tensor
 
 from nodejepa.graph_checks import Features, SparseMatrix
 from nodejepa.nn.inputs import GraphInputs, RowInputs
-from nodejepa.nn.operators import FeatureMatrix, OperatorKind, mean_rows, row_normalise, transform
-from nodejepa.nn.sparse import Rows, SparseOperator, csr_product, csr_tensor, to_dense
+from nodejepa.nn.sparse import (
+    FeatureMatrix,
+    OperatorKind,
+    Rows,
+    SparseOperator,
+    csr_product,
+    csr_tensor,
+    mean_rows,
+    row_normalise,
+    to_dense,
+    transform,
+)
 from nodejepa.nn.workspace import Workspace, mapped
 from nodejepa.propagation import degree_scale, propagation_rows
 from nodejepa.tables.store import DENSE, StoredGraph
