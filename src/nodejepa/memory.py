@@ -61,8 +61,8 @@ class Room:
         held = resident_bytes()
         if memory_limit is None:
             return cls(held, held + available_bytes(), False)
-        if not 0 < memory_limit < 1e9:
-            raise ConfigError(f"the memory limit is {memory_limit} GB", fix="Give a positive number.")
+        if not isinstance(memory_limit, int | float) or not 0 < memory_limit < 1e9:
+            raise ConfigError(f"the memory limit is {memory_limit!r} GB", fix="Give a positive number.")
         return cls(held, int(memory_limit * 1e9), True)
 
     def __str__(self) -> str:

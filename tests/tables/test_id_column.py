@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from nodejepa import GraphError, load_graph, read_graph
@@ -157,3 +158,29 @@ def test_the_command_line_finds_ids_by_value(tmp_path):
     store = StoredGraph(tmp_path / "g.store")
     ids = store.ids(0, SIZE).to_numpy()
     np.testing.assert_array_equal(store.feature_rows(0, SIZE)[:, 0], 10.0 * ids)
+
+
+def test_a_named_index_holds_ids_also_where_pandas_stores_it_as_a_range(door):
+    edges, nodes = people()
+    nodes = nodes.sort_values("user_id").assign(x=lambda frame: 1.5 + (7 * frame.user_id) % SIZE)
+    indexed = nodes.set_index("user_id")
+    assert isinstance(indexed.index, pd.RangeIndex) or int(pd.__version__.split(".")[0]) < 3
+    ids, x = door(edges, indexed)
+    assert ids.tolist() == list(range(SIZE))
+    np.testing.assert_allclose(x[:, 0], nodes["x"])
+    assert x.shape == (SIZE, 1)
+
+
+def test_a_named_range_that_is_no_id_is_no_feature():
+    edges, nodes = people()
+    nodes = nodes.rename(columns={"user_id": "id"}).reset_index(drop=True).rename_axis("row")
+    loaded = read_graph(edges, nodes)
+    assert loaded.report.id_column == "id"
+    assert loaded.report.feature_columns == {"x": "numeric"}
+    assert loaded.report.dropped_columns == {"row": "the index of a data frame"}
+
+
+def test_a_stale_range_in_the_metadata_is_no_column(tmp_path):
+    frame = pa.Table.from_pandas(pd.DataFrame({"id": [3, 4, 5], "x": [0.5, 1.0, 2.0]}).rename_axis("row"))
+    pq.write_table(frame.slice(1), tmp_path / "n.parquet")
+    assert read_graph(pd.DataFrame({"a": [4], "b": [5]}), tmp_path / "n.parquet").graph.num_features == 1

@@ -9,6 +9,7 @@ import pytest
 from nodejepa import read_graph
 from nodejepa.errors import GraphError
 from nodejepa.tables.names import two_kinds
+from nodejepa.tables.prepare import prepare_store
 
 BOUGHT = pa.table({"user_id": [0, 0, 1, 2, 3], "item_id": [0, 1, 1, 2, 0]})
 
@@ -122,3 +123,21 @@ def test_a_first_row_of_edges_that_is_no_header_is_refused(tmp_path):
         read_graph(path)
     assert read_graph(path, header=False).graph.num_nodes == 60_002
     assert read_graph(path, header=True).graph.num_nodes == 60_002
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_first_row_of_edges_that_only_the_node_table_knows_is_refused(tmp_path, stored):
+    edges, nodes = tmp_path / "edges.csv", tmp_path / "nodes.csv"
+    edges.write_text("ann,bob\ncarl,dora\nemil,fay\n")
+    names = ["ann", "bob", "carl", "dora", "emil", "fay"]
+    nodes.write_text("id,age\n" + "".join(f"{name},{age}\n" for age, name in enumerate(names)))
+
+    def read(**options):
+        if stored:
+            return prepare_store(edges, nodes, out=tmp_path / "g.store", **options).num_edges
+        return read_graph(edges, nodes, **options).graph.num_edges
+
+    with pytest.raises(GraphError, match="'ann', 'bob' also occur as nodes"):
+        read()
+    edges.write_text("from,to\n" + edges.read_text())
+    assert read() == 6

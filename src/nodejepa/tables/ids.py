@@ -231,8 +231,19 @@ def first_ends(tables: Tables, bipartite: bool | None) -> Callable[[], Ends] | N
     return read
 
 
+def ids_of_nodes(nodes: InputTable, column: str) -> Callable[[], Ends]:
+    """Reads ids of the node table, those of the first batch, as :func:`first_ends` does those of edges."""
+
+    def read() -> Ends:
+        first = next(iter(nodes.batches([column], "Looking for ids")), None)
+        keys = None if first is None else comparable_ids(first[column], nodes.typed)
+        return {} if keys is None else {column: (keys, "")}
+
+    return read
+
+
 def refuse_row_as_header(table: InputTable, names: Sequence[str], ends: Callable[[], Ends]) -> None:
-    """Refuse a text file without header whose first row was taken for one: its ids are those of edges."""
+    """Refuse a text file without header whose first row was taken for one: it holds ids of nodes."""
     if table.typed:
         return
     keys = [keys for keys, _ in ends().values()]

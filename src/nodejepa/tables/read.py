@@ -18,7 +18,7 @@ from nodejepa.progress import progress_bar, timed
 from nodejepa.tables.cells import read_labels
 from nodejepa.tables.convert import as_graph
 from nodejepa.tables.edges import EdgeRows, Numbered, adjacency_in_memory, name_rows, number_nodes
-from nodejepa.tables.ids import first_ends, guess_id_column, refuse_row_as_header, with_own_ids
+from nodejepa.tables.ids import first_ends, guess_id_column, ids_of_nodes, refuse_row_as_header, with_own_ids
 from nodejepa.tables.inputs import existing_file, file_format, require_room
 from nodejepa.tables.names import edge_columns, frame_indexes, refuse_swapped, sides_of
 from nodejepa.tables.options import ReadingOptions, ReadReport
@@ -282,14 +282,19 @@ def node_columns(
         wanted = [nodes.find(name, "columns") for name in reading.columns]
     else:
         wanted = [name for name in nodes.names if name not in (ids, labels, *reading.drop)]
-        for index in set(frame_indexes(nodes.names)) & set(wanted):
+        indexes = (*frame_indexes(nodes.names), nodes.range_index)
+        for index in [name for name in wanted if name in indexes]:
             # row numbers: where rows are sorted by class they would give the class away
             wanted.remove(index)
-            report.drop(index, "the unnamed index of a data frame")
+            report.drop(index, "the index of a data frame")
     features = [name for name in dict.fromkeys(wanted) if name != labels]
     report.id_column = ids
     named = [name for name in (ids, labels) if name is not None]
     held = nodes.held(list(dict.fromkeys([*features, *named])), "Reading nodes", room)
+    guessed = reading.header is None and not (reading.source or reading.target)
+    if ids is not None and guessed and isinstance(tables.edges, InputTable):
+        ends_named = [str(tables.source), str(tables.target)]
+        refuse_row_as_header(tables.edges, ends_named, ids_of_nodes(held, ids))
     return replace(tables, nodes=held, ids=ids, features=tuple(features), labels=labels)
 
 

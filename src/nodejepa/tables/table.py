@@ -6,7 +6,7 @@ of delimited text are opened by :mod:`nodejepa.tables.text`.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -40,6 +40,8 @@ class InputTable:
         batches: reads the named columns, in that order, some rows at a time; also takes what the progress
             bar says.
         num_rows: of a table in memory, which is one batch; unknown of others.
+        range_index: the column, if there is one, that is the named range of a data frame's index. It may hold
+            ids, and is no feature.
     """
 
     where: str
@@ -47,6 +49,7 @@ class InputTable:
     typed: bool
     batches: Callable[[Sequence[str], str], Iterable[pa.Table]]
     num_rows: int | None = None
+    range_index: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -118,23 +121,50 @@ def column_kinds(names: Sequence[str], types: Sequence[pa.DataType], where: str)
 
 
 def parquet_table(path: Path) -> InputTable:
-    """The table in a parquet file."""
+    """The table in a parquet file; the last column is the named index of a data frame, if it is a range."""
     with reading(str(path)):
-        schema = pq.read_schema(path)
+        schema, rows = pq.read_schema(path), pq.read_metadata(path).num_rows
+        name, numbers = _named_range(schema, rows)
 
     def batches(columns: Sequence[str], label: str) -> Iterator[pa.Table]:
+        stored = [column for column in columns if column != name]
+        before = 0
         with reading(str(path)):
-            yield from _parquet_batches(path, list(columns), label)
+            for batch in _parquet_batches(path, stored or schema.names[:1], label):
+                if name in columns:
+                    here = pa.array(numbers[before : before + batch.num_rows], pa.int64())
+                    batch = batch.append_column(name, here).select(list(columns))
+                before += batch.num_rows
+                yield batch
 
-    return InputTable(str(path), column_kinds(schema.names, schema.types, str(path)), True, batches)
+    kinds = column_kinds(schema.names, schema.types, str(path))
+    if name is not None:
+        kinds[name] = pa.int64()
+    return InputTable(str(path), kinds, True, batches, range_index=name)
+
+
+def _named_range(schema: pa.Schema, rows: int) -> tuple[str | None, range]:
+    """Name and numbers of an index that pandas describes in the metadata, in place of a column."""
+    for index in (schema.pandas_metadata or {}).get("index_columns", ()):
+        if isinstance(index, dict) and index.get("kind") == "range" and index.get("name") is not None:
+            numbers = range(index["start"], index["stop"], index["step"])
+            if len(numbers) == rows and index["name"] not in schema.names:
+                return str(index["name"]), numbers
+    return None, range(0)
 
 
 def frame_table(frame: Any, where: str) -> InputTable:
-    """The table in a data frame: anything that exports Arrow data, such as pandas, polars or Arrow itself."""
+    """The table in a data frame: anything that exports Arrow data, such as pandas, polars or Arrow itself.
+
+    The index of a pandas frame is a column if it has a name.
+    """
     with reading(where, "Every column must hold values of one type."):
         table = frame if isinstance(frame, pa.Table) else pa.table(frame)
+        name, numbers = _named_range(table.schema, table.num_rows)
+        if name is not None:
+            table = table.append_column(name, pa.array(numbers, pa.int64()))
         table.validate(full=True)
-    return table_in_memory(table, where)
+    return replace(table_in_memory(table, where), range_index=name)
 
 
 def table_in_memory(table: pa.Table, where: str, *, typed: bool = True) -> InputTable:
@@ -171,7 +201,7 @@ def stacked(tables: Sequence[InputTable]) -> InputTable:
                 nothing = {name: pa.nulls(batch.num_rows, kinds[name]) for name in columns}
                 yield pa.table(nothing | {name: batch[name].cast(kinds[name]) for name in there})
 
-    return InputTable(where, kinds, tables[0].typed, batches)
+    return InputTable(where, kinds, tables[0].typed, batches, range_index=tables[0].range_index)
 
 
 def _parquet_batches(path: Path, columns: list[str], label: str) -> Iterator[pa.Table]:
