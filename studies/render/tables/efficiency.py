@@ -237,7 +237,7 @@ def _outdated(main: pd.DataFrame) -> list[str]:
     names = outdated_methods(main)
     if not names:
         return []
-    return [f"{' and '.join(names)}: measured with earlier settings than those of today's preset `paper`."]
+    return [f"{' and '.join(names)}: measured with earlier settings than today's."]
 
 
 def _beside(ours: float | None, printed: float | None, best: float) -> TableCell:
