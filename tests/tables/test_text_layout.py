@@ -47,6 +47,7 @@ def test_the_line_that_declares_the_delimiter_is_no_row(read):
     [
         ("id;sales\na;1,5\nb;-2,25\nc;+1e3\n", "1,5"),
         ("id;sales\na;1,500\nb;2\nc;20,000\n", "1,500"),
+        ("id;sales\na;0,5\nb;1.234,25\nc;,75\n", "0,5"),
         ('id,sales\na,2.5\nb,"1,500.25"\nc,"1,000,000"\n', "1,500.25"),
     ],
 )

@@ -184,7 +184,8 @@ def test_check_reports_and_writes_nothing(run, files):
     for said in (
         "components",
         "isolated nodes",
-        "neighbours",
+        "99 % up to",
+        "1 % of the nodes hold",
         "estimated time",
         "estimated memory",
         "guessed",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import warnings
 
 import pytest
 
+from nodejepa import LinearJEPA
 from nodejepa.errors import ConfigError
 from nodejepa.files import output_owned
 from nodejepa.workflow import embed_graph
+from nodejepa.workflow.outputs import OutputPaths
 
 SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "training.epochs": 1}
 
@@ -79,20 +83,35 @@ def test_a_second_process_with_the_same_out_is_refused(files):
     assert not out.exists()
 
 
-def test_what_came_during_the_work_is_not_replaced(files):
+@pytest.mark.parametrize("ending", [".parquet", ".json", ".html"])
+def test_what_came_during_the_work_is_not_replaced(files, ending):
     """Between the first look and the write somebody else, who knows no lock, has put a file there."""
     out = files.folder / "z.parquet"
+    theirs = out.with_suffix(ending)
 
     def intrude(_):
-        out.write_text("precious")
+        theirs.write_text("precious")
 
     asked = {"method": "nodejepa", "preset": "paper", "settings": SMALL, "report": False}
     with pytest.raises(ConfigError, match="exists"):
         embed_graph(files.edges, files.nodes, out=out, announce=intrude, **asked)
-    assert out.read_text() == "precious"
-    assert not out.with_suffix(".json").exists()
-    out.unlink()
+    assert theirs.read_text() == "precious"
+    assert [path for path in OutputPaths.beside(out).written if path.exists()] == [theirs]
+    theirs.unlink()
     embed_graph(files.edges, files.nodes, out=out, resume=True, **asked)
+
+
+def test_warnings_of_training_are_shown_and_stay_in_the_manifest(files, monkeypatch):
+    def fit(self, *arguments, **more):
+        warnings.warn("the loss went up", stacklevel=1)
+        return plain(self, *arguments, **more)
+
+    plain = LinearJEPA.fit
+    monkeypatch.setattr(LinearJEPA, "fit", fit)
+    with pytest.warns(UserWarning, match="the loss went up"):
+        made = embed_graph(files.edges, files.nodes, out=files.folder / "z.parquet", labels="team")
+    assert made.scores is not None
+    assert json.loads(made.paths.manifest.read_text())["warnings"].count("the loss went up") == 1
 
 
 def test_a_finished_output_is_seen_also_when_it_came_while_waiting_for_the_lock(files, monkeypatch):

@@ -21,7 +21,7 @@ Numbers: TypeAlias = npt.NDArray[np.float64]
 
 MISSING = ("", "?", "#N/A", "-nan", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
-_WITH_COMMAS = r"^[+-]?\d+(,\d+)*(\.\d+)?([eE][+-]?\d+)?$"
+_WITH_COMMAS = r"^[+-]?[\d.,]*\d([eE][+-]?\d+)?$"
 _VECTOR = r"^\[\s*([+-]?[.\d][-+.\deE]*|nan)([,\s]+([+-]?[.\d][-+.\deE]*|nan))*\s*\]$"
 _MOSTLY = 0.9  # from this share of numbers on, a cell that is none is taken for a mistake
 _LEAVE_OUT = "Leave the column out with drop=COLUMN, or store numbers, words, dates or lists of numbers."
@@ -120,8 +120,9 @@ def _interpret_text(words: pa.ChunkedArray, where: str, whole: bool) -> ColumnCo
         return ColumnContent("numeric", _column(pc.utf8_ltrim(words, "+")))
     if whole:
         strays.refuse(where)
-    if pc.all(pc.match_substring_regex(words, _WITH_COMMAS)).as_py():
-        first = words[pc.index(pc.match_substring(words, ","), True).as_py()]
+    place = pc.index(pc.match_substring(words, ","), True).as_py()
+    if place >= 0 and pc.all(pc.match_substring_regex(words, _WITH_COMMAS)).as_py():
+        first = words[place]
         raise GraphError(
             f"numbers have commas, such as {first.as_py()!r}: decimal ones, or between thousands",
             where=where,

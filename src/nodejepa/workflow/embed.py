@@ -1,7 +1,9 @@
 """``embed_graph``: a user's files or graph store in, embeddings out, with an account of what was done."""
 
 import os
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -168,7 +170,7 @@ def embed_graph(
     seconds: dict[str, float] = {}
     stored = StoredGraph.is_at(edges)
     inputs, use = ([], use) if stored else (input_files(edges, nodes), use or "auto")
-    with paths.held(inputs, resume=resume, force=force):
+    with paths.held(inputs, resume=resume, force=force), _kept_warnings() as said:
         found = inspect_graph(
             edges,
             nodes,
@@ -194,7 +196,7 @@ def embed_graph(
             estimator.process_group = SINGLE  # the others have done their share
             made = EmbeddedGraph(z, found, estimator, preset, paths, diagnostics, seconds=seconds)
             scored = score and data.labels is not None
-            made.warnings = (_NOT_SCORED,) if scored else ()
+            made.warnings = (*said, *([_NOT_SCORED] if scored else []))
             drawn = None
             with timed(seconds, "writing"):
                 paths.replace(resume=resume, force=force)
@@ -209,14 +211,32 @@ def embed_graph(
         try:
             with timed(seconds, "scoring"):
                 made.scores = score_embeddings(estimator, data, z, group=group)
-            made.warnings = ()
+            made.warnings = tuple(said)
         except KeyboardInterrupt:
             kept = f"{paths.embeddings}, the model and the report are written and stay."
             raise ScoringInterrupted(f"Stopped while scoring: {kept}") from None
         except (NodeJEPAError, OSError, MemoryError) as error:  # too few labels, a full disk
-            made.warnings = (f"No scores: {error}",)
+            made.warnings = (*said, f"No scores: {error}")
         made.write(drawn)
         return made
+
+
+@contextmanager
+def _kept_warnings() -> Iterator[list[str]]:
+    """Warnings are shown as ever, and collected for the manifest."""
+    said: list[str] = []
+    shown = warnings.showwarning
+
+    def keep(message: Warning | str, *rest: Any, **more: Any) -> None:
+        if str(message) not in said:
+            said.append(str(message))
+        shown(message, *rest, **more)
+
+    warnings.showwarning = keep
+    try:
+        yield said
+    finally:
+        warnings.showwarning = shown
 
 
 def help_to_embed(

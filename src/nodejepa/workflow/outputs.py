@@ -102,7 +102,7 @@ class OutputPaths:
 
         A file that another program has put there in the meantime is not replaced.
         """
-        refuse_existing(self.written[:1], resume=resume, force=force)
+        refuse_existing(self.written[: 1 if resume is None else 3], resume=resume, force=force)
         told = None if resume is not None else read_manifest(self.manifest)
         if resume is not None or (told is not None and told.embeddings.file == self.embeddings.name):
             self.manifest.unlink(missing_ok=True)

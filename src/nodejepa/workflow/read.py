@@ -298,7 +298,8 @@ class Inspection:
                 "components": f"{summary.components:,} (largest: {largest}{more} nodes)",
                 "isolated nodes": f"{summary.isolated_nodes:,}",
                 "neighbours": f"mean {summary.mean_degree:.1f}, median {summary.median_degree:.0f}, "
-                f"most {summary.max_degree:,}",
+                f"99 % up to {summary.degree_99:.0f}, most {summary.max_degree:,}",
+                "hubs": f"1 % of the nodes hold {100 * summary.hub_edge_share:.0f} % of all edge ends",
             }
         facts["features"] = self._features()
         if isinstance(graph, StoredGraph):
