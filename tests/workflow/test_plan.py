@@ -20,7 +20,7 @@ from nodejepa.methods.budget import Workload, budget, measured_speed
 from nodejepa.methods.trained import joined_parts
 from nodejepa.structure.descriptors import ADJACENCY_BYTES, DESCRIPTORS
 from nodejepa.tables import read_graph
-from nodejepa.workflow.plan import make_plan
+from nodejepa.workflow.plan import _probe_seconds, make_plan
 
 # estimate, then train and embed; the peak of the process is the truth
 MEASURE = """
@@ -151,6 +151,32 @@ def test_scoring_is_in_the_estimate_where_there_are_labels(wide_graph):
     assert alone.scoring_seconds == 0 < few.scoring_seconds < many.scoring_seconds
     assert alone.seconds == few.seconds
     assert few.to_dict()["estimated_scoring_seconds"] == round(few.scoring_seconds, 1)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "width", "classes", "measured"),
+    [
+        (72_105, 256, 58, 11.7),
+        (72_105, 532, 58, 17),
+        (8_122, 148, 42, 34),
+        (8_122, 36, 42, 12),
+        (5_000, 64, 8, 1),
+    ],
+)
+def test_scoring_takes_about_as_long_as_was_measured(nodes, width, classes, measured):
+    """Processor seconds of one thread that does 1.1e11 operations in one of them."""
+    assert measured / 3 < _probe_seconds(nodes, width, classes, 1.1e11) < 3 * measured
+
+
+def test_columns_beyond_the_training_rows_cost_nothing_in_scoring():
+    narrow, wide = (_probe_seconds(1000, width, 7, 1e11) for width in (140, 14_000))
+    assert narrow <= wide < 1.1 * narrow
+
+
+def test_the_measured_speed_is_that_of_undisturbed_products(monkeypatch):
+    clock = iter([0.0, 0.0, 0.5, 0.6, 0.6, 0.601, 0.601, 0.601, 1.1, 9.0])
+    monkeypatch.setattr("nodejepa.methods.budget.time.perf_counter", lambda: next(clock))
+    assert measured_speed(1.0) == pytest.approx(2 * 2048 * 256 * 256 / 0.001)
 
 
 def test_the_command_stops_before_it_trains(run, files, monkeypatch):
