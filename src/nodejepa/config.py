@@ -59,6 +59,8 @@ def from_dict(kind: type[C], values: Mapping[str, Any]) -> C:
 
 def override(config: C, changes: Mapping[str, Any]) -> C:
     """A copy of ``config`` with the named settings changed; its checks see all changes at once."""
+    if not isinstance(changes, Mapping) or not all(isinstance(name, str) for name in changes):
+        raise ConfigError(f"settings are {changes!r}", fix='Give names and values: settings={"dim": 64}.')
     known = list(flatten(config))
     changed: C = _replace(config, {_resolve(known, name): value for name, value in changes.items()})
     return changed

@@ -10,7 +10,7 @@ import pytest
 from workflow_files import people, write
 
 from nodejepa import NodeJEPA, embed_graph
-from nodejepa.errors import GraphError
+from nodejepa.errors import GraphError, NodeJEPAError
 from nodejepa.methods import load_method
 from nodejepa.structure import descriptors
 from nodejepa.workflow import embed, inspect_graph, make_trainable, page
@@ -134,3 +134,25 @@ def test_every_descriptor_is_computed_under_a_bar(edges, monkeypatch):
     ).data.graph
     descriptors(graph, cache=False)
     assert drawn == ["PageRank", "Clustering coefficients"]  # the spectral one is in the eigensolver
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"out": None}, "None is no path"),
+        ({"out": 5}, "5 is no path"),
+        ({"out": "a\0.parquet"}, "is no path"),
+        ({"out": "a" * 300 + ".parquet"}, "too long"),
+        ({"settings": "hops=2"}, "settings are 'hops=2'"),
+        ({"settings": ["hops"]}, "settings are"),
+        ({"settings": {3: 1}}, "settings are"),
+        ({"source": 0}, "source is 0"),
+        ({"weight": True}, "weight is True"),
+        ({"drop": 3}, "column names are text"),
+        ({"structural": 3}, "no structural feature 3"),
+        ({"memory_limit": "2"}, "memory limit is '2' GB"),
+    ],
+)
+def test_what_is_of_another_type_is_refused_in_words(files, given, what):
+    with pytest.raises(NodeJEPAError, match=what):
+        embed_graph(files.edges, files.nodes, **{"out": files.folder / "z.parquet", **given})

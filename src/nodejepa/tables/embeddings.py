@@ -1,5 +1,6 @@
 """Embeddings out, one row per node, and back: parquet with the caller's own ids, or a plain npy array."""
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -79,8 +80,10 @@ def stream_embeddings(
             writer.close()
 
 
-def check_ending(path: str | Path) -> str:
+def check_ending(path: str | os.PathLike[str]) -> str:
     """``.parquet`` or ``.npy``, the two kinds of files that :func:`write_embeddings` writes."""
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+        raise GraphError(f"{path!r} is no path", where="out", fix='Name a file, such as "z.parquet".')
     ending = Path(path).suffix.lower()
     if ending not in _ENDINGS:
         raise GraphError(

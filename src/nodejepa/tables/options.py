@@ -21,6 +21,7 @@ TEXT_COLUMNS = 512  # chosen in studies/log/text-width
 MOST_TEXT_COLUMNS = 1 << 20
 ADJACENCY_UP_TO = 250_000  # nodes; beyond, its eigenvectors take minutes and must be asked for
 REMEMBERED = ("source", "target", "weight", "bipartite", "id_column")  # beside a model or a store
+_TEXTS = ("source", "target", "weight", "id_column", "labels", "delimiter")
 _CHOICES = {"text": TextPolicy, "scale": Scale}
 
 
@@ -85,6 +86,10 @@ class ReadingOptions:
                 where="text_columns",
                 fix=f"Use a whole number from 1 to {MOST_TEXT_COLUMNS:,}.",
             )
+        for name in _TEXTS:
+            value = getattr(self, name)
+            if not (value is None or isinstance(value, str) or (name == "weight" and value is False)):
+                raise ConfigError(f"{name} is {value!r}", where=name, fix='Give text, such as "user" or "0".')
         for name in ("columns", "drop"):
             object.__setattr__(self, name, _names(getattr(self, name), name))
         object.__setattr__(self, "structural", _descriptors(self.structural))
@@ -114,7 +119,7 @@ def structural_width(names: Iterable[str]) -> int:
 def _names(value: Iterable[str] | None, argument: str) -> tuple[str, ...] | None:
     if value is None:
         return None
-    names = (value,) if isinstance(value, str) else tuple(value)
+    names = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     if not all(isinstance(name, str) for name in names):
         raise ConfigError("column names are text", where=argument, fix='Give a list such as ["age", "city"].')
     return names
@@ -123,7 +128,7 @@ def _names(value: Iterable[str] | None, argument: str) -> tuple[str, ...] | None
 def _descriptors(asked: bool | Iterable[str] | None) -> tuple[str, ...] | None:
     if asked is None or isinstance(asked, bool) or asked == "all":
         return None if asked is None else COMPARABLE if asked else ()
-    given = (asked,) if isinstance(asked, str) else tuple(asked)
+    given = (asked,) if isinstance(asked, str) or not isinstance(asked, Iterable) else tuple(asked)
     names = tuple(dict.fromkeys(n for name in given for n in (COMPARABLE if name == "all" else (name,))))
     for name in names:
         if name not in STRUCTURAL:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from nodejepa.errors import ConfigError, NodeJEPAError
-from nodejepa.files import output_owned, remove_leftovers
+from nodejepa.files import output_owned, refusals, remove_leftovers
 from nodejepa.progress import progress_bar
 from nodejepa.report.runs import read_manifest
 from nodejepa.tables.embeddings import check_ending
@@ -34,7 +34,7 @@ class OutputPaths:
     @classmethod
     def beside(cls, out: str | os.PathLike[str]) -> Self:
         """The paths that go with that of the embeddings; its ending is checked."""
-        check_ending(Path(out))
+        check_ending(out)
         return cls(Path(out))
 
     @property
@@ -66,7 +66,8 @@ class OutputPaths:
     def held(self, inputs: Sequence[Path], *, resume: bool | None, force: bool) -> Iterator[None]:
         """Check the paths before any work and hold them; ``resume`` is None where nothing is trained."""
         for path in self.written:
-            refuse_replacing(path, *inputs)
+            with refusals(path):  # a name that is too long, a folder that is closed
+                refuse_replacing(path, *inputs)
             if path.is_dir():
                 raise ConfigError("the output is a folder", where=str(path), fix="Name a file.")
         if resume is not None and self.run.exists() and not self.run.is_dir():
