@@ -18,8 +18,9 @@ from workflow_files import people, write
 
 from nodejepa import embed_graph
 from nodejepa.files import output_owned
+from nodejepa.methods.estimator import Estimator
 from nodejepa.training.logger import Logging
-from nodejepa.training.run import Run, load_tensors
+from nodejepa.training.run import load_tensors
 
 SETTINGS = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 6}
 OPTIONS = (
@@ -156,6 +157,7 @@ def test_a_kill_while_replacing_leaves_the_old_ones_or_says_unfinished(run, fold
     code, _, err = run(*command(folder, "--seed", "4", "--resume"))
     assert code == 0, err
     assert "dimensional collapse" in err
+    assert "dimensional collapse" in " ".join(json.loads((folder / "z.json").read_text())["warnings"])
     assert is_finished(folder)
     assert (folder / "z.parquet").read_bytes() != before
 
@@ -231,7 +233,7 @@ def interrupted(folder, monkeypatch):
 
     files = folder / "edges.parquet", folder / "nodes.parquet"
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "write_table", stop)
+        patch.setattr(Estimator, "save", stop)
         with pytest.raises(KeyboardInterrupt):
             embed_graph(*files, out=folder / "z.parquet", method="nodejepa", **PYTHON)
     return folder / "z.run" / "checkpoint.safetensors"

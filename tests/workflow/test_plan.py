@@ -241,6 +241,15 @@ def test_without_control_groups_the_machine_decides(tmp_path):
     assert memory.resident_bytes() > 10**6
 
 
+def test_check_answers_also_where_the_files_do_not_fit(run, files):
+    code, out, _ = run(*files.quick("--check", "--memory-limit", "0.001"))
+    assert code == 0
+    assert "Does not fit. reading the file needs" in out
+    code, out, _ = run(*files.quick("--check", "--json", "--memory-limit", "0.001"))
+    assert code == 0
+    assert json.loads(out)["plan"]["fits"] is False
+
+
 @pytest.mark.slow
 def test_what_is_too_large_for_memory_is_shown_the_road_on_disk(run, tmp_path, monkeypatch):
     monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)

@@ -105,6 +105,7 @@ def embed_graph(
     """Learn embeddings of your own graph: files in, embeddings keyed by your ids out."""
     from nodejepa import workflow
     from nodejepa.config import parse_assignments
+    from nodejepa.memory import TooLarge
     from nodejepa.tables import StoredGraph
     from nodejepa.training.logger import Logging
     from nodejepa.workflow.embed import help_to_embed
@@ -119,7 +120,15 @@ def embed_graph(
     read: dict[str, Any] = {"memory_limit": memory_limit, "score": score, "use": use}
     if check:
         estimator = workflow.make_trainable(**trained)
-        found = workflow.inspect_graph(edges, nodes, reading, estimator=estimator, describe=False, **read)
+        try:
+            found = workflow.inspect_graph(edges, nodes, reading, estimator=estimator, describe=False, **read)
+        except TooLarge as error:  # nothing is wrong with the files: the answer is another way
+            answer = {"fits": False, "what": error.what, "fix": in_options(error.fix)}
+            if as_json:
+                print_json({"plan": answer})
+            else:
+                say(("Does not fit. ", "red"), f"{answer['what']}. {answer['fix']}")
+            return
         if as_json:
             print_json(found.to_dict())
         else:

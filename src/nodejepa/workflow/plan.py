@@ -182,6 +182,8 @@ def _candidates(
             yield changed(dict(joined_parts(work.nodes, steps)), None)
     if estimator.name != BY_ROWS:
         yield f'method="{BY_ROWS}"', solved, stored
+    if trains and stored is not None:  # many small steps take much longer
+        yield changed(_parts_on_disk(estimator, work, finer=8), stored)
     if stored is None and work.columns:
         yield PREPARE, solved, disk
         if trains:
@@ -189,9 +191,9 @@ def _candidates(
             yield f'{PREPARE} with method="{estimator.name}", {words}', other, disk
 
 
-def _parts_on_disk(estimator: Estimator, work: Workload) -> dict[str, Any]:
+def _parts_on_disk(estimator: Estimator, work: Workload, finer: int = 1) -> dict[str, Any]:
     """Settings that make steps of about the same number of nodes, whatever the size of the graph."""
-    steps = max(work.nodes // NODES_OF_A_STEP, 2)
+    steps = finer * max(work.nodes // NODES_OF_A_STEP, 2)
     changes: dict[str, Any] = dict(joined_parts(work.nodes, steps, entries=work.entries))
     if changes["training.parts_per_step"] % estimator.config.training.micro_batches:
         changes["training.micro_batches"] = 1
