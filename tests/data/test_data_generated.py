@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from nodejepa.data import CATALOGUE, load_dataset
 from nodejepa.data.synthetic import ARXIV_LIKE, SyntheticSpec, _BlockModel, make_synthetic
 from nodejepa.errors import ConfigError
+from nodejepa.memory import TooLarge
 
 SMALL = SyntheticSpec(nodes=2000, edges=16_000, features=6, classes=5, seed=3)
 
@@ -167,3 +168,8 @@ def test_settings_are_read():
     graph = load_dataset("synthetic:seed=5, homophily=1,nodes=2_000,edges=400,features=2").graph
     spec = SyntheticSpec(nodes=2000, edges=400, features=2, homophily=1.0, seed=5)
     assert graph.content_hash == make_synthetic(spec).graph.content_hash
+
+
+def test_a_graph_beyond_memory_is_refused_before_it_is_made():
+    with pytest.raises(TooLarge, match="a graph of 2,000,000,000 nodes.*needs about"):
+        load_dataset("synthetic:nodes=2000000000,edges=4000000000")

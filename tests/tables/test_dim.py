@@ -107,7 +107,7 @@ def test_a_model_of_fewer_columns_that_was_made_in_memory_keeps_them_on_a_store(
 def test_embed_graph_of_a_store_with_dim_is_that_of_its_files(make_graph, tmp_path, capsys):
     _, store = make_graph()
     files = [store.folder.parent / name for name in ("e.parquet", "n.parquet")]
-    asked = {"dim": 4, "method": "sgc-1"}
+    asked = {"dim": 4, "method": "sgc-1", "use": "columns"}  # as a store does
     theirs = embed_graph(*files, out=tmp_path / "m.parquet", report=False, **asked)
     with pytest.raises(SystemExit) as ended:
         main(

@@ -16,6 +16,7 @@ from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 from nodejepa.data.dataset import Dataset
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import compact_csr
+from nodejepa.memory import Room
 from nodejepa.progress import progress_bar
 from nodejepa.validation import NonNegativeInt, PositiveInt, Settings, Share, require
 
@@ -74,6 +75,10 @@ ARXIV_LIKE = SyntheticSpec(
 
 def make_synthetic(spec: SyntheticSpec, name: str = "synthetic") -> Dataset:
     """Generate the graph of ``spec``; time and memory grow with nodes x features and with edges."""
+    # at its highest while edges are drawn, or while features stand beside the finished edges
+    drawn, done = 32 * spec.edges + 40 * spec.nodes, 8 * spec.edges + 8 * spec.nodes * (spec.features + 2)
+    size = f"{spec.nodes:,} nodes, {spec.edges:,} edges and {spec.features:,} features"
+    Room.of().require(max(drawn, done), f"a graph of {size}", name, "Lower nodes, edges or features.")
     rng = np.random.default_rng(spec.seed)
     labels = rng.permutation(np.repeat(np.arange(spec.classes), _class_sizes(spec.nodes, spec.classes)))
     adjacency = _symmetric(_distinct_pairs(spec, labels, rng), spec.nodes)
