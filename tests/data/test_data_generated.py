@@ -171,5 +171,5 @@ def test_settings_are_read():
 
 
 def test_a_graph_beyond_memory_is_refused_before_it_is_made():
-    with pytest.raises(TooLarge, match="a graph of 2,000,000,000 nodes.*needs about"):
+    with pytest.raises(TooLarge, match=r"2,000,000,000 nodes.* needs about"):
         load_dataset("synthetic:nodes=2000000000,edges=4000000000")

@@ -37,17 +37,6 @@ def test_compressed_text_is_cut_off_where_the_limit_is(tmp_path, ending, pack):
 
 
 @pytest.mark.slow
-def test_compressed_matrix_market_is_cut_off_too(tmp_path):
-    path = tmp_path / "a.mtx.gz"
-    count = 500_000
-    head = f"%%MatrixMarket matrix coordinate pattern general\n9 9 {count}\n"
-    path.write_bytes(gzip.compress(head.encode() + b"1 2\n" * count))
-    with pytest.raises(DataError, match="unpacks to more than 1 MB"):
-        read_graph(path, memory_limit=0.008)
-    assert read_graph(path, memory_limit=0.1).graph.num_edges == 2
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("fill", [b",", b"a,", b'"', b"x", b" ", b",\r"])
 def test_a_gzip_of_delimiters_is_refused_at_once(tmp_path, fill):
     path = tmp_path / "edges.csv.gz"
