@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -249,16 +250,21 @@ def _forward_flops(work: Workload, hidden: int, layers: int, settings: Mapping[s
 def measured_speed(seconds: float = 0.05) -> float:
     """Operations a second that torch's dense products reach here, measured for a moment.
 
-    The fastest of them counts: on a busy machine others are several times slower, now and then.
+    The fastest of them counts, with one thread or with all: on a busy machine threads wait for each other,
+    and most products take several times as long.
     """
     import torch
 
+    from nodejepa.threads import one_thread
+
     rows, weight = torch.ones(2048, 256), torch.ones(256, 256)
-    torch.mm(rows, weight)
     times: list[float] = []
-    started = time.perf_counter()
-    while not times or time.perf_counter() - started < seconds:
-        before = time.perf_counter()
-        torch.mm(rows, weight)
-        times.append(time.perf_counter() - before)
+    for threads in (nullcontext(), one_thread()):
+        with threads:
+            torch.mm(rows, weight)
+            started = time.perf_counter()
+            while time.perf_counter() - started < seconds / 2 or not times:
+                before = time.perf_counter()
+                torch.mm(rows, weight)
+                times.append(time.perf_counter() - before)
     return 2 * 2048 * 256 * 256 / min(times)
