@@ -174,8 +174,8 @@ def _advice(text: str, names: list[Any]) -> str:
     """The nearest ids there are, else what ids look like here."""
     if names and all(isinstance(name, int) for name in names):
         return f"The ids here are whole numbers from {min(names)} to {max(names)}."
-    known = [str(name) for name in names[:_COMPARED]]
-    near = difflib.get_close_matches(text, known, n=3, cutoff=0.7)
+    known = {str(name).casefold(): str(name) for name in names[:_COMPARED]}
+    near = difflib.get_close_matches(text.casefold(), known, n=3, cutoff=0.7)
     if near:
-        return f"Did you mean {' or '.join(map(repr, near))}?"
-    return f"The ids here look like {', '.join(map(repr, known[:3]))}."
+        return f"Did you mean {' or '.join(repr(known[name]) for name in near)}?"
+    return f"The ids here look like {', '.join(map(repr, list(known.values())[:3]))}."

@@ -205,7 +205,7 @@ def test_paper_presets_are_the_papers_tables():
         1.0,
     )
     assert (node.ema.start, node.ema.end, patch.ema.start, patch.ema.end) == (0.996, 0.999, 0.996, 0.996)
-    assert dataclasses.astuple(node.masking)[:6] == (0.5, 2, 0.2, 1, True, 50)
+    assert dataclasses.astuple(node.masking)[:6] == (0.5, 2, 0.2, 1, 50, True)
     assert (node.loss.variance, node.loss.covariance, node.loss.sigreg, node.loss.sigreg_slices) == (
         0.2,
         0.2,

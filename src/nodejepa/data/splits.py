@@ -78,8 +78,9 @@ class Split:
             known_nodes = nodes[nodes < len(codes)]
             without = np.setdiff1d(nodes, known_nodes[codes[known_nodes] >= 0])
             if without.size:
+                why = "has no label" if without[0] < len(codes) else "does not exist"
                 raise EvaluationError(
-                    f"{name} node {without[0]} has no label",
+                    f"{name} node {without[0]} {why}",
                     where=where,
                     fix="Make the split from the labels of the same graph, and leave unlabelled nodes out.",
                 )

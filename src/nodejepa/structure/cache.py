@@ -41,7 +41,8 @@ def cached(
         return compute()
     path = cache_file(graph, key)
     try:
-        stored = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:  # which np.load leaves open where it is damaged
+            stored = np.load(file, allow_pickle=False)
         if stored.shape == (graph.num_nodes, *columns) and stored.dtype == dtype:
             return np.asarray(stored)
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile):

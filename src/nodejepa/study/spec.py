@@ -80,7 +80,9 @@ class Quick(Exact):
         """The grid in this size."""
         others = {"datasets": self.datasets, "splits": self.splits, "seeds": self.seeds}
         changed: dict[str, Any] = {name: value for name, value in others.items() if value is not None}
-        return replace(grid, settings=grid.settings | self.settings, **changed)
+        if any(find_method(name).trained for name in grid.methods):  # the others take no settings
+            changed["settings"] = grid.settings | self.settings
+        return replace(grid, **changed)
 
 
 @dataclass(frozen=True)
