@@ -211,7 +211,7 @@ def test_no_labels_are_kept(toy_graph):
         (LABELS.astype(float), SPLIT, EvaluationError, "float64"),
         (LABELS, dataclasses.replace(SPLIT, val=[]), EvaluationError, "no validation nodes"),
         (LABELS, dataclasses.replace(SPLIT, train=[]), EvaluationError, "no training nodes"),
-        (LABELS, Split("x", 0, [0, 40], [60], []), EvaluationError, "node 60 has no label"),
+        (LABELS, Split("x", 0, [0, 40], [60], []), EvaluationError, "node 60 does not exist"),
         (np.full(60, -1), SPLIT, EvaluationError, "has no label"),
         (np.zeros(60, dtype=int), SPLIT, EvaluationError, "one class"),
     ],

@@ -199,7 +199,8 @@ def test_a_file_too_large_to_be_read_is_refused_before_reading(run, tmp_path, mo
     with pytest.raises(ConfigError, match="reading the file needs"):
         read_graph(edges, memory_limit=0.41)
     assert read_graph(edges, memory_limit=0.5).report.edge_rows == 1_000_000
-    code, _, err = run("embed-graph", "--edges", edges, "--check", "--memory-limit", "0.41", *QUICK)
+    out = ("--out", tmp_path / "z.parquet")
+    code, _, err = run("embed-graph", "--edges", edges, *out, "--memory-limit", "0.41", *QUICK)
     assert code == 2
     assert "nodejepa prepare" in err
 
