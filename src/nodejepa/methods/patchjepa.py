@@ -135,10 +135,14 @@ class PatchJEPATask(TeacherTask):
         contexts, targets = self.patches.sample(
             context.numpy("mask"), asked.contexts, asked.targets, among=here
         )  # line 1
-        encode = self._encode if asked.encode == "graph" else self._encode_patches
-        pooled, guarded = encode(self.encoder, inputs, contexts)  # line 2
+        alone = asked.encode == "patch"
+        encode = self._encode_patches if alone else self._encode_members
         with torch.no_grad():
             wanted, _ = encode(self.target_encoder, inputs, targets)  # line 2
+        if alone or loss.sigreg_on == "context":
+            pooled, guarded = encode(self.encoder, inputs, contexts)  # line 2
+        else:
+            pooled, guarded = self._encode_all(inputs, contexts)
         # line 3: every context predicts every target
         guess = self.predictor(
             pooled.repeat_interleave(len(targets), dim=0),
@@ -161,22 +165,25 @@ class PatchJEPATask(TeacherTask):
             return terms["prediction"]
         return terms["prediction"] + self.config.loss.hyperbola * terms["hyperbola"]
 
-    def _encode(
+    def _encode_members(
         self, encoder: Encoder, inputs: GraphInputs, patches: npt.NDArray[np.int64]
     ) -> tuple[Tensor, Tensor]:
-        """Means ``[patches, D]`` of node embeddings over expanded patches, and what SIGReg sees."""
+        """Means ``[patches, D]`` over expanded patches, and the embeddings of the nodes in them."""
         members = self.patches.pooling_over(patches, inputs.nodes)
-        if not torch.is_grad_enabled() or self.config.loss.sigreg_on == "context":
-            rows = np.zeros(inputs.num_nodes, dtype=bool)
-            rows[members.indices] = True
-            h = encoder(inputs, rows=rows)
-            return SparseOperator(members[:, rows], device=inputs.device)(h), h
-        h = encoder(inputs)
+        rows = np.zeros(inputs.num_nodes, dtype=bool)
+        rows[members.indices] = True
+        h = encoder(inputs, rows=rows)
+        return SparseOperator(members[:, rows], device=inputs.device)(h), h
+
+    def _encode_all(self, inputs: GraphInputs, contexts: npt.NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        """Means over the context patches, and what SIGReg sees: all nodes, or all patches."""
+        h = self.encoder(inputs)
         if self.config.loss.sigreg_on == "nodes":
+            members = self.patches.pooling_over(contexts, inputs.nodes)
             return SparseOperator(members, device=inputs.device)(h), h
         here = self.patches.with_core_in(inputs.nodes)
         pooled = self._pooling(inputs, here)(h)
-        places = torch.from_numpy(np.searchsorted(here, patches)).to(inputs.device)
+        places = torch.from_numpy(np.searchsorted(here, contexts)).to(inputs.device)
         return pooled.index_select(0, places), pooled
 
     def _pooling(self, inputs: GraphInputs, patches: npt.NDArray[np.int64]) -> SparseOperator:
@@ -190,7 +197,7 @@ class PatchJEPATask(TeacherTask):
     def _encode_patches(
         self, encoder: Encoder, inputs: GraphInputs, patches: npt.NDArray[np.int64]
     ) -> tuple[Tensor, Tensor]:
-        """The same where each expanded patch is a graph of its own; SIGReg sees the nodes of the patches."""
+        """The same where each expanded patch is a graph of its own."""
         lists = [
             np.flatnonzero(np.isin(inputs.nodes, self.patches.expanded(int(p)))).astype(np.int32)
             for p in patches
