@@ -10,8 +10,7 @@ import pytest
 from nodejepa.errors import CheckpointError, NodeJEPAError
 from nodejepa.graph import Graph
 from nodejepa.report import render
-from nodejepa.report.page import build_report
-from nodejepa.report.runs import EmbeddingsFile
+from nodejepa.report.runs import EmbeddingsFile, build_report
 from nodejepa.tables import write_embeddings
 
 RING = Graph.from_edges(np.arange(12), (np.arange(12) + 1) % 12, features=np.eye(12))
@@ -57,12 +56,12 @@ def test_a_run_is_shown_whichever_of_its_files_is_named(tmp_path):
 
 
 def test_embeddings_without_a_manifest_have_a_map(tmp_path):
-    labels, groups = ["b", None, "a"] * 4, [0, 1] * 6
-    (chapter,) = build_report([embedded(tmp_path / "z.parquet", label=labels, cluster=groups)]).chapters
+    labels = ["b", None, "a"] * 4
+    (chapter,) = build_report([embedded(tmp_path / "z.parquet", label=labels)]).chapters
     drawn = chapter.sections[1]
     assert (chapter.title, kinds(chapter)) == ("z", ["text", "map"])
     assert (drawn.labels.tolist(), drawn.names) == ([1, -1, 0] * 4, ("a", "b"))
-    assert (drawn.clusters.tolist(), drawn.degrees) == (groups, None)
+    assert drawn.degrees is None
     (bare,) = build_report([embedded(tmp_path / "bare.npy")]).chapters
     assert bare.sections[1].labels is None
 
@@ -74,8 +73,12 @@ def test_several_are_named(tmp_path):
         own_run(tmp_path / "other.npy", graph="g2"),
     ]
     built = build_report([*runs, tmp_path / "a/z.json"])  # the same run twice is one
-    names = [chapter.title.partition(":")[0] for chapter in built.chapters]
-    assert names == ["a/z", "b/z", f"{tmp_path.name}/other"]
+    assert [chapter.title for chapter in built.chapters] == [
+        "z: linear-jepa on g1.csv",
+        "z: nodejepa on g1.csv",
+        "other: linear-jepa on g2.csv",
+    ]
+    assert [chapter.subtitle for chapter in built.chapters] == [str(run) for run in runs]
     assert "linear-jepa on g2.csv" in render(built)
 
 

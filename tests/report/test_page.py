@@ -14,8 +14,7 @@ from nodejepa.errors import CheckpointError, NodeJEPAError
 from nodejepa.methods import make_estimator
 from nodejepa.report import maps as maps_module
 from nodejepa.report import render, write_report
-from nodejepa.report.page import build_report
-from nodejepa.report.runs import find_dataset
+from nodejepa.report.runs import build_report, find_dataset
 from nodejepa.report.sections import (
     Chapter,
     ConfusionMatrix,
@@ -98,13 +97,10 @@ def test_a_run_of_an_unknown_graph_has_no_map_and_says_so(toy_graph, tmp_path):
     assert "Name it, or the folder of its data" in words_of(chapter)
 
 
-def test_an_unfinished_run_shows_what_it_has(digits_run, tmp_path):
-    (tmp_path / "config.json").write_bytes((digits_run / "config.json").read_bytes())
-    lines = (digits_run / "history.jsonl").read_text().splitlines(keepends=True)
-    (tmp_path / "history.jsonl").write_text("".join(lines[:4]) + lines[4][:20])  # killed while writing
-    (chapter,) = build_report([tmp_path]).chapters
-    assert "not finished: 4 epochs" in words_of(chapter)
-    assert not of_kind(chapter, EmbeddingMap)
+def test_a_saved_model_without_a_run_is_shown_on_the_graph_that_is_named(digits_run, tmp_path):
+    (tmp_path / "model.safetensors").write_bytes((digits_run / "model.safetensors").read_bytes())
+    assert not of_kind(build_report([tmp_path]).chapters[0], EmbeddingMap)
+    assert of_kind(build_report([tmp_path], dataset="digits").chapters[0], EmbeddingMap)
 
 
 def test_a_graph_is_found_by_its_hash_and_nothing_else(digits_run):
@@ -112,8 +108,8 @@ def test_a_graph_is_found_by_its_hash_and_nothing_else(digits_run):
     assert find_dataset(graph).name == "digits"
     assert find_dataset({**graph, "hash": "0" * 64}) is None
     assert find_dataset({**graph, "nodes": 5}) is None
-    assert find_dataset(None) is None
-    assert find_dataset(None, "digits").name == "digits"
+    assert find_dataset({}) is None
+    assert find_dataset({}, "digits").name == "digits"
 
 
 @pytest.mark.parametrize(
@@ -122,26 +118,8 @@ def test_a_graph_is_found_by_its_hash_and_nothing_else(digits_run):
         (lambda _: [], NodeJEPAError, "nothing to report on"),
         (lambda folder: [folder], NodeJEPAError, "no run or embeddings"),
         (lambda folder: [folder / "nowhere"], NodeJEPAError, "no such folder"),
-        (lambda folder: [broken(folder, "config.json", "[")], CheckpointError, "config.json is damaged"),
-        (
-            lambda folder: [
-                broken(broken(folder, "config.json", "{}"), "history.jsonl", '{"epoch": 1}\n3\n')
-            ],
-            CheckpointError,
-            "line 2 is damaged",
-        ),
-        (
-            lambda folder: [
-                broken(broken(folder, "config.json", "{}"), "history.jsonl", '{"epoch": 1, "seconds": "a"}\n')
-            ],
-            CheckpointError,
-            "line 1 is damaged",
-        ),
-        (
-            lambda folder: [broken(folder, "config.json", '{"name": "my-app", "seed": 1}')],
-            CheckpointError,
-            "no run of nodejepa",
-        ),
+        (lambda folder: [broken(folder, "config.json", "{}")], NodeJEPAError, "the run is not finished"),
+        (lambda folder: [broken(folder, "model.safetensors", "[")], CheckpointError, "the file is damaged"),
     ],
 )
 def test_mistakes_are_explained(tmp_path, make, error, says):

@@ -110,12 +110,11 @@ def test_a_table_sorts_by_numbers_and_shows_text():
         (TableCell.name("a"), TableCell.number(None)),
     )
     table = ReportTable("t", "title", (Column.name("name"), Column("value")), (cells,), ("note",))
-    content = plain(SortableTable(table, choices=("name",)))
+    content = plain(SortableTable(table))
     assert content["rows"] == [
         [["b", None, False], ["1,234.5†", 1234.5, False]],
         [["a", None, False], ["", None, False]],
     ]
-    assert [column["choices"] for column in content["columns"]] == [True, False]
     assert [column["numeric"] for column in content["columns"]] == [False, True]
 
 

@@ -44,9 +44,7 @@ def report() -> Report:
         for i, (name, value) in enumerate(ROWS.items())
     )
     columns = (Column.name("method"), Column.name("dataset"), Column("accuracy"))
-    table = SortableTable(
-        ReportTable("t", f"Scores {HOSTILE}", columns, (rows,), (ENDING,)), choices=("method", "dataset")
-    )
+    table = SortableTable(ReportTable("t", f"Scores {HOSTILE}", columns, (rows,), (ENDING,)))
     ring = np.arange(40)
     graph = Graph.from_edges(
         ring, np.roll(ring, 1), features=np.eye(40), node_ids=[HOSTILE, ENDING, *map(str, range(2, 40))]
@@ -129,21 +127,13 @@ def test_a_click_on_a_header_sorts_by_number_and_turns_round(page):
     assert sorting(page) == ["ascending", "none", "none"]
 
 
-def test_text_and_choices_filter_rows(page):
+def test_text_filters_rows(page):
     page.click(f"{TABLE}.querySelector('input')")
     page.type("DG")
     assert methods(page) == ["dgi"]
     assert page.run(f"{TABLE}.querySelector('.count').textContent") == "1 of 5 rows"
     page.type("zzz")
     assert methods(page) == ["No row fits the filter."]
-    page.run(f"{TABLE}.querySelector('input').value = ''")
-    page.type(" ")
-    choose = f"(() => {{ const s = {TABLE}.querySelectorAll('select')[1]; "
-    choose += "s.selectedIndex = [...s.options].findIndex((o) => o.textContent === 'photo'); "
-    page.run(choose + "s.dispatchEvent(new Event('change')); })()")
-    assert methods(page) == ["bgrl", HOSTILE]
-    page.click(head(2))
-    assert methods(page) == [HOSTILE, "bgrl"]
 
 
 def test_the_keyboard_reaches_and_sorts(page):

@@ -166,7 +166,7 @@ def report(
 ) -> None:
     """Write one self-contained HTML page: sortable tables, curves, diagnostics, maps of the embeddings."""
     from nodejepa.report import write_report
-    from nodejepa.report.page import build_report
+    from nodejepa.report.runs import build_report
     from nodejepa.tables.inputs import refuse_other_kind
 
     refuse_other_kind(out, b"<!doctype html", force=force)

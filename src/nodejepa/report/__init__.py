@@ -1,9 +1,9 @@
 """The interactive report: one HTML page that needs no network.
 
 sections     what a page is made of, as plain data, and the page; its style and scripts are in assets/
-table        a table as data, its cells, means and spreads; as Markdown, LaTeX and CSV
+table        a table as data, its cells, means and spreads; as Markdown and CSV
 maps         a graph and its embeddings -> map (in the plane), confusion matrix, scores by class
-runs         chapters about run folders, and about the runs of a user's own graphs
+runs         the page of `nodejepa report`: chapters about run folders and files of embeddings
 """
 
 from nodejepa.report.sections import Chapter, Report, footer, render, write_report

@@ -81,7 +81,6 @@ def embedding_map(
     labels: Labels | None = None,
     class_names: Sequence[str] | None = None,
     predicted: Labels | None = None,
-    clusters: Labels | None = None,
     neighbours: bool = True,
     seed: int = 0,
 ) -> EmbeddingMap:
@@ -91,7 +90,7 @@ def embedding_map(
     nothing is known. ``neighbours`` is a t-SNE beside the principal components.
     """
     matrix = check_embeddings(embeddings)
-    given = {"embeddings": matrix, "labels": labels, "predictions": predicted, "clusters": clusters}
+    given = {"embeddings": matrix, "labels": labels, "predictions": predicted}
     for name, array in given.items():
         if array is not None and array.shape[0] != graph.num_nodes:
             raise EvaluationError(
@@ -128,7 +127,6 @@ def embedding_map(
         planes,
         labels=None if labels is None else labels[drawn],
         predicted=None if predicted is None else predicted[drawn],
-        clusters=None if clusters is None else clusters[drawn],
         names=names_of_classes(class_names, labels, predicted),
         notes=tuple(notes),
     )

@@ -1,24 +1,25 @@
-"""Chapters about runs.
+"""The page that ``nodejepa report`` writes: a chapter for each run, and for each file of embeddings.
 
 A run folder: how training went, what came out, where the nodes lie. A file of embeddings: where the nodes
-lie, and what the manifest of ``embed-graph``, if there is one, says of how it was made and scored.
+lie, and what the manifest of ``embed-graph``, if there is one, says of how it was made.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from nodejepa.config import dotted
+from nodejepa.config import dotted, flatten
 from nodejepa.data import Dataset, load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.diagnostics import diagnose
-from nodejepa.errors import CheckpointError, EvaluationError
+from nodejepa.errors import CheckpointError, EvaluationError, NodeJEPAError
 from nodejepa.files import parse_json
-from nodejepa.methods import METHODS, load_method
-from nodejepa.progress import in_words
+from nodejepa.methods import Estimator, load_method
+from nodejepa.progress import in_words, progress_bar
 from nodejepa.report.maps import (
     MAX_POINTS,
     SampledNodes,
@@ -30,54 +31,101 @@ from nodejepa.report.maps import (
 from nodejepa.report.sections import (
     Chapter,
     Facts,
+    Report,
     Section,
     Text,
+    footer,
     training_curves,
     verdict,
     what_was_found,
 )
 from nodejepa.tables import read_columns, read_embeddings
 from nodejepa.tables.embeddings import MANIFEST_FORMAT
-from nodejepa.training.run import History, Run, check_epoch, check_history, load_tensors
+from nodejepa.tables.inputs import near_path
+from nodejepa.training.run import Run
 from nodejepa.validation import of_type
 
 PROBE_SEED = 42  # of the split that colours errors
 
 
-def is_run_folder(folder: Path) -> bool:
-    """Whether a run was begun or a model saved there."""
-    return (folder / "config.json").is_file() or (folder / "model.safetensors").is_file()
+def build_report(
+    sources: Sequence[Path], *, dataset: str | None = None, data_root: Path | None = None
+) -> Report:
+    """The report on runs and embeddings, one chapter each.
+
+    ``sources`` are folders that ``nodejepa pretrain`` wrote, files of embeddings, or the manifest beside
+    them. Maps of runs show the nodes of ``dataset``, which is found by its hash if not given.
+    """
+    folders = list(dict.fromkeys(Path(source) for source in sources))
+    if not folders:
+        raise NodeJEPAError("there is nothing to report on", fix="Name a run folder.")
+    own = {folder: file for folder in folders if (file := EmbeddingsFile.find(folder)) is not None}
+    runs = [folder for folder in folders if folder not in own]
+    for folder in runs:  # all of them, before the work
+        _require_finished(folder)
+    if dataset is not None and not runs:
+        raise NodeJEPAError(
+            f"a graph is named ({dataset}), but there is no run whose embeddings a map could show",
+            fix="Leave dataset=... out, or name a run folder as well.",
+        )
+    chapters = [_file_chapter(file) for file in {file.path: file for file in own.values()}.values()]
+    with progress_bar("Report", total=len(runs)) as advance:
+        for folder in runs:
+            chapters.append(run_chapter(folder, dataset=dataset, data_root=data_root))
+            advance(note=str(folder))
+    titles = Counter(chapter.title for chapter in chapters)
+    chapters = [c if titles[c.title] == 1 else replace(c, title=f"{c.title}: {c.subtitle}") for c in chapters]
+    title = chapters[0].title if len(chapters) == 1 else "nodejepa report"
+    return Report(title, tuple(chapters), footer=footer())
+
+
+def _require_finished(folder: Path) -> None:
+    if (folder / "model.safetensors").is_file():
+        return
+    begun = (folder / "config.json").is_file()
+    what = "this is no run or embeddings" if folder.exists() else "there is no such folder"
+    raise NodeJEPAError(
+        "the run is not finished: there is no model in it yet" if begun else what,
+        where=str(folder),
+        fix="Wait for it, or go on with it: run `nodejepa pretrain` with the same options and --resume."
+        if begun
+        else f"{'' if folder.exists() else near_path(folder)}Name a folder with model.safetensors (nodejepa "
+        "pretrain), or a file of embeddings (.parquet or .npy).",
+    )
+
+
+# ------------------------------------------------------------------ a run folder
 
 
 def run_chapter(folder: Path, *, dataset: str | None = None, data_root: Path | None = None) -> Chapter:
     """Everything the files of a run say, and its embeddings where the graph is at hand."""
-    run = Run(folder)
-    finished = run.model.is_file()
-    facts, history = _read(run)
-    sections: list[Section] = []
-    data = find_dataset(_graph_facts(facts), dataset, data_root) if finished else None
-    if not finished:
-        words = f"Training is not finished: {len(history)} epochs are recorded, and there is no model yet."
-        sections.append(Text((words,), tone="warning"))
-    elif data is None:
+    estimator, graph = load_method(folder), _graph_facts(folder)
+    data = find_dataset(graph, dataset, data_root)
+    sections: list[Section] = [] if data is None else _embedding_sections(estimator, data, graph)
+    if data is None:
         words = (
             "No map of the embeddings: the graph of this run is not among the named graphs at the data root. "
             "Name it, or the folder of its data; of a graph of your own, the embeddings."
         )
         sections.append(Text((words,)))
-    sections.append(Facts("The run", _overview(facts, history)))
-    if data is not None:
-        sections = [*_embedding_sections(run.folder, data, facts), *sections]
-    sections += training_curves(history)
-    settings = {name: str(value) for name, value in dotted(facts.get("config") or {}).items()}
+    sections.append(Facts("The run", _overview(estimator, graph)))
+    sections += training_curves(estimator.history_)
+    settings = {name: str(value) for name, value in flatten(estimator.config).items()}
     sections.append(Facts("Settings", settings, folded=True))
-    seed = facts.get("seed")
-    graph = f" on {data.name}" if data is not None else ""
-    return Chapter(f"{facts.get('method')}{graph}, seed {seed}", tuple(sections), subtitle=str(folder))
+    on = f" on {data.name}" if data is not None else ""
+    return Chapter(f"{estimator.name}{on}, seed {estimator.seed}", tuple(sections), subtitle=str(folder))
+
+
+def _graph_facts(folder: Path) -> Mapping[str, Any]:
+    """What the run says of its graph; nothing where only the model was saved."""
+    if not (folder / "config.json").is_file():
+        return {}
+    graph = Run(folder).read_config().get("graph")
+    return graph if isinstance(graph, dict) else {}
 
 
 def find_dataset(
-    graph: Mapping[str, Any] | None, name: str | None = None, data_root: Path | None = None
+    graph: Mapping[str, Any], name: str | None = None, data_root: Path | None = None
 ) -> Dataset | None:
     """The dataset called ``name``; else the one at hand with counts and hash of ``graph``; else None.
 
@@ -85,8 +133,6 @@ def find_dataset(
     """
     if name is not None:
         return load_dataset(name, data_root)
-    if not graph:
-        return None
     counts = tuple(graph.get(what) for what in ("nodes", "edges", "features"))
     for entry in CATALOGUE.values():
         if (entry.nodes, entry.edges, entry.features) == counts and entry.is_present(data_root):
@@ -96,42 +142,10 @@ def find_dataset(
     return None
 
 
-def _read(run: Run) -> tuple[dict[str, Any], History]:
-    """Settings and history from the folder, or from the model where only that was saved."""
-    if not (run.folder / "config.json").is_file():
-        facts = load_tensors(run.model)[1]
-        history = check_history(facts.get("history", []), run.model)
-    else:
-        facts = run.read_config()
-        history = _read_history(run.folder / "history.jsonl")
-    if not isinstance(facts.get("method"), str) or not isinstance(facts.get("seed"), int):
-        raise CheckpointError(
-            "the settings name no method and seed, so this is no run of nodejepa",
-            where=str(run.folder),
-            fix="Name a folder that nodejepa pretrain made.",
-        )
-    return facts, history
-
-
-def _read_history(path: Path) -> History:
-    # a last line without its end was cut off by a kill
-    lines = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
-    history = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            history.append(check_epoch(parse_json(line)))
-        except ValueError as error:
-            why = f"line {number} is damaged: {error}"
-            raise CheckpointError(why, where=str(path), fix="Delete that line.") from None
-    return history
-
-
-def _embedding_sections(folder: Path, data: Dataset, facts: Mapping[str, Any]) -> list[Section]:
-    estimator = load_method(folder)
+def _embedding_sections(estimator: Estimator, data: Dataset, graph: Mapping[str, Any]) -> list[Section]:
     embeddings = estimator.transform(data.graph)
     sections: list[Section] = [verdict(diagnose(embeddings)), *what_was_found(estimator)]
-    trained_on = _graph_facts(facts).get("hash")
-    if trained_on not in (None, data.graph.content_hash):
+    if graph.get("hash") not in (None, data.graph.content_hash):
         sections.append(Text((f"The model was trained on another graph than {data.name}.",), tone="warning"))
     predicted, words = None, "No probe: the graph has too few labels."
     if data.num_classes > 1:
@@ -158,30 +172,23 @@ def _embedding_sections(folder: Path, data: Dataset, facts: Mapping[str, Any]) -
     return sections
 
 
-def _overview(facts: Mapping[str, Any], history: History) -> dict[str, str]:
-    entry, graph = METHODS.get(str(facts.get("method"))), _graph_facts(facts)
-    values = {"method": str(facts.get("method"))}
-    if entry is not None:
-        values |= {"what it is": entry.summary, "citation": entry.citation}
+def _overview(estimator: Estimator, graph: Mapping[str, Any]) -> dict[str, str]:
+    history = estimator.history_
+    values = {"method": f"{estimator.name}: {estimator.summary}"}
     sizes = {name: graph.get(name) for name in ("nodes", "edges", "features")}
     if all(isinstance(size, int) for size in sizes.values()):
         values["graph"] = ", ".join(f"{size:,} {name}" for name, size in sizes.items())
     values["epochs"] = f"{len(history):,}"
     if history:
-        seconds = sum(record.get("seconds", 0.0) for record in history)
         values |= {
-            "training time": in_words(seconds, precise=True),
-            "seconds per epoch": f"{seconds / len(history):.3g}",
-            "peak memory": f"{max(record.get('peak_memory_mb', 0.0) for record in history):,.0f} MB",
+            "training time": in_words(sum(record["seconds"] for record in history), precise=True),
+            "peak memory": f"{max(record['peak_memory_mb'] for record in history):,.0f} MB",
             "last loss": f"{history[-1].get('loss', float('nan')):.4g}",
         }
-    versions = facts.get("versions") or {}
-    return values | {"versions": ", ".join(f"{name} {version}" for name, version in versions.items())}
+    return values
 
 
-def _graph_facts(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    graph = facts.get("graph")
-    return graph if isinstance(graph, dict) else {}
+# ------------------------------------------------------------------ a file of embeddings
 
 
 @dataclass(frozen=True)
@@ -189,7 +196,6 @@ class WrittenFile:
     """A file that a manifest names."""
 
     file: str
-    dimensions: int | None = None  # of embeddings
 
 
 @dataclass(frozen=True)
@@ -245,28 +251,9 @@ class EmbeddingsFile:
         return None if manifest is None else cls(source.with_name(manifest.embeddings.file), manifest)
 
 
-def embeddings_chapters(files: Sequence[EmbeddingsFile]) -> list[Chapter]:
-    """A chapter for each file, under its name."""
-    chapters = []
-    for file, name in zip(files, _short_names([file.path for file in files]), strict=True):
-        made = file.manifest
-        title = name if made is None else f"{name}: {made.method} on {made.graph}"
-        chapters.append(Chapter(title, _file_sections(file), subtitle=str(file.path)))
-    return chapters
-
-
-def _short_names(paths: Sequence[Path]) -> list[str]:
-    """The name of each file, with as many of its folders as it takes to tell them apart."""
-    places = [path.absolute().with_suffix("").parts for path in paths]
-    depth = 1
-    while len({place[-depth:] for place in places}) < len(set(places)):
-        depth += 1
-    return ["/".join(place[-depth:]) for place in places]
-
-
-def _file_sections(file: EmbeddingsFile) -> tuple[Section, ...]:
+def _file_chapter(file: EmbeddingsFile) -> Chapter:
     """Whether the embeddings are sound, where the nodes lie, and what the manifest says."""
-    stored, columns = read_embeddings(file.path), read_columns(file.path)
+    stored, columns, made = read_embeddings(file.path), read_columns(file.path), file.manifest
     total = len(stored.ids)
     drawn = sample(total, MAX_POINTS, np.random.default_rng(0))
     labels, names = None, []
@@ -276,14 +263,14 @@ def _file_sections(file: EmbeddingsFile) -> tuple[Section, ...]:
         code = {name: i for i, name in enumerate(names)}
         labels = np.array([-1 if given[i] is None else code[str(given[i])] for i in drawn])
     nodes = SampledNodes([str(stored.ids[i]) for i in drawn], None, total)
-    clusters = np.asarray(columns["cluster"])[drawn] if "cluster" in columns else None
-    found = embedding_map(nodes, stored.matrix[drawn], labels=labels, class_names=names, clusters=clusters)
+    found = embedding_map(nodes, stored.matrix[drawn], labels=labels, class_names=names)
     sections: list[Section] = [verdict(diagnose(stored.matrix)), found]
-    if file.manifest is not None:
-        made = file.manifest
+    title = file.path.stem
+    if made is not None:
+        title = f"{title}: {made.method} on {made.graph}"
         if made.report is not None:
             words = f"{made.report.file} beside the embeddings has their scores, errors and training."
             sections.append(Text((words,)))
         settings = {name: str(value) for name, value in dotted(made.config).items()}
         sections.append(Facts("Settings", settings, folded=True))
-    return tuple(sections)
+    return Chapter(title, tuple(sections), subtitle=str(file.path))

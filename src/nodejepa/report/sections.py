@@ -75,11 +75,9 @@ class Facts(Section):
 
 @dataclass(frozen=True)
 class SortableTable(Section):
-    """A table that readers sort and filter; columns in ``choices`` offer their values to choose from."""
+    """A table that readers sort and filter."""
 
     table: ReportTable
-    choices: tuple[str, ...] = ()
-    folded: bool = False
     kind: ClassVar[str] = "table"
 
 
@@ -152,7 +150,6 @@ class EmbeddingMap(Section):
     projections: Mapping[str, npt.NDArray[np.float64]]  # name -> [n, 2]
     labels: npt.NDArray[np.int64] | None = None
     predicted: npt.NDArray[np.int64] | None = None
-    clusters: npt.NDArray[np.int64] | None = None
     names: tuple[str, ...] = ()  # of the classes
     notes: tuple[str, ...] = ()
     side_by_side: bool = False  # all projections at once, small
@@ -182,13 +179,10 @@ def plain(value: Any, digits: int = _DIGITS) -> Any:
     """As the page's script reads it: a dataclass by its fields, a mapping as pairs, null for no number."""
     if isinstance(value, SortableTable):
         table = value.table
-        columns = [
-            {"title": column.title, "numeric": not column.left, "choices": column.title in value.choices}
-            for column in table.columns
-        ]
+        columns = [{"title": column.title, "numeric": not column.left} for column in table.columns]
         rows = [[_cell(cell) for cell in row] for row in table.rows]
-        content = {"title": table.title, "notes": table.notes, "folded": value.folded}
-        return {"kind": value.kind, **content, "columns": columns, "rows": rows}
+        content = {"title": table.title, "notes": table.notes, "columns": columns, "rows": rows}
+        return {"kind": value.kind, **content}
     if isinstance(value, Section | Chapter | Report | Dot | Series):
         kind = {"kind": value.kind} if isinstance(value, Section) else {}
         return kind | {name: plain(part) for name, part in vars(value).items()}

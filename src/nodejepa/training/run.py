@@ -199,22 +199,17 @@ def _damaged_config(path: Path, reason: str) -> CheckpointError:
     return CheckpointError(f"config.json is damaged: {reason}", where=str(path), fix=fix)
 
 
-def check_epoch(record: Any, *needed: str) -> dict[str, Any]:
-    """What a file says of an epoch; a :class:`ValueError` names what should be a number and is none."""
-    epoch = of_type(dict[str, int | float | str | None], record)
-    for name in ("epoch", *needed, *(NUMBERS & epoch.keys())):
-        if not isinstance(epoch.get(name), int | float):
-            raise ValueError(f"{name} is {epoch.get(name)!r}, and must be a number")
-    return epoch
-
-
 def check_history(history: Any, where: Path | str, *more: str) -> History:
     """The epochs of a run as a file tells them, with ``more`` numbers each; else an error names the file."""
     try:
-        epochs = of_type(list[Any], history, "history")
-        return [check_epoch(epoch, "seconds", "peak_memory_mb", *more) for epoch in epochs]
+        epochs = of_type(list[dict[str, int | float | str | None]], history, "history")
+        for epoch in epochs:
+            for name in ("epoch", "seconds", "peak_memory_mb", *more, *(NUMBERS & epoch.keys())):
+                if not isinstance(epoch.get(name), int | float):
+                    raise ValueError(f"{name} is {epoch.get(name)!r}, and must be a number")
     except ValueError as error:
         raise damaged(f"the history in the file is none of a run: {error}", str(where)) from None
+    return epochs
 
 
 def _difference(before: Any, now: Any) -> str:

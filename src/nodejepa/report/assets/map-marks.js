@@ -73,7 +73,6 @@ function degreeMode(data) {
 function colourModes(data) {
   const modes = [];
   if (data.labels) modes.push(classMode(data));
-  if (data.clusters) modes.push(classMode(data, "cluster", data.clusters, Array.from({ length: 1 + Math.max(...data.clusters) }, (_, i) => `cluster ${i}`)));
   if (data.degrees) modes.push(degreeMode(data));
   if (data.labels && data.predicted) modes.push(errorMode(data));
   if (!modes.length) modes.push(classMode(data, "node", data.ids.map(() => 0), ["all nodes"]));

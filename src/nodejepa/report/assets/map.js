@@ -36,7 +36,7 @@ function sideBySide(data) {
 class EmbeddingMap {
   constructor(data) {
     this.data = data;
-    this.hidden = { class: new Set(), cluster: new Set(), error: new Set() };
+    this.hidden = { class: new Set(), error: new Set() };
     this.plane = data.planes[0];
     this.current = null;
     this.named = data.labels !== null && data.names.length <= 20;
@@ -228,7 +228,6 @@ class EmbeddingMap {
     const name = (label) => data.names[label] ?? String(label);
     const words = [`node ${shortened(data.ids[i], 80)}`];
     if (data.labels) words.push(data.labels[i] < 0 ? "no label" : `class ${name(data.labels[i])}`);
-    if (data.clusters) words.push(`cluster ${data.clusters[i]}`);
     if (data.degrees) words.push(`degree ${data.degrees[i]}`);
     if (data.predicted && data.predicted[i] >= 0) {
       words.push(data.predicted[i] === data.labels?.[i] ? "predicted right" : `predicted ${name(data.predicted[i])} (wrong)`);

@@ -9,15 +9,13 @@ function compareCells([text, order], [otherText, otherOrder]) {
 
 function tableSection(section) {
   const { columns, rows } = section;
-  const chosen = new Map();
   let wanted = "", sortedBy = -1, direction = 1;
   const body = el("tbody");
   const count = el("span", { class: "count quiet", role: "status" });
   const lines = rows.map((row) => ({ row, node: tableRow(columns, row), text: row.map(([text]) => text).join(" ").toLowerCase() }));
 
   function refresh() {
-    const shown = lines.filter(({ row, text }) =>
-      wanted.split(/\s+/).every((word) => text.includes(word)) && [...chosen].every(([i, value]) => row[i][0] === value));
+    const shown = lines.filter(({ text }) => wanted.split(/\s+/).every((word) => text.includes(word)));
     if (sortedBy >= 0) {
       const empty = ({ row }) => row[sortedBy][0] === "";
       shown.sort((a, b) => empty(a) - empty(b) || direction * compareCells(a.row[sortedBy], b.row[sortedBy]));
@@ -47,17 +45,6 @@ function tableSection(section) {
     refresh();
   } });
   tools.append(el("label", {}, "Filter", field));
-  columns.forEach((column, i) => {
-    const values = [...new Set(rows.map((row) => row[i][0]))].sort(collator.compare);
-    if (!column.choices || values.length < 2) return;
-    // positions stand for the values: "" may be one of them
-    const options = [["", "all"], ...values.map((value, at) => [String(at), value || "(none)"])];
-    tools.append(choice(column.title, options, "", (at) => {
-      if (at === "") chosen.delete(i);
-      else chosen.set(i, values[Number(at)]);
-      refresh();
-    }));
-  });
   tools.append(count);
   refresh();
   const box = el("div", { class: rows.length > 20 ? "scroll tall" : "scroll", tabindex: "0", role: "region", "aria-label": section.title },
