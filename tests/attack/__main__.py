@@ -187,7 +187,7 @@ def mutated_inputs(folder: Path, number: int, chance: random.Random) -> Counts:
     files, counts = mutations.inputs(edges.read_bytes(), nodes.read_bytes()), Counts()
     for _ in range(number):
         name = chance.choice(sorted(files))
-        archived = name.endswith((".gz", ".npz")) and chance.random() < 0.5
+        archived = name.endswith(".gz") and chance.random() < 0.5
         content = (mutations.inside_archive if archived else mutations.damaged)(files[name], chance)
         path = folder / f"bad-{name}"
         path.write_bytes(content)

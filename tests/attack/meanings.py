@@ -215,49 +215,11 @@ def bytes_flipped(folder: Path, chance: random.Random) -> tuple[Any, Any]:
         named.encode(), nodes.assign(id=[f"u{i}" for i in nodes["id"]]).to_csv(index=False).encode()
     )
     name = chance.choice(sorted(files))
-    archived = name.endswith((".gz", ".npz")) and chance.random() < 0.5
+    archived = name.endswith(".gz") and chance.random() < 0.5
     path, other = folder / f"bad-{name}", folder / "edges.csv"
     path.write_bytes((mutations.inside_archive if archived else mutations.damaged)(files[name], chance))
     other.write_text(named)
     return (path, None) if "edges" in name else (other, path)
-
-
-def arrays(folder: Path, chance: random.Random) -> tuple[Any, Any]:
-    """npz and npy whose arrays have another type, shape, order or name."""
-    pairs = edge_frame()[["source", "target"]].to_numpy().T
-    x = np.random.default_rng(0).normal(size=(NODES, 4)).astype(np.float32)
-    y = np.arange(NODES) % 2
-
-    def third(a: Any) -> Any:
-        return np.arange(a.size).reshape(a.shape) == 3
-
-    changes: list[Callable[[Any], Any]] = [
-        lambda a: a.T,
-        lambda a: a[..., :-1],
-        lambda a: a.astype(chance.choice(["f2", "f8", ">i4", "u8", "c8", "?", "S4", "U4", "i1", "O"])),
-        lambda a: np.asfortranarray(a),
-        lambda a: a[None],
-        lambda a: a.ravel(),
-        lambda a: a[..., :0],
-        lambda a: np.where(third(a), chance.choice([np.nan, np.inf, -1, 1e30, 2.5]), a),
-        lambda a: np.where(third(a), chance.choice([2**40, -(2**62), 10**6]), a),
-        lambda a: np.rec.fromarrays([a.ravel(), a.ravel()], names="a,b"),
-        lambda _: np.array(3),
-    ]
-    content = {"edge_index": pairs, "x": x, "y": y}
-    name = chance.choice(sorted(content))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        content[name] = chance.choice(changes)(content[name])
-    if chance.random() < 0.2:
-        content[chance.choice(["edge_index", "x", "row", "features", "adj_data"])] = content.pop(name)
-    path = folder / "graph.npz"
-    np.savez(path, **content)
-    if chance.random() < 0.3:
-        np.save(folder / "x.npy", content.get("x", x), allow_pickle=True)
-        edge_frame().to_csv(folder / "edges.csv", index=False)
-        return folder / "edges.csv", folder / "x.npy"
-    return path, None
 
 
 def objects(_: Path, chance: random.Random) -> tuple[Any, Any]:
@@ -323,7 +285,7 @@ def objects(_: Path, chance: random.Random) -> tuple[Any, Any]:
     return data, None
 
 
-CASES: dict[str, Case] = {"tables": tables, "bytes": bytes_flipped, "arrays": arrays, "objects": objects}
+CASES: dict[str, Case] = {"tables": tables, "bytes": bytes_flipped, "objects": objects}
 
 
 def checked(z: Any) -> None:
@@ -340,9 +302,7 @@ def whole_way(folder: Path, model: Path, kind: str, chance: random.Random) -> li
         return [lambda: embed_object(edges, nodes, chance.random() < 0.1)]
     options: dict[str, Any] = {"use": chance.choice([None, "auto", "both", "structure"])}
     more: dict[str, Any] = {"report": chance.random() < 0.2}
-    if kind == "arrays" and chance.random() < 0.5:
-        more["labels"] = "y"
-    elif kind != "arrays" and nodes is not None:
+    if nodes is not None:
         more |= chance.choice([{"text": "hash"}, {"text": "hash"}, {"drop": ["text"]}])
         more |= chance.choice([{}, {"labels": "label"}])
     out = folder / "z.parquet"
@@ -412,7 +372,7 @@ def prepared(folder: Path, model: Path, chance: random.Random) -> tuple[str, lis
     """A kind of damage and what is done with it; drawn again where pandas or NumPy refuse to do it."""
     while True:
         folder.mkdir()
-        kind = chance.choice(["tables", "tables", "tables", "bytes", "arrays", "objects", "own files"])
+        kind = chance.choice(["tables", "tables", "tables", "bytes", "objects", "own files"])
         try:
             way = own_files if kind == "own files" else whole_way
             with warnings.catch_warnings():

@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import random
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +68,6 @@ def damaged(content: bytes, chance: random.Random) -> bytes:
 
 def inputs(edges: bytes, nodes: bytes) -> dict[str, bytes]:
     """The same small graph in every format that is read: name -> content."""
-    import numpy as np
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet as pq
@@ -80,14 +78,11 @@ def inputs(edges: bytes, nodes: bytes) -> dict[str, bytes]:
         return out.getvalue()
 
     table = pyarrow.csv.read_csv(io.BytesIO(edges))
-    pairs = np.array([[int(v[1:]) for v in column.to_pylist()] for column in table.columns])
     return {
         "edges.csv": edges,
         "edges.tsv": edges.replace(b",", b"\t"),
         "edges.csv.gz": gzip.compress(edges),
         "edges.parquet": packed(lambda out: pq.write_table(table, out)),
-        "edges.npz": packed(lambda out: np.savez_compressed(out, edge_index=pairs)),
-        "edges.npy": packed(lambda out: np.save(out, pairs)),
         "nodes.csv": nodes,
         "nodes.parquet": packed(
             lambda out: pq.write_table(pa.table(pyarrow.csv.read_csv(io.BytesIO(nodes))), out)
@@ -97,13 +92,7 @@ def inputs(edges: bytes, nodes: bytes) -> dict[str, bytes]:
 
 def inside_archive(content: bytes, chance: random.Random) -> bytes:
     """What an archive holds is damaged, its checksums are right."""
-    if content.startswith(b"\x1f\x8b"):
-        return gzip.compress(damaged(gzip.decompress(content), chance))
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w") as new:
-        for entry in old.namelist():
-            new.writestr(entry, damaged(old.read(entry), chance))
-    return out.getvalue()
+    return gzip.compress(damaged(gzip.decompress(content), chance))
 
 
 def odd(value: Any, chance: random.Random) -> Any:

@@ -106,20 +106,6 @@ def good_parquet(rng):
     )
 
 
-def good_npz(rng):
-    matrix = sp.random_array((9, 9), density=0.3, rng=np.random.default_rng(rng.randrange(99)), format="csr")
-    if rng.random() < 0.5:
-        return in_memory(lambda file: sp.save_npz(file, matrix, compressed=rng.random() < 0.5))
-    arrays = {"edge_index": np.array([[0, 1, 2], [1, 2, 3]]), "x": np.eye(4), "y": np.array([0, 1, 0, 1])}
-    return in_memory(lambda file: np.savez(file, **arrays))
-
-
-def good_npy(rng):
-    return in_memory(
-        lambda file: np.save(file, np.array([[rng.randrange(9) for _ in range(8)] for _ in range(2)]))
-    )
-
-
 def in_memory(write):
     file = io.BytesIO()
     write(file)
@@ -182,7 +168,7 @@ def outcome(edges, nodes=None, **options):
     return True
 
 
-MAKERS = {"csv": good_csv, "parquet": good_parquet, "npz": good_npz, "npy": good_npy}
+MAKERS = {"csv": good_csv, "parquet": good_parquet}
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -304,21 +290,3 @@ def test_random_typed_tables(tmp_path, seed):
         [pa.array(range(nodes.num_rows)), *nodes.columns], names=["id", *map(str, range(nodes.num_columns))]
     )
     outcome(numbered, named, **options)
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_random_archives(tmp_path, seed):
-    rng = random.Random(f"arrays {seed}")
-    arrays = {}
-    for name in rng.sample(
-        ["edge_index", "x", "y", "adj", "data", "indices", "indptr", "shape", "node_ids", "row"], 5
-    ):
-        shape = rng.choice([(), (0,), (2,), (2, 3), (3, 2), (4, 4), (2, 2, 2)])
-        kind = rng.choice(["i8", "u8", "f8", "f2", "?", "c16", "U3", "S3", "M8[s]"])
-        numbers = np.random.default_rng(seed).integers(0, rng.choice([1, 4, 2**40]), size=shape)
-        with np.errstate(over="ignore"):
-            arrays[name] = numbers.astype(kind)
-    np.savez(tmp_path / "a.npz", **arrays)
-    outcome(tmp_path / "a.npz")
-    edges = pa.table({"u": [0, 1], "v": [1, 0]})
-    outcome(edges, tmp_path / "a.npz", labels=rng.choice([None, "y"]))

@@ -86,17 +86,6 @@ def test_what_is_no_label_is_refused_as_in_memory(tmp_path):
     assert not (tmp_path / "g.store").exists()
 
 
-def test_matrices_keep_their_labels(tmp_path):
-    rng = np.random.default_rng(0)
-    ends = rng.integers(0, 30, (2, 90))
-    y = rng.integers(0, 3, 30)
-    np.savez(tmp_path / "g.npz", edge_index=ends, features=rng.normal(size=(30, 4)), y=y)
-    loaded = read_graph(tmp_path / "g.npz", labels="y")
-    found = stored_labels(prepare_store(tmp_path / "g.npz", out=tmp_path / "g.store", labels="y"))
-    np.testing.assert_array_equal(found.codes, loaded.labels)
-    assert found.names == loaded.class_names
-
-
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """A graph with labels in memory and on disk."""

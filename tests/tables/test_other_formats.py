@@ -36,7 +36,9 @@ def files(tmp_path):
         ("graph.gml", b"graph [\n node [ id 0 ]\n]", "XML or GML", "read_gml"),
         ("graph.mtx", b"%%MatrixMarket matrix coordinate real general\n", "a MatrixMarket file", "mmread"),
         ("graph.txt", b"<graphml></graphml>", "XML or GML", "read_graphml"),
-        ("graph.zip", b"PK\x03\x04rest", "a zip archive", "npz or npy"),
+        ("graph.zip", b"PK\x03\x04rest", "a zip archive", "CSV or TSV"),
+        ("graph.npz", b"PK\x03\x04rest", "a file of arrays", "from_scipy"),
+        ("graph.txt", b"\x93NUMPYrest", "a file of arrays", "from_edges"),
     ],
 )
 def test_formats_that_are_not_read(tmp_path, name, content, what, fix):

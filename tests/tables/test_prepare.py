@@ -120,17 +120,6 @@ def test_one_batch_gives_the_bits_of_the_graph_in_memory(tmp_path, monkeypatch):
     assert store.content_hash == graph.content_hash
 
 
-def test_matrices_go_through_memory(tmp_path):
-    rng = np.random.default_rng(1)
-    matrix = sp.random_array((30, 30), density=0.1, rng=rng)
-    sp.save_npz(tmp_path / "a.npz", sp.csr_array(matrix + matrix.T))
-    np.save(tmp_path / "x.npy", rng.normal(size=(30, 4)))
-    graph = read_graph(tmp_path / "a.npz", tmp_path / "x.npy").graph
-    store = prepare_store(tmp_path / "a.npz", tmp_path / "x.npy", out=tmp_path / "g.store")
-    assert store.content_hash == graph.content_hash
-    assert store.ids(3, 5).to_pylist() == [3, 4]
-
-
 def test_ids_written_as_floats_are_merged(tmp_path):
     (tmp_path / "e.csv").write_text("source,target\n1.0,2\n2,3.0\n3,1\n")
     (tmp_path / "n.csv").write_text("id,a\n1,0.5\n2,0.25\n3,7\n")

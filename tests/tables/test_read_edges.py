@@ -295,7 +295,7 @@ def test_other_objects_pass_through():
     assert load_graph(adjacency).num_edges == 2
     with pytest.raises(GraphError, match="not a graph"):
         load_graph(3)
-    with pytest.raises(GraphError, match="edges are a list"):
+    with pytest.raises(GraphError, match="a list is not a graph"):
         read_graph([1, 2])
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from nodejepa import DataError, GraphError, NodeJEPAError, load_graph, read_graph
+from nodejepa import DataError, Graph, GraphError, NodeJEPAError, load_graph, read_graph
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
 CSV = "source,target\n" + "".join(f"{a},{b}\n" for a, b in EDGES)
@@ -177,13 +177,10 @@ def test_cut_off_files(tmp_path, share):
     parquet = io.BytesIO()
     pq.write_table(table, parquet)
     text = "source,target\n" + "".join(f"{a},{b}\n" for a, b in itertools.pairwise(ids))
-    npz = io.BytesIO()
-    sp.save_npz(npz, sp.random_array((100, 100), density=0.1, rng=np.random.default_rng(0)))
     for name, content in (
         ("e.parquet", parquet.getvalue()),
         ("e.csv.gz", gzip.compress(text.encode())),
         ("e.csv.bz2", bz2.compress(text.encode())),
-        ("e.npz", npz.getvalue()),
     ):
         with pytest.raises(DataError, match=r"cannot be read|empty"):
             load_graph(write(tmp_path / name, content[: int(share * len(content))]))
@@ -210,88 +207,21 @@ def test_parquet_of_several_row_groups_and_no_rows(tmp_path):
         load_graph(tmp_path / "one.parquet")
 
 
-# ---------------------------------------------------------------- matrices
-
-MATRIX = sp.coo_array(([1.0, 2.0], ([0, 1], [1, 2])), shape=(4, 4))
+# ---------------------------------------------------------------- graphs that were made in Python
 
 
-@pytest.mark.parametrize("layout", ["csr", "csc", "coo", "bsr"])
-def test_scipy_archives(tmp_path, layout):
-    sp.save_npz(tmp_path / "a.npz", MATRIX.asformat(layout))
-    loaded = read_graph(tmp_path / "a.npz")
-    assert loaded.graph.num_nodes == 4
-    assert loaded.graph.node_ids is None
-    np.testing.assert_array_equal(loaded.graph.adjacency.toarray(), (MATRIX + MATRIX.T).toarray())
-    assert loaded.report.isolated_nodes == 1
-
-
-def test_archives_of_arrays(tmp_path):
-    x = np.arange(8.0).reshape(4, 2)
-    edge_index = np.array([[0, 1], [1, 2]])
-    np.savez(tmp_path / "a.npz", edge_index=edge_index, x=x, edge_weight=[1.0, 5.0], y=[0, 1, 1, 0])
-    loaded = read_graph(tmp_path / "a.npz", labels="y")
-    np.testing.assert_array_equal(loaded.graph.features, x)
-    assert loaded.graph.adjacency[1, 2] == 5
-    assert loaded.labels.tolist() == [0, 1, 1, 0]
-    assert loaded.class_names == ("0", "1")
-    np.savez(tmp_path / "b.npz", edge_index=edge_index.T[:1].T, node_ids=["p", "q"], features=x[:2])
-    assert load_graph(tmp_path / "b.npz").node_ids.tolist() == ["p", "q"]
-    np.save(tmp_path / "e.npy", np.array([[0, 1], [1, 2], [2, 0]]))
-    np.save(tmp_path / "x.npy", x[:3])
-    both = read_graph(tmp_path / "e.npy", tmp_path / "x.npy")
-    assert pairs(both.graph) == {(0, 1), (1, 2), (0, 2)}
-    assert both.schema.matrix_width == 2
-    assert both.graph.node_ids is None
-    np.savez(tmp_path / "c.npz", edge_index=edge_index, node_ids=[7, 2**60, 9], y=[1, 2, 1])
-    named = read_graph(tmp_path / "c.npz", labels="y")
-    assert named.graph.node_ids.tolist() == [7, 2**60, 9]
-    assert named.graph.num_features == 139
-    assert named.class_names == ("1", "2")
-    for wrong in ({"labels": "edge_index"}, {"labels": "z"}, {"id_column": "y"}):
-        with pytest.raises(GraphError):
-            read_graph(tmp_path / "c.npz", **wrong)
-
-
-def test_sparse_features_stay_sparse(tmp_path):
+def test_a_graph_of_python_is_taken_as_it_is():
     features = sp.random_array((4, 50), density=0.05, rng=np.random.default_rng(0), format="csr")
-    sp.save_npz(tmp_path / "x.npz", features)
-    sp.save_npz(tmp_path / "a.npz", MATRIX)
-    graph = load_graph(tmp_path / "a.npz", tmp_path / "x.npz")
-    assert sp.issparse(graph.features)
-    np.testing.assert_allclose(graph.features.toarray(), features.toarray(), rtol=1e-6)
-
-
-def test_matrix_with_a_node_table(tmp_path):
-    sp.save_npz(tmp_path / "a.npz", MATRIX)
-    nodes = pa.table({"size": [1.0, 2.0, 3.0, 5.0], "name": ["p", "q", "r", "s"]})
-    loaded = read_graph(tmp_path / "a.npz", nodes)
-    assert loaded.graph.node_ids.tolist() == ["p", "q", "r", "s"]
-    assert loaded.graph.num_features == 1
-    bare = read_graph(tmp_path / "a.npz", nodes.select(["size"]))
-    assert bare.graph.node_ids is None
-    with pytest.raises(GraphError, match="3 rows of nodes for an adjacency of 4"):
-        load_graph(tmp_path / "a.npz", nodes.slice(1))
-    with pytest.raises(GraphError, match="no columns to name"):
-        load_graph(tmp_path / "a.npz", source="u")
-
-
-def test_table_of_edges_with_a_matrix_of_features(tmp_path):
-    np.save(tmp_path / "x.npy", np.arange(6.0).reshape(3, 2))
-    edges = write(tmp_path / "e.csv", "source,target\n2,0\n")
-    graph = load_graph(edges, tmp_path / "x.npy")
-    assert graph.num_nodes == 3
-    assert pairs(graph) == {(0, 2)}
-    with pytest.raises(GraphError, match="not in the node table, such as 7"):
-        load_graph(write(tmp_path / "f.csv", "source,target\n0,7\n"), tmp_path / "x.npy")
-
-
-def test_a_billion_sized_position_is_no_array_index(tmp_path):
-    np.savez(tmp_path / "a.npz", edge_index=np.array([[0], [1_000_000_000]]))
-    with pytest.raises(GraphError, match="largest position"):
-        load_graph(tmp_path / "a.npz")
-
-
-def test_objects_in_archives_are_never_unpickled(tmp_path):
-    np.savez(tmp_path / "a.npz", edge_index=np.array([[print], [print]], dtype=object))
-    with pytest.raises(DataError, match="allow_pickle"):
-        load_graph(tmp_path / "a.npz")
+    matrix = sp.coo_array(([1.0, 2.0, 1.0, 2.0], ([0, 1, 1, 2], [1, 2, 0, 1])), shape=(4, 4))
+    graph = Graph.from_scipy(matrix, features)
+    loaded = read_graph(graph)
+    assert loaded.graph.content_hash == graph.content_hash
+    assert loaded.schema.matrix_width == 50
+    assert (loaded.report.nodes, loaded.report.edges) == (4, 2)
+    assert read_graph(graph, structural="all").graph.num_features == 61
+    bare = read_graph(matrix)
+    assert bare.graph.num_features == 139
+    assert bare.graph.structure_hash == graph.structure_hash
+    for wrong in ({"source": "u"}, {"labels": "y"}, {"bipartite": True}):
+        with pytest.raises(GraphError, match="no columns to name"):
+            read_graph(graph, **wrong)

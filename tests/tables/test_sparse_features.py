@@ -76,17 +76,6 @@ def test_the_form_is_that_in_memory_whatever_the_first_rows_look_like(
     assert names & {DENSE, *SPARSE} == (set(SPARSE) if sp.issparse(graph.features) else {DENSE})
 
 
-def test_matrices_stay_sparse(tmp_path):
-    rng = np.random.default_rng(1)
-    matrix = sp.random_array((60, 60), density=0.1, rng=rng)
-    sp.save_npz(tmp_path / "a.npz", sp.csr_array(matrix + matrix.T))
-    sp.save_npz(tmp_path / "x.npz", sp.csr_array(sp.random_array((60, 300), density=0.02, rng=rng)))
-    graph = read_graph(tmp_path / "a.npz", tmp_path / "x.npz").graph
-    store = prepare_store(tmp_path / "a.npz", tmp_path / "x.npz", out=tmp_path / "g.store")
-    assert store.content_hash == graph.content_hash
-    assert (store.feature_rows(7, 31) != graph.features[7:31]).nnz == 0
-
-
 def test_linear_jepa_of_one_block_has_the_bits_of_the_graph_in_memory(both):
     graph, store = both
     ours, theirs = LinearJEPA().fit(store), LinearJEPA().fit(graph)

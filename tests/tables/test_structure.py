@@ -118,10 +118,8 @@ def test_a_store_has_no_coordinates_of_the_adjacency(tmp_path):
     edges = write(tmp_path)
     with pytest.raises(ConfigError, match=r"'adjacency' is made of graphs in memory only.*spectral"):
         prepare_store(edges, out=tmp_path / "g.store", structural=("degree", "adjacency"))
-    pairs = pq.read_table(edges).to_pandas().to_numpy()
-    np.save(tmp_path / "e.npy", pairs)  # read in memory, where they would be the default
-    loaded = read_graph(tmp_path / "e.npy", structural="all")
-    store = prepare_store(tmp_path / "e.npy", out=tmp_path / "g.store")
+    loaded = read_graph(edges, structural="all")  # in memory it would be the default
+    store = prepare_store(edges, out=tmp_path / "g.store")
     assert store.content_hash == loaded.graph.content_hash
     assert store.manifest.schema == loaded.schema.to_dict()
     assert store.manifest.report["notes"] == loaded.report.to_dict()["notes"]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from workflow_files import NODES, QUICK, people, write
 
-from nodejepa import NodeJEPA, embed_graph, load_graph
+from nodejepa import GraphError, LinearJEPA, NodeJEPA, apply_run, embed_graph, load_dataset, load_graph
 from nodejepa.methods import UNTRAINED, load_method
 from nodejepa.tables import read_embeddings
 
@@ -276,3 +276,14 @@ def test_a_report_over_own_embeddings_shows_their_maps(run, files):
         "second: nodejepa on edges.parquet",
     ]
     assert all("map" in [section["kind"] for section in c["sections"]] for c in data["chapters"])
+
+
+def test_a_graph_of_python_goes_the_same_way(tmp_path):
+    graph = load_dataset("digits").graph
+    made = embed_graph(graph, out=tmp_path / "z.parquet", use="columns", report=False)
+    np.testing.assert_array_equal(made.embeddings, LinearJEPA().fit_transform(graph))
+    assert made.manifest["inputs"] == {}
+    again = apply_run(tmp_path / "z.run", graph)
+    np.testing.assert_array_equal(again.embeddings, made.embeddings)
+    with pytest.raises(GraphError, match="matrix of 64 columns"):
+        apply_run(tmp_path / "z.run", pa.table({"source": [0, 1], "target": [1, 2]}))

@@ -102,7 +102,7 @@ Settings = Annotated[
 ]
 EdgeFile = Annotated[
     Path,
-    typer.Option(help="Edges, a row each: parquet, CSV or TSV (also .gz), npz, npy.", metavar="FILE"),
+    typer.Option(help="Edges, a row each: parquet, CSV or TSV (also .gz).", metavar="FILE"),
 ]
 NodeFile = Annotated[
     list[Path] | None,

@@ -20,13 +20,14 @@ CSR matrices, dicts and lists, nothing else.
 
 import hashlib
 import io
+import math
 import pickle
 import warnings
 import zipfile
 import zlib
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,6 @@ from nodejepa.data.splits import Split
 from nodejepa.errors import DataError
 from nodejepa.graph import Graph
 from nodejepa.memory import Room
-from nodejepa.tables.inputs import array_bytes
 
 
 def _damaged(path: Path, why: str) -> DataError:
@@ -54,6 +54,7 @@ def _damaged(path: Path, why: str) -> DataError:
 # ------------------------------------------------------------------ npz
 
 _UNREADABLE = (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+_LONGEST_HEADER = 10_000  # of an array
 _NPZ_SOURCE = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/"
 GNN_BENCHMARK_PATHS = {
     "computers": "Amazon/Computers/raw/amazon_electronics_computers.npz",
@@ -89,6 +90,33 @@ def read_gnn_benchmark(path: Path, name: str) -> Dataset:
         return Dataset(name, graph, labels, class_names)
     except _UNREADABLE as error:
         raise _damaged(path, str(error)) from error
+
+
+def array_bytes(path: Path) -> int:
+    """Bytes of the arrays in an npz file; one whose header promises more than is there is refused.
+
+    NumPy makes room for an array by its header alone.
+    """
+    total = 0
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            with archive.open(entry) as array:
+                total += max(entry.file_size, _promised(array, entry.file_size))
+    return total
+
+
+def _promised(file: IO[bytes], size: int) -> int:
+    if file.read(6) != b"\x93NUMPY":
+        return size  # no array: NumPy hands its bytes over as they are
+    version = tuple(file.read(2))
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in readers:
+        raise ValueError(f"an array in version {version} of the format")
+    shape, _, dtype = readers[version](file, max_header_size=_LONGEST_HEADER)
+    promised = math.prod(shape) * dtype.itemsize
+    if promised > size and not dtype.hasobject:
+        raise ValueError(f"the header promises an array of {promised} bytes, {size} are there")
+    return promised
 
 
 def _csr(archive: np.lib.npyio.NpzFile, prefix: str) -> sp.csr_array:

@@ -74,17 +74,6 @@ class EdgeRows:
         self.at_once = 1 << 62 if folder is None else _ROWS
         self.place: Place | None = None
 
-    @classmethod
-    def listed(cls, source: Any, target: Any, weight: Any) -> EdgeRows:
-        """Edges that are in memory already."""
-        rows = cls(None, weighted=weight is not None)
-        rows.count = len(source)
-        rows.source.add(source)
-        rows.target.add(target)
-        if rows.weight is not None:
-            rows.weight.add(weight)
-        return rows
-
     def chunks(self) -> Iterator[tuple[Any, Any, Any]]:
         """Some edges at a time: source, target and weight."""
         for start in range(0, self.count, self.at_once):
@@ -115,7 +104,7 @@ def number_nodes(
     from nodejepa.tables.numbering import Numbering  # brings the compiler with it
 
     apart = bool(reading.bipartite)
-    assert isinstance(tables.edges, InputTable)
+    assert tables.edges is not None
     starts = IdSource(tables.edges, tables.source, f"{tables.source}:" if apart else "")
     ends = IdSource(tables.edges, tables.target, f"{tables.target}:" if apart else "")
     rows = None
@@ -142,20 +131,6 @@ def number_nodes(
     if rows is not None:
         report.node_rows = len(codes)
     return _with_unknown(edges, codes, ids, tables, rows, reading, report)
-
-
-def name_rows(tables: Tables, report: ReadReport) -> Any:
-    """The ids of nodes that are matched by their order; none if they have none."""
-    if tables.nodes is None or tables.ids is None:
-        return None
-    rows = IdSource(tables.nodes, tables.ids)
-    reader = IdReader([rows], report)
-    ((values, *_),) = reader.batches(rows, None, "Numbering nodes")
-    encoded = values.combine_chunks().dictionary_encode()
-    ids, place = reader.settled(encoded.dictionary)
-    codes = encoded.indices.to_numpy()
-    refuse_repeated(codes if place is None else place[codes], ids, rows.where)
-    return ids
 
 
 def read_weights(values: Any, table: InputTable, name: str, before: int = 0) -> npt.NDArray[np.float64]:
@@ -213,11 +188,10 @@ def _with_unknown(
             where=rows.where,
             fix="Name the right id column, and write ids the same way in both files.",
         )
-    said = f"{report.added_nodes} ids of the edges are not in the node table, such as {name}"
-    if tables.x is not None:
-        fix = "Give each a row of features, or leave their edges out."
-        raise GraphError(said, where=rows.where, fix=fix)
-    report.note(f"{said}: they are added without features.")
+    report.note(
+        f"{report.added_nodes} ids of the edges are not in the node table, such as {name}: they are added "
+        "without features."
+    )
     return Numbered(edges, len(ids), ids)
 
 

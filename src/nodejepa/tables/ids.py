@@ -39,7 +39,7 @@ class IdSource:
     @property
     def where(self) -> str:
         """For errors."""
-        return f"{self.table.where}, column {self.name!r}" if self.name else self.table.where
+        return f"{self.table.where}, column {self.name!r}"
 
     @property
     def kind(self) -> pa.DataType:
@@ -216,9 +216,9 @@ def guess_id_column(
 
 
 def first_ends(tables: Tables, bipartite: bool | None) -> Callable[[], Ends] | None:
-    """Reads ids of the edges, those of the first batch; none where edges are a matrix."""
+    """Reads ids of the edges, those of the first batch; none where edges are positions already."""
     edges, names = tables.edges, (tables.source, tables.target)
-    if not isinstance(edges, InputTable):
+    if edges is None:
         return None
 
     def read() -> Ends:

@@ -3,15 +3,11 @@
 A small file can hold or promise a great deal: that is found before it is read.
 """
 
-import math
 import os
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -96,7 +92,7 @@ def reading(where: str, fix: str = "The file is damaged, cut off or of another f
 
 
 def file_format(path: Path) -> tuple[str, str | None]:
-    """``("parquet" | "npz" | "npy" | "text", compression or None)``, by its start."""
+    """``("parquet" | "text", compression or None)``, by its start."""
     with reading(str(path)):
         with path.open("rb") as file:
             start = file.read(512)
@@ -115,10 +111,6 @@ def file_format(path: Path) -> tuple[str, str | None]:
 def _format_of(start: bytes, path: Path) -> str:
     if start.startswith(b"PAR1"):
         return "parquet"
-    if start.startswith(b"\x93NUMPY"):
-        return "npy"
-    if path.suffix.lower() == ".npz":
-        return "npz"
     _refuse_foreign(start, path.suffix.lower(), str(path))
     return "text"
 
@@ -136,7 +128,7 @@ def refuse_unpacked(size: int, most: int, where: str) -> None:
 # ---------------------------------------------------------------- what is not read
 
 
-_READ = "Give parquet, CSV or TSV in UTF-8 (also .gz, .bz2, .zst), npz or npy."
+_READ = "Give parquet, or CSV or TSV in UTF-8 (also .gz, .bz2, .zst)."
 _FOREIGN: tuple[
     tuple[str, tuple[bytes, ...], tuple[str, ...], str], ...
 ] = (  # what, beginnings, endings, fix
@@ -163,13 +155,20 @@ _FOREIGN: tuple[
         "a MatrixMarket file",
         (b"%%MatrixMarket",),
         (".mtx",),
-        "In Python: nodejepa.Graph.from_scipy(scipy.io.mmread(path)); scipy.sparse.save_npz makes an npz.",
+        "In Python: nodejepa.Graph.from_scipy(scipy.io.mmread(path)), which embed_graph takes, too.",
+    ),
+    (
+        "a file of arrays",
+        (b"\x93NUMPY",),
+        (".npz", ".npy"),
+        "In Python: Graph.from_scipy(scipy.sparse.load_npz(path), features) or Graph.from_edges(*edge_index, "
+        "features=x), which embed_graph takes, too.",
     ),
     ("UTF-16 text", (b"\xff\xfe", b"\xfe\xff"), (), _READ),
     ("a zip archive", (b"PK\x03\x04",), (), _READ),
     ("a Python pickle", (b"\x80\x04",), (".pkl", ".pickle"), _READ),
     ("a binary file", (b"\xfd7zXZ", b"ARROW1", b"\x89HDF", b"SQLite format 3"), (), _READ),
-    ("not what its name says", (), (".parquet", ".pq", ".npy"), _READ),
+    ("not what its name says", (), (".parquet", ".pq"), _READ),
 )
 
 
@@ -185,55 +184,17 @@ def _refuse_foreign(start: bytes, ending: str, where: str) -> None:
 
 
 # memory at the peak of reading a byte of it: measured on 1 and 4 million edges
-PEAK_OF_TEXT, _PEAK_OF_ARRAYS = 4, 8
+PEAK_OF_TEXT, _PEAK_OF_PARQUET = 4, 8
 _PARQUET_VALUE = 16
-_LONGEST_HEADER = 10_000
 
 
 def require_room(path: Path, kind: str, room: Room) -> None:
     """Refuse a file that cannot be read into memory within ``room``."""
-    needed = path.stat().st_size * (PEAK_OF_TEXT if kind == "text" else _PEAK_OF_ARRAYS)
-    with reading(str(path)):
-        if kind in ("npz", "npy"):
-            needed = max(needed, _PEAK_OF_ARRAYS * array_bytes(path))
-        elif kind == "parquet":
+    needed = path.stat().st_size * (PEAK_OF_TEXT if kind == "text" else _PEAK_OF_PARQUET)
+    if kind == "parquet":
+        with reading(str(path)):
             metadata = pq.read_metadata(path)
             groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
             values = sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
             needed = max(needed, _PARQUET_VALUE * values)
     room.require(needed, "reading the file", str(path))
-
-
-def array_bytes(path: Path) -> int:
-    """Bytes of the arrays in an npz or npy file; one whose header promises more than is there is refused."""
-    with path.open("rb") as file:
-        if not zipfile.is_zipfile(file):
-            file.seek(0)
-            return _checked(file, path.stat().st_size, str(path))
-        total = 0
-        with zipfile.ZipFile(file) as archive:
-            for entry in archive.infolist():
-                with archive.open(entry) as array:
-                    total += _checked(array, entry.file_size, f"{path}, {entry.filename}")
-        return total
-
-
-def _checked(file: IO[bytes], size: int, where: str) -> int:
-    """The header of one array against the bytes that follow it; room for it is made by the header alone."""
-    if file.read(6) != b"\x93NUMPY":
-        return size  # no array: NumPy hands its bytes over as they are
-    version = tuple(file.read(2))
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    if version not in readers:
-        raise DataError(
-            f"an array in version {version} of the format", where=where, fix="Store plain numbers."
-        )
-    shape, _, dtype = readers[version](file, max_header_size=_LONGEST_HEADER)
-    promised = math.prod(shape) * dtype.itemsize
-    if promised > size and not dtype.hasobject:
-        raise DataError(
-            f"the header promises an array of {promised} bytes, {size} are there",
-            where=where,
-            fix="The file is damaged, cut off or of another format.",
-        )
-    return max(size, promised)

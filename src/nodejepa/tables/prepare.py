@@ -27,16 +27,10 @@ from nodejepa.graph_checks import Features, read_features
 from nodejepa.memory import Room
 from nodejepa.tables.columns import count_filled, join_blocks, worth_sparse
 from nodejepa.tables.edges import write_adjacency
-from nodejepa.tables.inputs import existing_file, file_format
+from nodejepa.tables.inputs import existing_file
 from nodejepa.tables.options import COMPARABLE, REMEMBERED, IdKind, ReadingOptions, ReadReport
-from nodejepa.tables.read import LoadedGraph, labels_of, number_files, read_graph
-from nodejepa.tables.schema import (
-    FeatureSchema,
-    add_structure,
-    side_by_side,
-    structural_names,
-    with_structure,
-)
+from nodejepa.tables.read import labels_of, number_files
+from nodejepa.tables.schema import FeatureSchema, side_by_side, structural_names, with_structure
 from nodejepa.tables.sorted_parts import described_parts, write_sorted_edges
 from nodejepa.tables.store import (
     DENSE,
@@ -70,8 +64,8 @@ def prepare_store(
 
     Args:
         edges: a file of edges as in :func:`nodejepa.read_graph`. Tables (parquet, CSV) may be larger than
-            memory; npz and npy files are read as ever. Or a folder of parts that
-            are numbered and sorted already, as :mod:`nodejepa.tables.sorted_parts` describes it.
+            memory. Or a folder of parts that are numbered and sorted already, as
+            :mod:`nodejepa.tables.sorted_parts` describes it.
         nodes: a file of nodes, or several. Without one, or with nothing but ids in it, nodes are described
             by their place in the graph, as :func:`nodejepa.read_graph` does it but for the adjacency.
         reading: how; labels are kept beside the graph.
@@ -95,8 +89,6 @@ def prepare_store(
         with whole_folder(final) as folder:
             if in_parts:
                 report = _from_parts(Path(edges), reading, folder)
-            elif any(file_format(path)[0] not in ("parquet", "text") for path in files):
-                report = _from_memory(_read_in_memory(edges, nodes, reading, memory_limit), reading, folder)
             else:
                 report = _from_tables(files, reading, folder, Room.of(memory_limit))
     if announce is not None:
@@ -137,7 +129,7 @@ def _finish(
 ) -> None:
     """Features and labels of a graph whose ids and edges are in ``folder``, and the manifest."""
     schema, entries = _write_features(tables, bare, reading, folder, report)
-    labels, classes = labels_of(tables, report, bare.nodes)
+    labels, classes = labels_of(tables, report)
     if labels is not None:
         write_array(folder / LABELS, labels.astype(np.int32))
     facts = replace(bare, columns=schema.width, classes=classes, feature_entries=entries)
@@ -153,38 +145,6 @@ def _storable(reading: ReadingOptions) -> ReadingOptions:
             fix=f"Leave it out; a graph store may have {', '.join(COMPARABLE)}.",
         )
     return reading
-
-
-def _read_in_memory(edges: Any, nodes: Any, reading: ReadingOptions, limit: float | None) -> LoadedGraph:
-    """As :func:`read_graph`; without other features, with those that a table on disk gets."""
-    if reading.structural is not None:
-        return read_graph(edges, nodes, reading, memory_limit=limit)
-    loaded = read_graph(edges, nodes, reading, memory_limit=limit, structural=())
-    names = structural_names(None, loaded.schema, loaded.report)
-    graph, schema = add_structure(loaded.graph, loaded.schema, names, loaded.report, Room.of(limit))
-    return replace(loaded, graph=graph, schema=schema)
-
-
-def _from_memory(loaded: LoadedGraph, reading: ReadingOptions, folder: Path) -> ReadReport:
-    """A graph that is in memory already, as matrices are."""
-    graph = loaded.graph
-    sides = {"": graph.adjacency, "in_": graph.in_rows(0, graph.num_nodes)}
-    for side, matrix in sides.items() if graph.directed else [("", graph.adjacency)]:
-        write_array(folder / f"{side}indptr.i64", matrix.indptr.astype(np.int64))
-        write_array(folder / f"{side}indices.i32", matrix.indices.astype(np.int32))
-        if graph.is_weighted:
-            write_array(folder / f"{side}weights.f32", matrix.data)
-    sparse = not isinstance(graph.features, np.ndarray)
-    with FeatureWriter(folder, sparse=sparse) as writer:
-        writer.add(graph.features)
-    if loaded.labels is not None:
-        write_array(folder / LABELS, loaded.labels.astype(np.int32))
-    kind = "position" if graph.node_ids is None else _write_ids(graph.node_ids, folder)
-    sizes = (graph.num_nodes, graph.num_edges, graph.num_features, graph.directed, graph.is_weighted)
-    entries = writer.entries if sparse else None
-    facts = Manifest(*sizes, kind, classes=loaded.class_names, feature_entries=entries)
-    finalise(facts, loaded.schema, reading, loaded.report, folder)
-    return loaded.report
 
 
 # ---------------------------------------------------------------- features and ids in files
@@ -294,15 +254,11 @@ def _rewrite(facts: Manifest, folder: Path) -> int:
 
 
 def _write_ids(ids: Any, folder: Path) -> IdKind:
-    """Write ids (int64, or text as Arrow or NumPy has it) and say of which kind they are."""
-    if isinstance(ids, np.ndarray) and ids.dtype == np.int64:
+    """Write ids (int64 as NumPy has them, or text as Arrow has it) and say of which kind they are."""
+    if isinstance(ids, np.ndarray):
         write_array(folder / "ids.i64", ids)
         return "integer"
-    if isinstance(ids, np.ndarray) and ids.dtype.kind != "U":
-        raise GraphError(
-            f"a store cannot hold ids of the kind {ids.dtype}", where="ids", fix="Give text or whole numbers."
-        )
-    text = (pa.array(ids.tolist()) if isinstance(ids, np.ndarray) else ids).cast(pa.large_string())
+    text = ids.cast(pa.large_string())
     _, offsets, letters = text.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[text.offset : text.offset + len(text) + 1]
     write_array(folder / "id_ends.i64", ends[1:] - ends[0])

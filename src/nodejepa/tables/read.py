@@ -12,28 +12,18 @@ import pyarrow as pa
 
 from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
-from nodejepa.graph_checks import check_range, check_weights, compact_csr, count_nodes, id_array
+from nodejepa.graph_checks import compact_csr, id_array
 from nodejepa.memory import Room
 from nodejepa.progress import progress_bar, timed
 from nodejepa.tables.cells import read_labels
 from nodejepa.tables.convert import as_graph
-from nodejepa.tables.edges import EdgeRows, Numbered, adjacency_in_memory, name_rows, number_nodes
+from nodejepa.tables.edges import Numbered, adjacency_in_memory, number_nodes
 from nodejepa.tables.ids import first_ends, guess_id_column, ids_of_nodes, refuse_row_as_header, with_own_ids
 from nodejepa.tables.inputs import existing_file, file_format, require_room
 from nodejepa.tables.names import edge_columns, frame_indexes, refuse_swapped, sides_of
 from nodejepa.tables.options import ReadingOptions, ReadReport
-from nodejepa.tables.schema import FeatureSchema, apply_schema, fit_features
-from nodejepa.tables.table import (
-    InputTable,
-    MatrixFile,
-    Tables,
-    frame_table,
-    is_frame,
-    open_matrix,
-    parquet_table,
-    stacked,
-    table_in_memory,
-)
+from nodejepa.tables.schema import FeatureSchema, apply_schema, describe, fit_features
+from nodejepa.tables.table import InputTable, Tables, frame_table, is_frame, parquet_table, stacked
 from nodejepa.tables.text import open_text
 
 Source: TypeAlias = str | os.PathLike[str] | pa.Table | Any
@@ -79,8 +69,7 @@ def load_graph(edges: Source, nodes: Source | None = None, **options: Any) -> Gr
     options are those of :func:`read_graph`, which returns the labels and an account of the reading as well;
     here only a column that may give the answer away is warned of.
     """
-    readable = isinstance(edges, str | os.PathLike) or is_frame(edges)
-    if nodes is None and not options and not readable:
+    if nodes is None and not options and not is_table(edges):
         return as_graph(edges)
     loaded = read_graph(edges, nodes, **options)
     for warning in loaded.report.warnings:
@@ -100,7 +89,8 @@ def read_graph(
     """Read a graph from files or data frames.
 
     Args:
-        edges: parquet, CSV or TSV (also compressed), npz, npy, or a data frame; a row per edge.
+        edges: parquet, CSV or TSV (also compressed), or a data frame; a row per edge. Or a graph of
+            :class:`nodejepa.Graph`, PyG, NetworkX or SciPy, which is taken as it is.
         nodes: as ``edges``, a row per node; a list of several is one table, columns by name. The ids of each
             may be in a column of its own, such as ``customer_id`` and ``product_id``. Without it nodes are
             described by their place in the graph.
@@ -116,19 +106,40 @@ def read_graph(
     """
     reading = (reading or ReadingOptions()).changed(options)
     report, room = ReadReport(), Room.of(memory_limit)
+    if nodes is None and schema is None and not is_table(edges):
+        return _of_object(as_graph(edges), reading, report, room)
     tables, numbered = number_files(edges, nodes, reading, report, room)
     with timed(report.seconds, "building", 4), progress_bar("Building the graph"):
         bare = _build(numbered, reading, report)
-    tables, size = replace(tables, edges=None), numbered.nodes
+    tables = replace(tables, edges=None)
     del numbered  # the edges as listed may be larger than the graph
     with timed(report.seconds, "features", 4):
-        labels, names = labels_of(tables, report, size)
+        labels, names = labels_of(tables, report)
         if schema is None:
             graph, schema = fit_features(bare, tables, report, reading, room)
         else:
             graph = apply_schema(bare, tables, schema, report, room)
     report.kept_apart = bool(reading.bipartite)
     return LoadedGraph(graph, schema, report, labels, names)
+
+
+def is_table(source: Any) -> bool:
+    """Whether a graph is given as a table, in a file or a data frame."""
+    return isinstance(source, str | os.PathLike) or is_frame(source)
+
+
+def _of_object(graph: Graph, reading: ReadingOptions, report: ReadReport, room: Room) -> LoadedGraph:
+    """A graph that was made in Python: its features are a matrix that is used as it is."""
+    if replace(reading, structural=None) != ReadingOptions():
+        raise GraphError(
+            "a graph that was made in Python has no columns to name",
+            where="edges",
+            fix="Leave out all options of reading but structural=..., or give tables of edges and nodes.",
+        )
+    report.edge_file, report.nodes = "the graph", graph.num_nodes
+    report.edges = graph.num_edges // (1 if graph.directed else 2)
+    own = FeatureSchema(matrix_width=graph.num_features or None)
+    return LoadedGraph(*describe(graph, own, report, reading, room), report)
 
 
 def _build(numbered: Numbered, reading: ReadingOptions, report: ReadReport) -> Graph:
@@ -143,15 +154,12 @@ def _build(numbered: Numbered, reading: ReadingOptions, report: ReadReport) -> G
 
 
 def labels_of(
-    tables: Tables, report: ReadReport, size: int
+    tables: Tables, report: ReadReport
 ) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...] | None]:
     """The class of every node and the names of the classes, where a column of labels was named."""
     name = tables.labels
     if name is None:
         return None, None
-    if tables.matrix is not None:
-        values = tables.matrix.labels(name, size)
-        return read_labels([values], True, f"{tables.matrix.where}, array {name!r}")
     assert tables.nodes is not None
     where = f"{tables.nodes.where}, column {name!r}"
     batches = (batch[name] for batch in tables.nodes.batches([name], "Reading labels"))
@@ -177,8 +185,6 @@ def number_files(
     with timed(report.seconds, "reading", 4):
         tables = _Files(reading, report, room if folder is None else None).tables(edges, nodes)
     with timed(report.seconds, "ids", 4), progress_bar("Matching ids"):
-        if isinstance(tables.edges, MatrixFile):
-            return tables, _number_positions(tables, tables.edges, reading, report)
         return tables, number_nodes(tables, reading, report, room, folder)
 
 
@@ -193,31 +199,29 @@ class _Files:
     def tables(self, edges: Source, nodes: Source | None) -> Tables:
         """The files with the columns that are read of them."""
         reading, report = self.reading, self.report
-        edge_source = self._open(edges, "edges")
-        report.edge_file = edge_source.where
+        source = self._open(edges, "edges")
+        report.edge_file = source.where
         listed = list(nodes) if isinstance(nodes, list | tuple) else [] if nodes is None else [nodes]
         parts = [self._open(one, "nodes") for one in listed]
-        tables = [part for part in parts if isinstance(part, InputTable)]
-        if len(parts) > 1 and len(tables) < len(parts):
-            raise GraphError("several files of nodes must all be tables", where=str(nodes)[:200])
         report.node_file = ", ".join(part.where for part in parts) or None
-        if isinstance(edge_source, InputTable):
-            for table in tables:
-                refuse_swapped(edge_source, table, reading)
-        found = self._edge_columns(edge_source)
-        if tables:
-            return node_columns(found, tables, reading, report, self.room)
-        # an archive may describe its nodes as well, and have an array of labels
-        matrices = [one for one in (parts or [edge_source]) if isinstance(one, MatrixFile)]
-        found = replace(found, labels=reading.labels if matrices else None)
-        if reading.id_column or reading.columns or reading.drop or reading.labels != found.labels:
+        for part in parts:
+            refuse_swapped(source, part, reading)
+        first, second, weight = edge_columns(source, reading, report)
+        named = [first, second, *([weight] if weight else [])]
+        found = Tables(source.held(named, "Reading edges", self.room), first, second, weight)
+        ends = first_ends(found, reading.bipartite)
+        if ends is not None and reading.header is None and not (reading.source or reading.target):
+            refuse_row_as_header(source, [first, second], ends)
+        if parts:
+            return node_columns(found, parts, reading, report, self.room)
+        if reading.id_column or reading.columns or reading.drop or reading.labels:
             raise GraphError(
                 "id, label and feature columns are those of a node table, but there is none",
                 fix="Pass a table as nodes.",
             )
-        return _node_matrix(found, matrices[0], bool(parts), report) if matrices else found
+        return found
 
-    def _open(self, value: Source, role: str) -> InputTable | MatrixFile:
+    def _open(self, value: Source, role: str) -> InputTable:
         if is_frame(value):
             return frame_table(value, f"the {role} table")
         if not isinstance(value, str | os.PathLike):
@@ -230,27 +234,7 @@ class _Files:
             require_room(path, kind, self.room)
         if kind == "parquet":
             return parquet_table(path)
-        if kind != "text":
-            return open_matrix(path, kind)
         return open_text(path, compression, self.report, self.reading.delimiter, self.reading.header)
-
-    def _edge_columns(self, source: InputTable | MatrixFile) -> Tables:
-        reading = self.reading
-        if isinstance(source, InputTable):
-            first, second, weight = edge_columns(source, reading, self.report)
-            named = [first, second, *([weight] if weight else [])]
-            tables = Tables(source.held(named, "Reading edges", self.room), first, second, weight)
-            ends = first_ends(tables, reading.bipartite)
-            if ends is not None and reading.header is None and not (reading.source or reading.target):
-                refuse_row_as_header(source, [first, second], ends)
-            return tables
-        if reading.source or reading.target or reading.weight or reading.bipartite:
-            raise GraphError(
-                "a matrix has no columns to name",
-                where=source.where,
-                fix="Leave out source, target, weight and bipartite.",
-            )
-        return Tables(source)
 
 
 def node_columns(
@@ -292,53 +276,7 @@ def node_columns(
     named = [name for name in (ids, labels) if name is not None]
     held = nodes.held(list(dict.fromkeys([*features, *named])), "Reading nodes", room)
     guessed = reading.header is None and not (reading.source or reading.target)
-    if ids is not None and guessed and isinstance(tables.edges, InputTable):
+    if ids is not None and guessed and tables.edges is not None:
         ends_named = [str(tables.source), str(tables.target)]
         refuse_row_as_header(tables.edges, ends_named, ids_of_nodes(held, ids))
     return replace(tables, nodes=held, ids=ids, features=tuple(features), labels=labels)
-
-
-def _node_matrix(tables: Tables, file: MatrixFile, given: bool, report: ReadReport) -> Tables:
-    """With a matrix of features, which must be there if the file was ``given`` as nodes, and ids."""
-    matrix = file.features() if given or file.has_features() else None
-    found = file.node_ids()
-    size = int(matrix.shape[0]) if matrix is not None else 0 if found is None else len(np.ravel(found))
-    tables = replace(tables, matrix=file, x=matrix)
-    if matrix is None and found is None:
-        return tables
-    report.node_rows = size
-    where = f"{file.where}, rows"
-    if found is None:
-        found = np.arange(size)  # the edges name rows of the matrix: 0, 1, 2, ...
-        ids = None if isinstance(tables.edges, MatrixFile) else ""
-    else:
-        if found.shape != (size,) or found.dtype.kind not in "iuU":
-            raise GraphError(
-                f"ids are {found.dtype} of shape {found.shape} for {size} nodes", where=file.where
-            )
-        where, ids = f"{file.where}, node ids", ""
-    rows = pa.table({"": pa.array(found.tolist() if found.dtype.kind == "U" else found)})
-    return replace(tables, nodes=table_in_memory(rows, where), ids=ids)
-
-
-def _number_positions(
-    tables: Tables, file: MatrixFile, reading: ReadingOptions, report: ReadReport
-) -> Numbered:
-    """A matrix numbers its nodes itself: rows of nodes are matched by their order."""
-    source, target, weight, size = file.adjacency()
-    report.edge_rows = len(source)
-    rows = None if tables.nodes is None else tables.nodes.num_rows
-    if tables.nodes is not None:
-        report.node_rows = rows or 0
-        if size is not None and rows != size:
-            raise GraphError(
-                f"{rows} rows of nodes for an adjacency of {size} nodes",
-                where=tables.nodes.where,
-                fix="Give one row per node, in the order of the adjacency.",
-            )
-        size = rows
-    size = count_nodes(size, None, None, source, target)
-    for name, end in (("source", source), ("target", target)):
-        check_range(end, size, name)
-    weight = None if weight is None or reading.weight is False else check_weights(weight, len(source))
-    return Numbered(EdgeRows.listed(source, target, weight), size, name_rows(tables, report))

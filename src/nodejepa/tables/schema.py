@@ -165,22 +165,6 @@ class FeatureSchema:
             return join_blocks(blocks, rows)
         return np.zeros(((table.num_rows or 0) + added, 0), dtype=np.float32)
 
-    def check_matrix(self, matrix: Features, where: str) -> None:
-        """Refuse a matrix of another width than the one this was fitted on."""
-        if self.matrix_width is None:
-            raise GraphError(
-                f"a node table with {_listed([c.name for c in self.columns])} is expected, not a matrix"
-                if self.columns
-                else "no node features are expected, the schema is structural",
-                where=where,
-            )
-        if matrix.shape[1] != self.matrix_width:
-            raise GraphError(
-                f"the feature matrix has {matrix.shape[1]} columns where {self.matrix_width} are expected",
-                where=where,
-                fix="Give the same features, in the same order, as the ones the model was trained on.",
-            )
-
     def difference(self, other: Self) -> str:
         """What makes features of another schema mean something else, the first of it; empty if nothing."""
         for place, (mine, theirs) in enumerate(itertools.zip_longest(self.columns, other.columns), start=1):
@@ -303,13 +287,18 @@ def fit_features(
     """The graph with the features of its tables, and how they were made."""
     features: Features = np.zeros((graph.num_nodes, 0), dtype=np.float32)
     schema = FeatureSchema()
-    if tables.x is not None:
-        features, schema = tables.x, FeatureSchema(matrix_width=int(tables.x.shape[1]))
-    elif tables.nodes is not None and tables.features:
+    if tables.nodes is not None and tables.features:
         schema, blocks = FeatureSchema.fit(tables.nodes, tables.features, report.added_nodes, reading, report)
         features = join_blocks(blocks, graph.num_nodes)
+    return describe(graph.with_features(features), schema, report, reading, room)
+
+
+def describe(
+    graph: Graph, schema: FeatureSchema, report: ReadReport, reading: ReadingOptions, room: Room
+) -> tuple[Graph, FeatureSchema]:
+    """The graph with the structural features that are asked for, or that it needs for want of others."""
     names = structural_names(reading.structural, schema, report, graph.num_nodes)
-    return add_structure(graph.with_features(features), schema, names, report, room)
+    return add_structure(graph, schema, names, report, room)
 
 
 def add_structure(
@@ -344,16 +333,13 @@ def apply_schema(
     refuse_another(graph, schema.only_for)
     features: Features = np.zeros((graph.num_nodes, 0), dtype=np.float32)
     where = "nodes" if tables.nodes is None else tables.nodes.where
-    if tables.x is not None and tables.matrix is not None:
-        schema.check_matrix(tables.x, tables.matrix.where)
-        features = tables.x
-    elif schema.matrix_width is not None:
+    if schema.matrix_width is not None:
         raise GraphError(
-            f"a matrix of {schema.matrix_width} columns is expected as node features",
+            f"a matrix of {schema.matrix_width} columns is expected as node features, not a table",
             where=where,
-            fix="Give the same features as those the model was trained on, as npz or npy.",
+            fix="Give the same features as those the model was trained on: a nodejepa.Graph that has them.",
         )
-    elif tables.nodes is not None and tables.matrix is None:
+    if tables.nodes is not None:
         features = schema.apply(tables.nodes, tables.features, report.added_nodes, report)
     elif schema.columns:
         raise GraphError(

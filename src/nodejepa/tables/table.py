@@ -1,28 +1,22 @@
-"""What a user's file holds: a table, of parquet or a data frame, or matrices (npz, npy).
+"""Tables of parquet files and data frames, read in batches of rows.
 
-A table is read in batches of rows; one that is to be in memory (:meth:`InputTable.held`) is one batch. Tables
-of delimited text are opened by :mod:`nodejepa.tables.text`.
+One that is to be in memory (:meth:`InputTable.held`) is one batch. Tables of delimited text are opened by
+:mod:`nodejepa.tables.text`.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-import scipy.sparse as sp
 
 from nodejepa.errors import GraphError, did_you_mean
-from nodejepa.graph_checks import Features, check_positions, read_features, read_sparse, refuse_implausible
 from nodejepa.memory import Room
 from nodejepa.progress import progress_bar
 from nodejepa.tables.inputs import PEAK_OF_TEXT, reading, refuse_unpacked
-
-Positions: TypeAlias = npt.NDArray[np.int64]
 
 _BATCH_CELLS = 1 << 21  # that are read together
 _BATCH_BYTES = 1 << 26  # and what they may take
@@ -84,7 +78,7 @@ class Tables:
     """The opened files, and which of their columns mean what.
 
     Args:
-        edges: one row per edge, or a matrix; None when no longer needed.
+        edges: one row per edge; None when no longer needed.
         source: column of the edges' start.
         target: column of the edges' end.
         weight: column of the edges' weights.
@@ -92,11 +86,9 @@ class Tables:
         ids: the column that names the nodes.
         features: columns that become features.
         labels: the column of labels.
-        matrix: the file whose arrays describe the nodes in place of columns.
-        x: its features.
     """
 
-    edges: "InputTable | MatrixFile | None"
+    edges: InputTable | None
     source: str = ""
     target: str = ""
     weight: str | None = None
@@ -104,8 +96,6 @@ class Tables:
     ids: str | None = None
     features: tuple[str, ...] = ()
     labels: str | None = None
-    matrix: "MatrixFile | None" = None
-    x: Features | None = None
 
 
 def column_kinds(names: Sequence[str], types: Sequence[pa.DataType], where: str) -> dict[str, pa.DataType]:
@@ -226,133 +216,3 @@ def _longest_list(metadata: pq.FileMetaData) -> int:
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     lengths = (g.column(j).num_values // max(1, g.num_rows) for g in groups for j in range(g.num_columns))
     return max(1, *(int(length) for length in lengths), 1)
-
-
-# ---------------------------------------------------------------- matrices
-
-
-_EDGES = ("edge_index", "edges")
-_WEIGHTS = ("edge_weight", "weights", "edge_weights")
-_FEATURES = ("features", "x", "attr", "feat")
-_IDS = ("node_ids", "ids")
-
-
-@dataclass(frozen=True)
-class MatrixFile:
-    """The arrays of a file."""
-
-    where: str
-    arrays: dict[str, Any]
-
-    def first(self, names: tuple[str, ...]) -> Any:
-        """The first array there is of these names, or None."""
-        return next((self.arrays[name] for name in names if name in self.arrays), None)
-
-    def has_features(self) -> bool:
-        """Whether the archive of the edges describes the nodes as well."""
-        return self.first(_FEATURES) is not None
-
-    def features(self) -> Features:
-        """The one matrix of features of a node file."""
-        found = self.first(_FEATURES)
-        if found is None and len(self.arrays) == 1:
-            found = next(iter(self.arrays.values()))
-        if found is None:
-            raise GraphError(
-                f"no features among {self._names()}", where=self.where, fix=f"Name them {_FEATURES[0]!r}."
-            )
-        return _features(found, self.where)
-
-    def node_ids(self) -> npt.NDArray[Any] | None:
-        """Ids of the nodes, if the archive has them."""
-        found = self.first(_IDS)
-        return None if found is None else np.asarray(found)
-
-    def labels(self, name: str, size: int) -> pa.ChunkedArray:
-        """The array of labels of this name, one a node."""
-        if name not in self.arrays:
-            raise GraphError(
-                f"there is no array {name!r}", where=self.where, fix=f"There are: {self._names()}."
-            )
-        values = self.arrays[name]
-        if sp.issparse(values) or values.shape != (size,) or values.dtype.kind not in "biufU":
-            raise GraphError(
-                f"labels are {values.dtype} of shape {values.shape} for {size} nodes",
-                where=f"{self.where}, array {name!r}",
-                fix="Store one word or whole number per node.",
-            )
-        return pa.chunked_array([pa.array(values.tolist() if values.dtype.kind == "U" else values)])
-
-    def adjacency(self) -> tuple[Positions, Positions, npt.NDArray[Any] | None, int | None]:
-        """Sources, targets and weights of an edge file; how many nodes there are, if it says so."""
-        pairs = self.first(_EDGES)
-        if pairs is not None and not sp.issparse(pairs):
-            return self._from_pairs(np.asarray(pairs))
-        found = self.arrays.get("adj", self.arrays.get("matrix"))
-        if found is None and len(self.arrays) == 1:
-            found = next(iter(self.arrays.values()))
-        if found is None:
-            raise GraphError(
-                f"no edges among {self._names()}",
-                where=self.where,
-                fix="Store a SciPy matrix (scipy.sparse.save_npz) or an array edge_index [2, edges].",
-            )
-        if not sp.issparse(found):
-            dense = np.asarray(found)
-            if dense.ndim == 2 and 2 in dense.shape and dense.shape[0] != dense.shape[1]:
-                return self._from_pairs(dense)
-            if dense.ndim != 2 or dense.dtype.kind not in "biuf":
-                raise GraphError(
-                    f"an array of {dense.dtype} and shape {dense.shape} holds no edges", where=self.where
-                )
-            found = sp.coo_array(dense.astype(np.float64))  # SciPy has no half precision
-        matrix = read_sparse(found, self.where)
-        if matrix.shape[0] != matrix.shape[1]:
-            raise GraphError(
-                f"the matrix has shape {matrix.shape}", where=self.where, fix="An adjacency is square."
-            )
-        size = int(matrix.shape[0])
-        refuse_implausible(size, matrix.nnz, self.where)
-        return matrix.row.astype(np.int64), matrix.col.astype(np.int64), matrix.data, size
-
-    def _from_pairs(
-        self, pairs: npt.NDArray[Any]
-    ) -> tuple[Positions, Positions, npt.NDArray[Any] | None, None]:
-        if pairs.ndim != 2 or 2 not in pairs.shape:
-            raise GraphError(
-                f"edges have shape {pairs.shape}", where=self.where, fix="Store them as [2, edges]."
-            )
-        pairs = pairs if pairs.shape[0] == 2 else pairs.T
-        source, target = (check_positions(end, "edge_index") for end in pairs)
-        weight = self.first(_WEIGHTS)
-        return source, target, None if weight is None else np.asarray(weight), None
-
-    def _names(self) -> str:
-        return ", ".join(map(repr, list(self.arrays)[:10])) or "no arrays"
-
-
-def open_matrix(path: Path, kind: str) -> MatrixFile:
-    """Read an npz or npy file."""
-    where = str(path)
-    if kind == "npy":
-        with reading(where), path.open("rb") as file:
-            return MatrixFile(where, {"array": np.load(file, allow_pickle=False)})
-    with reading(where), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        found = {name: arrays[name] for name in arrays.files}
-    if {"data", "shape", "format"} <= found.keys():
-        with reading(where):
-            matrix = sp.load_npz(path)
-            if matrix.format != "coo":
-                matrix.check_format(full_check=True)  # SciPy's own loops trust the indices
-        return MatrixFile(where, {"matrix": matrix})
-    return MatrixFile(where, found)
-
-
-def _features(found: Any, where: str) -> Features:
-    try:
-        matrix = read_features(found)
-    except GraphError as error:
-        raise GraphError(error.what, where=where, fix=error.fix) from None
-    if matrix is None:
-        raise GraphError("there are no features", where=where)
-    return matrix

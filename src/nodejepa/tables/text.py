@@ -154,7 +154,8 @@ def open_text(
         raise DataError(
             f"the first row has more than {_MOST_COLUMNS:,} columns",
             where=str(path),
-            fix="Check the delimiter and the line breaks; a table so wide fits into an npz file of features.",
+            fix="Check the delimiter and the line breaks. In Python, Graph.from_edges(..., features=x) takes "
+            "features so wide.",
         )
     if delimiter == " " and any("" in row[:-1] for row in rows):
         raise GraphError(
