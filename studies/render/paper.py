@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nodejepa.methods import METHODS, UNTRAINED
-from nodejepa.methods.estimator import Estimator, PlotStyle
 from nodejepa.report.table import Summary
 
 SELF_SUPERVISED = ("dgi", "graphmae", "bgrl", "cca-ssg", "nodejepa", "patchjepa")
@@ -19,6 +18,36 @@ STANDING_BASELINES = ("raw", "sgc", "random-gcn")  # in every accuracy table, me
 # The paper's order, then what it does not have.
 _ORDER = (*SELF_SUPERVISED[:4], "supervised-gcn", *JEPA, "linear-jepa", *UNTRAINED)
 _DATASETS = {"computers": "Computers", "photo": "Photo", "cs": "CS", "physics": "Physics", "arxiv": "arxiv"}
+
+
+@dataclass(frozen=True)
+class PlotStyle:
+    """How a method is drawn: readable in grey and by the colour-blind (colours of Okabe and Ito)."""
+
+    colour: str
+    marker: str
+    hatch: str
+    line: Literal["-", "--", "-.", ":"]
+
+
+_OTHER = PlotStyle("#F0E442", "h", "++", "-")
+_STYLES = {
+    "raw": PlotStyle("#C8C8C8", "x", "", ":"),
+    "sgc": PlotStyle("#909090", "+", "||", ":"),
+    "random-gcn": PlotStyle("#606060", "1", "oo", ":"),
+    "sgc-1": PlotStyle("#A8A8A8", "2", "|", ":"),
+    "sgc-3": PlotStyle("#787878", "3", "|||", ":"),
+    "equal-hops": PlotStyle("#B8B8B8", "4", "-", ":"),
+    "walk": PlotStyle("#989898", "d", "--", ":"),
+    "linear-jepa": PlotStyle("#B22222", "X", "**", "-"),
+    "nodejepa": PlotStyle("#D55E00", "o", "", "-"),
+    "patchjepa": PlotStyle("#E69F00", "s", "--", "-"),
+    "dgi": PlotStyle("#56B4E9", "^", "//", "--"),
+    "graphmae": PlotStyle("#0072B2", "D", "\\\\", "--"),
+    "bgrl": PlotStyle("#009E73", "v", "xx", "--"),
+    "cca-ssg": PlotStyle("#CC79A7", "P", "..", "--"),
+    "supervised-gcn": PlotStyle("#000000", "*", "", "-."),
+}
 
 
 def method_name(method: str) -> str:
@@ -34,12 +63,8 @@ def method_name(method: str) -> str:
 def look(method: str) -> PlotStyle:
     """How a method is drawn; another preset of it keeps the colour but not the marker and the hatch."""
     name, bracket, _ = method.partition(" (")
-    found = METHODS[name].style if name in METHODS else Estimator.style
-    return (
-        PlotStyle(found.colour, Estimator.style.marker, Estimator.style.hatch, found.line)
-        if bracket
-        else found
-    )
+    found = _STYLES.get(name, _OTHER)
+    return PlotStyle(found.colour, _OTHER.marker, _OTHER.hatch, found.line) if bracket else found
 
 
 def dataset_name(dataset: str) -> str:

@@ -16,7 +16,7 @@ from nodejepa.methods import LinearJEPA, NodeJEPA, linear_jepa, load_method, mak
 from nodejepa.methods.budget import Workload, budget
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.sparse import to_dense
-from nodejepa.objectives.vicreg import covariance_loss, variance_loss
+from nodejepa.objectives.latent import covariance_loss, variance_loss
 from nodejepa.training.task import StepContext, seeded
 
 SMALL = {"encoder.hidden": 16, "predictor.hidden": 16, "predictor.layers": 2, "predictor.spectral_dim": 2}

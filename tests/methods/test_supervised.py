@@ -16,10 +16,9 @@ from nodejepa.methods import SupervisedGCN, load_method
 from nodejepa.methods.supervised import Classifier, ClassifierTask, supervise
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.batches import Source
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
-from nodejepa.training.task import StepContext, TrainingConfig
+from nodejepa.training.task import Source, StepContext, TrainingConfig
 from reference.encoders import encode_graph
 from reference.gradients import assert_same_gradients
 from reference.matrices import propagation_tensor

@@ -189,7 +189,7 @@ def test_attention_gradients_equal_finite_differences():
 def test_attention_adds_up_to_one_however_large_the_scores():
     edges = random_edges()
     attention = edge_attention(torch.full((1, 5), 300.0), torch.randn(1, 7), edges)
-    torch.testing.assert_close(edges.sum_by_target(attention[0]), torch.ones(7))
+    torch.testing.assert_close(edges.by_target(attention[0], "sum"), torch.ones(len(edges.targets)))
 
 
 def test_edges_of_an_operator_are_made_once():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import reference.predictors as reference
-from nodejepa.nn.ema import ema_update, frozen_copy
+from nodejepa.methods.blocks import ema_update, frozen_copy
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor, PatchPredictor
 from reference.matrices import propagation_tensor

@@ -15,9 +15,16 @@ from nodejepa.objectives.baselines import (
     scaled_cosine_error,
     standardise,
 )
-from nodejepa.objectives.prediction import cosine_distance, hyperbola_distance, l2_distance, laplacian_energy
+from nodejepa.objectives.latent import (
+    cosine_distance,
+    covariance_loss,
+    covariance_matrix,
+    hyperbola_distance,
+    l2_distance,
+    laplacian_energy,
+    variance_loss,
+)
 from nodejepa.objectives.sigreg import sigreg
-from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
 from nodejepa.training.distributed import ALONE
 from reference.gradients import assert_a_step_lowers, assert_same_gradients
 from reference.matrices import propagation_tensor

@@ -14,11 +14,10 @@ from nodejepa.graph import Graph
 from nodejepa.methods import METHODS, make_estimator
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.batches import Parts, Source
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.run import Run
-from nodejepa.training.task import StepContext, Task, TrainingConfig
+from nodejepa.training.task import Parts, Source, StepContext, Task, TrainingConfig
 
 SMALL = {"encoder.hidden": 16, "encoder.layers": 2, "training.epochs": 2}
 

@@ -21,8 +21,8 @@ from nodejepa.cli import app
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError, TrainingError
 from nodejepa.methods import make_estimator
+from nodejepa.objectives.latent import covariance_loss, covariance_matrix, variance_loss
 from nodejepa.objectives.sigreg import sigreg
-from nodejepa.objectives.vicreg import covariance_loss, covariance_matrix, variance_loss
 from nodejepa.training.distributed import (
     SINGLE,
     ProcessGroup,

@@ -16,12 +16,11 @@ from nodejepa.graph import Graph
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.patchjepa import PatchJEPA
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.batches import Source
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.monitor import CollapseWarning
 from nodejepa.training.run import Run, load_tensors, save_tensors
-from nodejepa.training.task import Task, TrainingConfig, cosine_rate, linear
+from nodejepa.training.task import Source, Task, TrainingConfig, cosine_rate, linear
 
 POINTS = Source(WholeGraph(Graph.from_edges([], [], features=np.ones((20, 1)), num_nodes=20)))
 OFTEN = Logging(checkpoint_epochs=1)

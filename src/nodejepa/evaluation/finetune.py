@@ -17,10 +17,9 @@ from nodejepa.methods.supervised import Classifier, ClassifierTask, supervise
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.tables import as_graph
-from nodejepa.training.batches import Source
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
-from nodejepa.training.task import TrainingConfig, seeded
+from nodejepa.training.task import Source, TrainingConfig, seeded
 from nodejepa.validation import Settings, ShareBelowOne, require
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from torch import Tensor, nn
 
 from nodejepa.graph import RowGraph
-from nodejepa.methods.estimator import Estimator, PlotStyle
+from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.encoders import GCN
 from nodejepa.nn.hop_encoder import pagerank_weights
 from nodejepa.nn.inputs import RowInputs
@@ -69,7 +69,6 @@ class RandomGCN(UntrainedBaseline):
     title = "Random GCN"
     summary = "untrained 3 x 256 GCN encoder"
     citation = "Kipf & Welling 2017"
-    style = PlotStyle("#606060", "1", "oo", ":")
     seeded = True
     config_class = RandomGCNConfig
 
@@ -110,7 +109,6 @@ class RawFeatures(FeatureBaseline):
     title = "Raw features"
     summary = "the node features themselves"
     citation = "-"
-    style = PlotStyle("#C8C8C8", "x", "", ":")
     config_class = RawConfig
 
     def embed(self, inputs: RowInputs) -> Any:
@@ -132,7 +130,6 @@ class SGC(FeatureBaseline):
     title = "Propagated (S^2 X)"
     summary = "features propagated twice, S^2 X"
     citation = "Wu et al. 2019"
-    style = PlotStyle("#909090", "+", "||", ":")
     config_class = SGCConfig
 
     def embed(self, inputs: RowInputs) -> Any:
@@ -148,7 +145,6 @@ class SGC1(SGC):
     title = "Propagated (S X)"
     summary = "features propagated once, S X"
     citation = "Wu et al. 2019"
-    style = PlotStyle("#A8A8A8", "2", "|", ":")
     usual: ClassVar[Mapping[str, Any]] = {"hops": 1}
 
 
@@ -159,7 +155,6 @@ class SGC3(SGC):
     title = "Propagated (S^3 X)"
     summary = "propagated three times, S^3 X"
     citation = "Wu et al. 2019"
-    style = PlotStyle("#787878", "3", "|||", ":")
     usual: ClassVar[Mapping[str, Any]] = {"hops": 3}
 
 
@@ -174,7 +169,6 @@ class EqualHops(FeatureBaseline):
     title = "Mean of scaled hops"
     summary = "mean of X, S X and S^2 X, each scaled to the same norm"
     citation = "-"
-    style = PlotStyle("#B8B8B8", "4", "-", ":")
     config_class = SGCConfig
 
     def embed(self, inputs: RowInputs) -> Any:
@@ -206,7 +200,6 @@ class APPNP(FeatureBaseline):
     title = "APPNP features"
     summary = "X after personalised-PageRank (APPNP) propagation"
     citation = "Gasteiger et al. 2019"
-    style = PlotStyle("#989898", "d", "--", ":")
     config_class = APPNPConfig
 
     def embed(self, inputs: RowInputs) -> Any:

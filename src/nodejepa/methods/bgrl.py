@@ -12,12 +12,11 @@ from nodejepa.methods.blocks import (
     ViewConfig,
     build_encoder,
     draw_view,
+    ema_update,
     encoder_inputs,
+    frozen_copy,
 )
-from nodejepa.methods.budget import Arrays
-from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
-from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.stack import make_activation
 from nodejepa.objectives.baselines import bootstrap_loss
@@ -99,9 +98,7 @@ class BGRL(TrainedEstimator):
     title = "BGRL"
     summary = "predicts a moving average's embedding of another view"
     citation = "Thakoor et al. 2022"
-    style = PlotStyle("#009E73", "v", "xx", "--")
     presets = PRESETS
-    arrays = Arrays(9.0, 6.0, 10.0)
     config_class = BGRLConfig
     task_class = BGRLTask
 

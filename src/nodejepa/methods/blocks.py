@@ -1,20 +1,23 @@
 """Settings that several methods share, and the blocks built from them."""
 
+import copy
 from abc import ABC
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from nodejepa.masking.augment import drop_edges, drop_feature_columns
-from nodejepa.nn.ema import ema_update, frozen_copy
 from nodejepa.nn.encoders import EncoderKind, make_encoder
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.stack import Activation, Encoder
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.training.task import StepContext, Task, linear
 from nodejepa.validation import Depth, NonNegative, PositiveInt, Settings, Share, ShareBelowOne, Width
+
+M = TypeVar("M", bound=nn.Module)
 
 PRESETS = ("default", "paper", "official")  # of the baselines
 
@@ -109,6 +112,26 @@ class SIGRegConfig(Settings):
             reduction=context.reduction,
             shared=None if context.micro_batch is None else context.of_step.torch("noise"),
         )
+
+
+def frozen_copy(module: M) -> M:
+    """A copy with the same values whose parameters take no gradient."""
+    target = copy.deepcopy(module)
+    target.requires_grad_(False)
+    return target
+
+
+@torch.no_grad()
+def ema_update(target: nn.Module, source: nn.Module, momentum: float) -> None:
+    r""":math:`\xi \leftarrow m\,\xi + (1 - m)\,\theta` for parameters; buffers are copied.
+
+    Buffers are the statistics of batch normalisation, averages already: averaged once more, they would
+    still be those of the random start after hundreds of steps.
+    """
+    for mine, theirs in zip(target.parameters(), source.parameters(), strict=True):
+        mine.lerp_(theirs, 1 - momentum)
+    for kept, seen in zip(target.buffers(), source.buffers(), strict=True):
+        kept.copy_(seen)
 
 
 class TeacherTask(Task, ABC):

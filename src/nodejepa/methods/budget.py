@@ -2,18 +2,18 @@
 
 Memory is counted in what dominates it: arrays of one float32 row per node, as wide as the encoder
 (activations that the backward pass needs, and their gradients), the adjacency and the features. How
-many such arrays each method keeps was measured (peak resident memory of two epochs, 2 thousand to 100
-thousand nodes). Time is counted in floating-point operations;
-how many this machine does in a second is measured on the spot.
+many such arrays training keeps was measured (peak resident memory of two epochs, 2 thousand to 100
+thousand nodes): from 6 for each of GraphMAE's layers to 11 for BGRL's; all methods are taken for one between
+them. Time is counted in floating-point operations; how many this machine does in a second is measured on the
+spot.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,9 @@ _FLOAT = 4
 _FIXED_BYTES = 200_000_000  # compiled code, work space of the libraries
 _LIBRARY_BYTES = 300_000_000  # of a process that has loaded them
 _SPARSE_COST = 12.0  # an operation of a sparse product takes as long as so many of a dense one
-_HEADS = 4  # of graph attention
+_PER_LAYER, _BESIDE = 7.0, 6.0  # arrays [nodes, hidden] at the peak of training: of each layer, and besides
+_PASSES = 8.0  # forward passes that an epoch's work is worth
+_ATTENTION_BYTES, _ATTENTION_COST = 160, 4  # of a layer, for an edge; times the products of another encoder
 _ELEMENTWISE_COST = 200.0  # operations' worth of norms and activations, for each value of a layer
 _BYTES_PER_SECOND = 100e6  # of tables read, encoded and written
 
@@ -76,18 +78,6 @@ class OnDisk:
     memory: int = 4_000_000_000  # of arrays with one row per node, as nn/workspace.py keeps them
     processes: int = 1  # that share a step
     started: int = 0  # of them on this machine, beside this process; 0: it is the one that is counted
-    split: bool = True  # whether parts must still be found
-
-
-class Arrays(NamedTuple):
-    """What training takes, in arrays ``[nodes, hidden]`` and forward passes of the encoder.
-
-    Measured as the peak memory of two epochs. A method that nobody has measured is taken for a heavy one.
-    """
-
-    per_layer: float = 9.0  # kept at the peak for each layer
-    beside: float = 6.0
-    passes: float = 10.0  # forward passes that an epoch's work is worth
 
 
 def budget(
@@ -109,9 +99,7 @@ def budget(
     if not method.by_gradient:
         return _solved(config, work, speed, where)
     trained = (
-        _trained(method.arrays, config, work, speed)
-        if where is None
-        else _trained_in_parts(method.arrays, config, work, speed, where)
+        _trained(config, work, speed) if where is None else _trained_in_parts(config, work, speed, where)
     )
     if getattr(config, "start", "random") == "random":
         return trained
@@ -125,27 +113,26 @@ def budget(
     )
 
 
-def _trained(arrays: Arrays, config: Any, work: Workload, speed: float) -> Budget:
+def _trained(config: Any, work: Workload, speed: float) -> Budget:
     """By gradient descent, on the whole graph or parts of it."""
-    settings = flatten(config)
-    hidden, layers = (
-        int(settings.get(f"encoder.{name}", settings.get(name, usual)))
-        for name, usual in (("hidden", 256), ("layers", 3))
-    )
-    array = _FLOAT * work.nodes * max(hidden, int(settings.get("encoder.out_dim") or hidden))
-    graph = _graph_bytes(work, hidden) + _attention_bytes(settings, work)
-    seen = int(settings.get("training.parts_per_step", 1)) / int(settings.get("training.parts", 1))
-    training = graph + int(seen * array * (arrays.per_layer * layers + arrays.beside))
+    settings, encoder, asked = flatten(config), config.encoder, config.training
+    hidden, layers, attends = encoder.hidden, encoder.layers, encoder.kind == "gat"
+    array = _FLOAT * work.nodes * max(hidden, getattr(encoder, "out_dim", None) or hidden)
+    graph = _graph_bytes(work, hidden) + attends * layers * _ATTENTION_BYTES * (work.entries + work.nodes)
+    seen = asked.parts_per_step / asked.parts
+    training = graph + int(seen * array * (_PER_LAYER * layers + _BESIDE))
     embedding = graph + 5 * array  # two layers at a time, then the rows by column, to be written
-    flops = arrays.passes * _forward_flops(work, hidden, layers, settings)
+    products = _propagation_flops(work, hidden * layers) * (_ATTENTION_COST if attends else 1)
+    first = 2.0 * work.feature_entries * hidden * (1.0 if work.dense else _SPARSE_COST)
+    later = 2.0 * work.nodes * hidden * hidden * (layers - 1)
+    flops = _PASSES * (products + first + later + _ELEMENTWISE_COST * work.nodes * hidden * layers)
     if settings.get("predictor.kind") == "attention":  # every target looks at every context node
         flops += 6.0 * work.nodes**2 * int(settings["predictor.hidden"]) * seen
-    epochs = int(settings.get("training.epochs", 1))
-    steps = int(settings.get("patches.steps_per_epoch", 1))
-    return Budget(_FIXED_BYTES + training, _FIXED_BYTES + embedding, epochs * steps * flops / speed)
+    steps = asked.epochs * int(settings.get("patches.steps_per_epoch", 1))
+    return Budget(_FIXED_BYTES + training, _FIXED_BYTES + embedding, steps * flops / speed)
 
 
-def _trained_in_parts(arrays: Arrays, config: Any, work: Workload, speed: float, where: OnDisk) -> Budget:
+def _trained_in_parts(config: Any, work: Workload, speed: float, where: OnDisk) -> Budget:
     """The same on a graph on disk, with preparing and embedding it.
 
     A step costs what training costs on a graph as large as what one process has of it. Checked against
@@ -161,15 +148,15 @@ def _trained_in_parts(arrays: Arrays, config: Any, work: Workload, speed: float,
     )
     seen = Workload(nodes, entries, work.columns, filled, work.dense)
     alone = {"training.parts": 1, "training.parts_per_step": 1, "training.micro_batches": 1}
-    step = _trained(arrays, override(config, alone), seen, speed)
+    step = _trained(override(config, alone), seen, speed)
     of_nodes = 100 * work.nodes
     stepping = max(where.started, 1) * (step.training_bytes + of_nodes) + where.started * _LIBRARY_BYTES
     splitting = 0
-    if where.split and asked.partition == "metis":
+    if asked.partition == "metis":
         seen_by_metis = work.entries if work.entries <= METIS_ENTRIES else 0
         splitting = _FIXED_BYTES + 100 * seen_by_metis + of_nodes
-    width = int(flatten(config).get("encoder.hidden", 256))
-    embedding = 2 * _FIXED_BYTES + min(where.memory, _FLOAT * 5 * width * work.nodes) + 60 * work.nodes
+    kept = _FLOAT * 5 * config.encoder.hidden * work.nodes
+    embedding = 2 * _FIXED_BYTES + min(where.memory, kept) + 60 * work.nodes
     moved = 2 * _FLOAT * work.nodes * work.columns + 16 * work.entries
     seconds = asked.parts / held * step.seconds / where.processes + moved / _BYTES_PER_SECOND
     return Budget(max(stepping, splitting), embedding, seconds)
@@ -177,18 +164,14 @@ def _trained_in_parts(arrays: Arrays, config: Any, work: Workload, speed: float,
 
 def _solved(config: Any, work: Workload, speed: float, where: OnDisk | None) -> Budget:
     """In closed form: products of the features with a basis, a few times, and one small eigenproblem."""
-    basis = min(config.basis, work.columns)
+    basis, width = min(config.basis, work.columns), min(config.dim, work.columns)
     product = 2.0 * work.feature_entries * (1.0 if work.dense else _SPARSE_COST)
-    hop = 2.0 * (work.entries + work.nodes) * _SPARSE_COST
     flops = (
-        basis * (14 * product + 2 * hop)
-        + config.hops * min(config.dim, work.columns) * hop
-        + 200.0 * basis**3
+        14 * basis * product + _propagation_flops(work, 2 * basis + config.hops * width) + 200.0 * basis**3
     )
     if where is not None:  # by blocks of rows; checked against ``benchmarks/scale.jsonl``
-        moved = _FLOAT * work.nodes * (work.columns + config.dim) + 8 * work.entries
-        held = _arrays_on_disk(min(config.dim, work.columns), config.dim, work, where)
-        return Budget(held, held, 2 * flops / speed + moved / _BYTES_PER_SECOND)
+        read = _FLOAT * work.nodes * work.columns + 8 * work.entries
+        return _by_columns(work, width, config.dim, read, flops / speed, where)
     graph = _FIXED_BYTES + _graph_bytes(work, config.dim)
     fit = graph + _FLOAT * (4 * 256 * work.nodes + 8 * basis * (work.columns + basis))
     return Budget(fit, graph + _FLOAT * 6 * config.dim * work.nodes, flops / speed)
@@ -196,30 +179,27 @@ def _solved(config: Any, work: Workload, speed: float, where: OnDisk | None) -> 
 
 def _untrained(config: Any, work: Workload, speed: float, where: OnDisk | None) -> Budget:
     """A few products with the features, which may come out dense."""
-    settings = flatten(config)
-    width = int(settings.get("hidden", work.columns))
-    hops = int(settings.get("hops", settings.get("layers", 0)))
-    flops = 2.0 * hops * (work.entries + work.nodes) * width * _SPARSE_COST
+    settings = vars(config)
+    width, hops = settings.get("hidden", work.columns), settings.get("hops", settings.get("layers", 0))
+    flops = _propagation_flops(work, hops * width)
     flops += 2.0 * work.feature_entries * width * _SPARSE_COST if "hidden" in settings else 0.0
     if where is not None:
-        needed = _arrays_on_disk(width, width, work, where)
-        return Budget(needed, needed, 2 * flops / speed + _FLOAT * work.nodes * width / _BYTES_PER_SECOND)
+        return _by_columns(work, width, width, 0, flops / speed, where)
     needed = _FIXED_BYTES + _graph_bytes(work, width) + 3 * _FLOAT * work.nodes * width
     return Budget(needed, needed, flops / speed)
 
 
-def _arrays_on_disk(propagated: int, made: int, work: Workload, where: OnDisk) -> int:
-    """Columns are propagated in groups that fit; what is made is in memory where it is small."""
+def _by_columns(
+    work: Workload, propagated: int, made: int, read: int, seconds: float, where: OnDisk
+) -> Budget:
+    """On disk columns are propagated in groups that fit; what is made is in memory where it is small."""
     column = _FLOAT * 3 * work.nodes  # of two hops and their sum
     columns = max(1, propagated)
     groups = -(-columns // max(where.memory // column, 1))
     kept = _FLOAT * made * work.nodes
-    return (
-        2 * _FIXED_BYTES
-        + column * -(-columns // groups)
-        + (kept if kept <= where.memory // 5 else 0)
-        + 60 * work.nodes
-    )
+    held = column * -(-columns // groups) + (kept if kept <= where.memory // 5 else 0) + 60 * work.nodes
+    needed = 2 * _FIXED_BYTES + held
+    return Budget(needed, needed, 2 * seconds + (read + kept) / _BYTES_PER_SECOND)
 
 
 def _graph_bytes(work: Workload, hidden: int) -> int:
@@ -231,20 +211,9 @@ def _graph_bytes(work: Workload, hidden: int) -> int:
     return operators + copies * _FLOAT * work.feature_entries
 
 
-def _attention_bytes(settings: Mapping[str, Any], work: Workload) -> int:
-    """Graph attention keeps numbers for every edge, head and layer."""
-    if settings.get("encoder.kind") != "gat":
-        return 0
-    return int(settings["encoder.layers"]) * _HEADS * 40 * (work.entries + work.nodes)
-
-
-def _forward_flops(work: Workload, hidden: int, layers: int, settings: Mapping[str, Any]) -> float:
-    dense = 2.0 * work.nodes * hidden * hidden * (layers - 1)
-    first = 2.0 * work.feature_entries * hidden * (1.0 if work.dense else _SPARSE_COST)
-    products = 2.0 * (work.entries + work.nodes) * hidden * layers * _SPARSE_COST
-    if settings.get("encoder.kind") == "gat":
-        products *= _HEADS
-    return dense + first + products + _ELEMENTWISE_COST * work.nodes * hidden * layers
+def _propagation_flops(work: Workload, columns: int) -> float:
+    """Of products of S with so many columns, in operations of a dense product."""
+    return 2.0 * (work.entries + work.nodes) * columns * _SPARSE_COST
 
 
 def measured_speed(seconds: float = 0.05) -> float:

@@ -15,8 +15,6 @@ from nodejepa.methods.blocks import (
     draw_view,
     encoder_inputs,
 )
-from nodejepa.methods.budget import Arrays
-from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.sparse import Rows
@@ -97,9 +95,7 @@ class CCASSG(TrainedEstimator):
     title = "CCA-SSG"
     summary = "two views agree, dimensions do not"
     citation = "Zhang et al. 2021"
-    style = PlotStyle("#CC79A7", "P", "..", "--")
     presets = PRESETS
-    arrays = Arrays(6.0, 2.0, 7.0)
     config_class = CCASSGConfig
     task_class = CCASSGTask
 

@@ -10,8 +10,6 @@ from nodejepa.methods.blocks import (
     build_encoder,
     encoder_inputs,
 )
-from nodejepa.methods.budget import Arrays
-from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.objectives.baselines import infomax_loss
@@ -60,8 +58,6 @@ class DGI(TrainedEstimator):
     title = "DGI"
     summary = "tells nodes from nodes with shuffled features"
     citation = "Velickovic et al. 2019"
-    style = PlotStyle("#56B4E9", "^", "//", "--")
     presets = ("default", "paper")
-    arrays = Arrays(6.0, 4.0, 7.0)
     config_class = DGIConfig
     task_class = DGITask

@@ -31,7 +31,6 @@ from nodejepa.methods.arguments import (
     pick_device,
     with_features,
 )
-from nodejepa.methods.budget import Arrays
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import RowInputs, WholeGraph
@@ -54,16 +53,6 @@ _KEPT = "kept."  # before the names of the principal axes in a model
 
 if TYPE_CHECKING:
     from nodejepa.tables.store import StoredGraph
-
-
-@dataclass(frozen=True)
-class PlotStyle:
-    """How a method is drawn: readable in grey and by the colour-blind (colours of Okabe and Ito)."""
-
-    colour: str
-    marker: str
-    hatch: str
-    line: Literal["-", "--", "-.", ":"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +84,6 @@ class Estimator(ABC):
     title: ClassVar[str] = ""  # what tables call it
     summary: ClassVar[str] = ""
     citation: ClassVar[str] = "-"
-    style: ClassVar[PlotStyle] = PlotStyle("#F0E442", "h", "++", "-")
     config_class: ClassVar[type[Any]]
     presets: ClassVar[tuple[str, ...]] = ("default",)
     about_presets: ClassVar[str] = ""  # where their names do not tell
@@ -103,7 +91,6 @@ class Estimator(ABC):
     trained: ClassVar[bool] = True
     by_gradient: ClassVar[bool] = True  # or solved in closed form
     supervised: ClassVar[bool] = False  # whether fit needs labels and a split
-    arrays: ClassVar[Arrays] = Arrays()  # what training takes
 
     encoder_: Any
     in_dim_: int

@@ -15,8 +15,6 @@ from nodejepa.methods.blocks import (
     build_encoder,
     encoder_inputs,
 )
-from nodejepa.methods.budget import Arrays
-from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.predictors import FeatureDecoder
@@ -113,8 +111,6 @@ class GraphMAE(TrainedEstimator):
     title = "GraphMAE"
     summary = "reconstructs features of masked nodes"
     citation = "Hou et al. 2022"
-    style = PlotStyle("#0072B2", "D", "\\\\", "--")
     presets = ("default", "paper")
-    arrays = Arrays(3.0, 3.0, 5.0)
     config_class = GraphMAEConfig
     task_class = GraphMAETask

@@ -20,7 +20,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
 from nodejepa.memory import peak_memory_mb
 from nodejepa.methods.closed_form import SecondMoments, Spectrum, second_moments
-from nodejepa.methods.estimator import Estimator, PlotStyle
+from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.hop_encoder import HopEncoder, pagerank_weights
 from nodejepa.nn.inputs import RowInputs
 from nodejepa.progress import announce, progress_bar
@@ -103,7 +103,6 @@ class LinearJEPA(Estimator):
     title = "LinearJEPA (closed form)"
     summary = "linear latent prediction in closed form, no gradient descent"
     citation = "this package"
-    style = PlotStyle("#B22222", "X", "**", "-")
     seeded = False
     by_gradient = False
     config_class = LinearJEPAConfig

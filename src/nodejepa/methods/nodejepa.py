@@ -18,15 +18,20 @@ from nodejepa.methods.blocks import (
     SIGRegConfig,
     TeacherTask,
 )
-from nodejepa.methods.budget import Arrays
-from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.start import Latents, Start, StartedEstimator, check_start
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
 from nodejepa.nn.stack import pick_rows
-from nodejepa.objectives.prediction import cosine_distance, l2_distance, laplacian_energy
-from nodejepa.objectives.vicreg import CovarianceOver, covariance_loss, covariance_matrix, variance_loss
+from nodejepa.objectives.latent import (
+    CovarianceOver,
+    cosine_distance,
+    covariance_loss,
+    covariance_matrix,
+    l2_distance,
+    laplacian_energy,
+    variance_loss,
+)
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.training.task import StepContext, TrainingConfig
 from nodejepa.validation import (
@@ -211,10 +216,8 @@ class NodeJEPA(StartedEstimator):
     title = "NodeJEPA"
     summary = "predicts embeddings of hidden k-hop neighbourhoods"
     citation = "Zhang et al., NodeJEPA"
-    style = PlotStyle("#D55E00", "o", "", "-")
     presets = ("default", "paper", "linear-start")
     about_presets = "default is paper; linear-start: trained on from LinearJEPA's solution"
-    arrays = Arrays(6.0, 6.0, 6.0)
     config_class = NodeJEPAConfig
 
     @classmethod

@@ -20,14 +20,12 @@ from nodejepa.methods.blocks import (
     SIGRegConfig,
     TeacherTask,
 )
-from nodejepa.methods.budget import Arrays
-from nodejepa.methods.estimator import PlotStyle
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.predictors import PatchPredictor
 from nodejepa.nn.sparse import SparseOperator
 from nodejepa.nn.stack import Encoder
-from nodejepa.objectives.prediction import cosine_distance, hyperbola_distance
+from nodejepa.objectives.latent import cosine_distance, hyperbola_distance
 from nodejepa.progress import progress_bar
 from nodejepa.structure.partition import partition, recommended_parts
 from nodejepa.training.task import StepContext, TrainingConfig
@@ -220,10 +218,8 @@ class PatchJEPA(TrainedEstimator):
     title = "PatchJEPA"
     summary = "predicts pooled embeddings of METIS patches"
     citation = "Zhang et al., NodeJEPA"
-    style = PlotStyle("#E69F00", "s", "--", "-")
     presets = ("default", "paper")
     about_presets = "no default of its own: both are the paper's"
-    arrays = Arrays(6.0, 6.0, 5.0)
     config_class = PatchJEPAConfig
     task_class = PatchJEPATask
 

@@ -14,10 +14,8 @@ from torch import Tensor, nn
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.graph import RowGraph
 from nodejepa.methods.arguments import as_row_graph
-from nodejepa.methods.blocks import PRESETS, BaselineEncoderConfig, build_encoder
-from nodejepa.methods.estimator import PlotStyle
+from nodejepa.methods.blocks import PRESETS, BaselineEncoderConfig, build_encoder, frozen_copy
 from nodejepa.methods.trained import TrainedEstimator
-from nodejepa.nn.ema import frozen_copy
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.sparse import Rows
 from nodejepa.nn.stack import FirstWeight, pick_rows
@@ -221,7 +219,6 @@ class SupervisedGCN(TrainedEstimator):
     title = "Supervised GCN"
     summary = "learns from the split's training labels"
     citation = "Kipf & Welling 2017, Shchur et al. 2018"
-    style = PlotStyle("#000000", "*", "", "-.")
     supervised = True
     presets = PRESETS
     config_class = SupervisedGCNConfig

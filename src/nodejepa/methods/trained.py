@@ -15,11 +15,10 @@ from nodejepa.methods.blocks import build_encoder
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.structure.partition import METIS_ENTRIES, partition, random_parts
-from nodejepa.training.batches import Parts, Source
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.run import History, Run
-from nodejepa.training.task import Task, seeded
+from nodejepa.training.task import Parts, Source, Task, seeded
 
 NODES_OF_A_STEP = 10_000  # of a graph on disk, where nobody said how many
 _PARTS_OF_A_STEP, _LEAST_NODES = 64, 16  # as many as that if parts are not smaller than this

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
+from torch.nn.functional import leaky_relu
 
 from nodejepa.graph_checks import SparseMatrix
 from nodejepa.nn.sparse import SparseOperator, csr_tensor, multiply
@@ -62,18 +63,9 @@ class AttentionEdges:
         dots: Tensor = torch.sparse.sampled_addmm(pattern, rows, columns.T, beta=0.0).values()
         return dots
 
-    def sum_by_target(self, values: Tensor) -> Tensor:
-        """Sum of the values ``[E]`` in every row."""
-        return torch.segment_reduce(values, "sum", offsets=self.pointers.long())
-
-    def sum_by_source(self, values: Tensor) -> Tensor:
-        """Sum of the values ``[E]`` in every column."""
-        pointers, _, order = self.transposed
-        return torch.segment_reduce(values.index_select(0, order), "sum", offsets=pointers.long(), initial=0)
-
-    def max_by_target(self, values: Tensor) -> Tensor:
-        """Largest value ``[E]`` of every row."""
-        return torch.segment_reduce(values, "max", offsets=self.pointers.long())
+    def by_target(self, values: Tensor, how: str) -> Tensor:
+        """The ``"sum"`` or ``"max"`` of the values ``[E]`` in every row, given to each of its edges."""
+        return torch.segment_reduce(values, how, offsets=self.pointers.long()).index_select(0, self.targets)
 
 
 _KNOWN: WeakKeyDictionary[SparseOperator, AttentionEdges] = WeakKeyDictionary()
@@ -93,8 +85,12 @@ def edge_attention(source: Tensor, target: Tensor, edges: AttentionEdges) -> Ten
 
     with s ``[heads, sources]`` and t ``[heads, targets]``.
     """
-    attention: Tensor = _EdgeAttention.apply(source, target, edges)  # type: ignore[no-untyped-call]
-    return attention
+    heads = []
+    for s, t in zip(source, target, strict=True):
+        score = leaky_relu(s.index_select(0, edges.sources) + t.index_select(0, edges.targets), _SLOPE)
+        raised = (score - edges.by_target(score.detach(), "max")).exp()
+        heads.append(raised / edges.by_target(raised, "sum"))
+    return torch.stack(heads)
 
 
 def attend(attention: Tensor, embeddings: Tensor, edges: AttentionEdges) -> Tensor:
@@ -104,34 +100,6 @@ def attend(attention: Tensor, embeddings: Tensor, edges: AttentionEdges) -> Tens
     """
     gathered: Tensor = _Attend.apply(attention, embeddings, edges)  # type: ignore[no-untyped-call]
     return gathered
-
-
-class _EdgeAttention(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, source: Tensor, target: Tensor, edges: AttentionEdges) -> Tensor:
-        attention = source.new_empty(len(source), len(edges.sources))
-        positive = torch.empty_like(attention, dtype=torch.bool)
-        for head, (s, t) in enumerate(zip(source, target, strict=True)):
-            score = s.index_select(0, edges.sources).add_(t.index_select(0, edges.targets))
-            torch.gt(score, 0, out=positive[head])
-            torch.nn.functional.leaky_relu_(score, _SLOPE)
-            score.sub_(edges.max_by_target(score).index_select(0, edges.targets)).exp_()
-            torch.div(score, edges.sum_by_target(score).index_select(0, edges.targets), out=attention[head])
-        ctx.edges = edges
-        ctx.save_for_backward(attention, positive)
-        return attention
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
-        edges, (attention, positive) = ctx.edges, ctx.saved_tensors
-        source = attention.new_empty(len(attention), edges.shape[1])
-        target = attention.new_empty(len(attention), edges.shape[0])
-        for head, (alpha, above, grad) in enumerate(zip(attention, positive, grads[0], strict=True)):
-            score = alpha * grad
-            score.addcmul_(alpha, edges.sum_by_target(score).index_select(0, edges.targets), value=-1)
-            score = torch.where(above, score, _SLOPE * score)
-            source[head], target[head] = edges.sum_by_source(score), edges.sum_by_target(score)
-        return source, target, None
 
 
 class _Attend(torch.autograd.Function):

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from nodejepa.objectives.prediction import cosine_distance
-from nodejepa.objectives.vicreg import covariance_matrix
+from nodejepa.objectives.latent import cosine_distance, covariance_matrix
 
 _DEAD = 1e-10  # a column whose variance is below this share of its mean square is constant up to rounding
 _TINY = 1e-12  # squared length below which a vector has no direction

@@ -14,7 +14,7 @@ import pymetis
 from nodejepa.compiled import compiled
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
-from nodejepa.structure.cache import cache_file, cached
+from nodejepa.structure.cache import cached
 from nodejepa.structure.undirected import Neighbours, neighbours
 
 Int32Array = npt.NDArray[np.int32]
@@ -59,11 +59,6 @@ def partition(graph: RowGraph, parts: int, *, cache: bool = True) -> Int32Array:
         raise ConfigError(f"parts is {parts}", where="partition", fix="Ask for at least one part.")
     parts = _at_most(parts, graph.num_nodes)
     return cached(graph, f"metis-{parts}", partial(_partition, graph, parts), dtype=np.int32, keep=cache)
-
-
-def partition_is_kept(graph: RowGraph, parts: int) -> bool:
-    """Whether :func:`partition` will find its result on disk."""
-    return cache_file(graph, f"metis-{_at_most(parts, graph.num_nodes)}").exists()
 
 
 def random_parts(graph: RowGraph, parts: int) -> Int32Array:

@@ -9,12 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nodejepa.training.batches import Source
 from nodejepa.training.distributed import SINGLE, ProcessGroup, Reduction, reduced
 from nodejepa.training.logger import Logger, Logging, shared_checkpoint
 from nodejepa.training.monitor import Monitor, PredictionShare
 from nodejepa.training.run import History, Run
-from nodejepa.training.task import StepContext, Task, TrainingConfig, cosine_rate, seeded
+from nodejepa.training.task import Source, StepContext, Task, TrainingConfig, cosine_rate, seeded
 
 
 def train(

@@ -1,4 +1,4 @@
-"""What the one training loop needs to know of a method: its task, settings, and where a step stands.
+"""What the one training loop needs to know of a method: its task, settings, and what a step trains on.
 
 Every random choice of a run is a function of (seed, epoch, step, micro-batch, purpose), never of what was
 drawn before, and every schedule one of progress. A resumed run therefore needs no saved state of either.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, final
 
 import numpy as np
 import torch
@@ -174,3 +174,45 @@ class Task(nn.Module, ABC):
 
     def keep_best(self) -> None:
         """Called when what is watched is lower than ever; what is kept belongs into the state dict."""
+
+
+class Source:
+    """Hands out what each step or micro-batch trains on: here, the whole of it.
+
+    ``whole`` is what is validated and monitored.
+    """
+
+    def __init__(self, whole: GraphInputs, steps_per_epoch: int = 1, micro_batches: int = 1) -> None:
+        self.whole, self.steps_per_epoch, self.micro_batches = whole, steps_per_epoch, micro_batches
+
+    def batch(self, context: StepContext) -> GraphInputs:  # noqa: ARG002 - the same in every step
+        """What the step, or the micro-batch of it, of ``context`` trains on: a function of it alone."""
+        return self.whole
+
+
+@final
+class Parts(Source):
+    """Every step sees some parts, joined; in a round of steps each part is seen once, in random order.
+
+    ``joined`` makes what a step sees of the numbers of its parts.
+    """
+
+    def __init__(
+        self,
+        whole: GraphInputs,
+        joined: Callable[[list[int]], GraphInputs],
+        config: TrainingConfig,
+        rounds: int = 1,
+    ) -> None:
+        self._steps = config.parts // config.parts_per_step  # of a round
+        super().__init__(whole, rounds * self._steps, config.micro_batches)
+        self._joined, self._count = joined, config.parts_per_step // config.micro_batches
+
+    def batch(self, context: StepContext) -> GraphInputs:
+        """The parts of the step, or of the micro-batch of it."""
+        round_, step = divmod(context.step, self._steps)
+        order = numpy_generator(context.seed, "parts", context.epoch, round_).permutation(
+            self._steps * self.micro_batches * self._count
+        )
+        first = (step * self.micro_batches + (context.micro_batch or 0)) * self._count
+        return self._joined(sorted(order[first : first + self._count].tolist()))

@@ -16,7 +16,6 @@ from nodejepa.methods.trained import NODES_OF_A_STEP, joined_parts
 from nodejepa.nn.workspace import array_bytes
 from nodejepa.progress import in_words
 from nodejepa.structure.descriptors import ADJACENCY_BYTES
-from nodejepa.structure.partition import partition_is_kept
 from nodejepa.tables import StoredGraph
 from nodejepa.tables.options import structural_width
 
@@ -123,7 +122,7 @@ def make_plan(
     )
     structure = ADJACENCY_BYTES * work.nodes if "adjacency" in pending else 0
     disk = OnDisk(array_bytes(room), processes, started)
-    stored = None if isinstance(graph, Graph) else replace(disk, split=not _is_kept(estimator.config, graph))
+    stored = None if isinstance(graph, Graph) else disk
 
     def cost(asked: Estimator, where: OnDisk | None) -> Budget:
         """Of learning and embedding; ``where`` is given for a graph that stays on disk."""
@@ -154,11 +153,6 @@ def _probe_seconds(nodes: int, width: int, classes: int, speed: float) -> float:
     steps = _ROUGH_STEPS if is_costly(rows, directions, classes) else _STEPS_EACH
     operations = 2.0 * classes * (_SETTINGS * steps * _PASSES * rows * directions + nodes * width)
     return _LEAST_SECONDS + len(SPLIT_SEEDS) * operations / speed
-
-
-def _is_kept(config: Any, graph: StoredGraph) -> bool:
-    training = getattr(config, "training", None)
-    return training is not None and partition_is_kept(graph, training.parts)
 
 
 def _candidates(
