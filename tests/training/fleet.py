@@ -70,7 +70,7 @@ def train(order: dict, out: str | None) -> dict:
         torch.optim.AdamW.step = step
     if "store" in order:
         return embed_store(order, estimator)
-    estimator.fit(graph(), out=out, resume=out is not None, logging=Logging(checkpoint_steps=1))
+    estimator.fit(graph(), out=out, resume=out is not None, logging=Logging(checkpoint_epochs=1))
     if not hasattr(estimator, "encoder_"):
         return {"sha": "nothing to do"}  # the leader found a finished model, which is the leader's
     sha = hashlib.sha256()

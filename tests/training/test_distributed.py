@@ -303,7 +303,7 @@ def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_an_undisturb
     elastic = "--nnodes=2 --nproc-per-node=1 --max-restarts=3 --rdzv-backend=c10d --rdzv-id=mine"
     where = f"--local-addr=127.0.0.1 --rdzv-endpoint=127.0.0.1:{free_port()}"
     options = [part for name, value in LONGER.items() for part in ("--set", f"{name}={value}")]
-    chosen = ["--method=nodejepa", "--preset=paper", "--checkpoint-steps=1", "--device=cpu", *options]
+    chosen = ["--method=nodejepa", "--preset=paper", "--checkpoint-epochs=1", "--device=cpu", *options]
     worker = ["nodejepa.worker", "digits", "--out", str(out), *chosen]
     command = [sys.executable, "-m", "torch.distributed.run", *elastic.split(), *where.split(), "-m", *worker]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "LOGLEVEL": "ERROR"}
@@ -353,7 +353,7 @@ def test_the_command_starts_workers_which_train_the_model_of_one(tmp_path, monke
         *options,
         "--device",
         "cpu",
-        "--checkpoint-steps",
+        "--checkpoint-epochs",
         "1",
     ]
     for arguments, message in ((["--workers", "5"], "5 processes are to share training.micro_batches=4"),):
@@ -419,7 +419,7 @@ def test_two_workers_of_ray_train_the_model_of_one_process_also_after_a_kill(tmp
     finally:
         torch.set_num_threads(threads)
     out, log = tmp_path / "run", tmp_path / "log"
-    command = [sys.executable, "-m", "nodejepa", *RAY_COMMAND, "--checkpoint-steps=1", "--out", str(out)]
+    command = [sys.executable, "-m", "nodejepa", *RAY_COMMAND, "--checkpoint-epochs=1", "--out", str(out)]
     killed = None
     with log.open("w") as said:
         driver = subprocess.Popen(command, stdout=said, stderr=said)

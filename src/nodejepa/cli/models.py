@@ -35,7 +35,6 @@ from nodejepa.cli.options import (
     machine_option,
     reads_files,
     start_workers,
-    training_option,
 )
 from nodejepa.cli.screen import advise, print_json, say, stderr, stdout
 from nodejepa.config import DEFAULT_METHOD, parse_seeds
@@ -137,9 +136,6 @@ def pretrain(
     resume: Resume = False,
     device: Device = "auto",
     checkpoint_epochs: CheckpointEpochs = 50,
-    checkpoint_steps: Annotated[
-        int | None, training_option(help="Steps between checkpoints, also inside of an epoch.", min=1)
-    ] = None,
     memory_limit: MemoryLimit = None,
     data_root: DataRoot = None,
     workers: Workers = 1,
@@ -186,11 +182,7 @@ def pretrain(
     processes = int(os.environ.get("WORLD_SIZE", "1")) if as_worker else 1
     make_plan(estimator, data.graph, memory_limit, processes=processes).require_fit()
     estimator.memory_limit = memory_limit
-    logging = Logging(
-        checkpoint_epochs=checkpoint_epochs,
-        checkpoint_steps=checkpoint_steps,
-        description=f"{method} on {dataset}",
-    )
+    logging = Logging(checkpoint_epochs=checkpoint_epochs, description=f"{method} on {dataset}")
     with joined(as_worker) as group:
         estimator.process_group = group
         train(estimator, data, out, resume=resume or as_worker, logging=logging)

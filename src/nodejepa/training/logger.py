@@ -27,9 +27,7 @@ class Logging(Settings):
     """What a run leaves behind besides its result; nothing here changes a bit of it."""
 
     checkpoint_epochs: PositiveInt = 50
-    # also in the middle of an epoch
-    checkpoint_minutes: NonNegative = 2.0
-    checkpoint_steps: PositiveInt | None = None
+    checkpoint_minutes: NonNegative = 2.0  # or after so many, at the end of an epoch
     description: str = "Pretraining"
     # epochs between measurements of prediction's share of the gradient; each costs part of an epoch
     share_epochs: PositiveInt = 1
@@ -54,15 +52,10 @@ class Logger:
         self._task, self._optimiser, self._config = task, optimiser, config
         self._run, self._logging = run, logging
         self.history: History = []
-        self.within: tuple[int, dict[str, float]] = (
-            0,
-            {},
-        )  # steps of an epoch that were done, sums of losses
         if checkpoint is not None:
             self._restore(checkpoint)
         self._resumed = len(self.history)
         self._saved_at = self._began = time.perf_counter()
-        self._steps = 0  # since the last checkpoint
         self._advance: Callable[..., None]
 
     @contextmanager
@@ -74,23 +67,17 @@ class Logger:
             self._began = time.perf_counter()
             yield
 
-    def after_step(self, step: int, sums: dict[str, float]) -> None:
-        """Write a checkpoint in an epoch of which ``step`` steps are done, where it is time for one."""
-        self._steps += 1
-        if self._is_late():
-            self._save(step, sums)
-
     def add(self, record: dict[str, Any]) -> None:
         """Close an epoch: its time and memory are added, and it is written and shown."""
         now = time.perf_counter()
         record |= {"seconds": now - self._began, "peak_memory_mb": peak_memory_mb()}
         self.history.append(record)
         epoch, logging = record["epoch"], self._logging
-        self._steps += 1
         if self._run is not None:
             self._run.append(record)
-            if epoch % logging.checkpoint_epochs == 0 or self._is_late():
-                self._save(0, {})
+            late = now - self._saved_at > 60 * logging.checkpoint_minutes
+            if late or epoch % logging.checkpoint_epochs == 0:
+                self._save(self._run)
         # the second epoch: the first one also compiled and warmed up
         if epoch == self._resumed + 2 and logging.shown:
             left = record["seconds"] * (self._config.epochs - epoch + 1)
@@ -105,24 +92,15 @@ class Logger:
         shown |= {name: value for name, value in record.items() if name not in (*NOT_A_LOSS, "loss")}
         return " ".join(f"{name} {value:.3g}" for name, value in shown.items() if value is not None)
 
-    def _is_late(self) -> bool:
-        """Whether the last checkpoint is so many steps or minutes old."""
-        steps = self._logging.checkpoint_steps
-        late = time.perf_counter() - self._saved_at > 60 * self._logging.checkpoint_minutes
-        return late or (steps is not None and self._steps >= steps)
-
-    def _save(self, step: int, sums: dict[str, float]) -> None:
-        if self._run is None:
-            return
+    def _save(self, run: Run) -> None:
         tensors = {f"task.{name}": tensor for name, tensor in self._task.state_dict().items()}
         for i, state in self._optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{i}.{name}": torch.as_tensor(value) for name, value in state.items()}
-        self._run.save_checkpoint(tensors, self.history, step, sums)
-        self._saved_at, self._steps = time.perf_counter(), 0
+        run.save_checkpoint(tensors, self.history)
+        self._saved_at = time.perf_counter()
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         tensors, self.history, where = checkpoint.tensors, checkpoint.history, checkpoint.where
-        self.within = (checkpoint.step, dict(checkpoint.sums))
         weights = {name.removeprefix("task."): t for name, t in tensors.items() if name.startswith("task.")}
         load_into(self._task, weights, where)
         state: dict[int, dict[str, Tensor]] = {}

@@ -45,9 +45,8 @@ def train(
         for epoch in range(len(history), config.epochs):
             if config.patience is not None and epoch - best > config.patience:
                 break
-            begun, sums = logger.within
-            logger.within = (0, {})
-            for step in range(begun, steps):
+            sums: dict[str, float] = {}
+            for step in range(steps):
                 done, total = epoch * steps + step, config.epochs * steps
                 context = StepContext(seed, epoch, step, done / total)
                 rate = cosine_rate(context.progress, config.lr, config.lr_end, config.warmup)
@@ -59,8 +58,6 @@ def train(
                     settings["lr"] = rate
                 optimiser.step()
                 task.after_step((done + 1) / total)
-                if step + 1 < steps:
-                    logger.after_step(step + 1, sums)
             record: dict[str, Any] = {"epoch": epoch + 1, **sums, "lr": rate, **task.validate(source.whole)}
             monitor.refuse_infinite(record, epoch + 1)
             if epoch == 0 or record[task.watched] < history[best][task.watched]:

@@ -25,7 +25,7 @@ from torch import Tensor
 from nodejepa.config import dotted
 from nodejepa.errors import CheckpointError, ConfigError, NodeJEPAError, TrainingError
 from nodejepa.files import atomic_path, lock_file, parse_json, remove_leftovers, write_json, write_text
-from nodejepa.validation import NonNegativeInt, of_type, read_json
+from nodejepa.validation import of_type, read_json
 
 _FORMAT = "nodejepa-1"
 _TEXTS = ("config.json", "history.jsonl")
@@ -36,12 +36,10 @@ NUMBERS = {"loss", "lr", "seconds", "peak_memory_mb", "mean_std", "effective_ran
 
 
 class Checkpoint(NamedTuple):
-    """Where training goes on: weights and optimiser, epochs done, and what was done of the one after."""
+    """Where training goes on: weights and optimiser, epochs done."""
 
     tensors: dict[str, Tensor]
     history: History
-    step: int  # of the epoch that was interrupted
-    sums: Mapping[str, float]  # of its losses so far
     where: str
 
 
@@ -159,13 +157,10 @@ class Run:
         with (self.folder / "history.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
 
-    def save_checkpoint(
-        self, tensors: Mapping[str, Tensor], history: History, step: int = 0, sums: Mapping[str, float] = {}
-    ) -> None:
+    def save_checkpoint(self, tensors: Mapping[str, Tensor], history: History) -> None:
         """Everything needed to go on, in one atomic file."""
         self.require_there()
-        facts = {"kind": "checkpoint", **self._identity, "history": history}
-        save_tensors(self.checkpoint, tensors, facts | ({"step": step, "sums": dict(sums)} if step else {}))
+        save_tensors(self.checkpoint, tensors, {"kind": "checkpoint", **self._identity, "history": history})
 
     def require_there(self) -> None:
         """Refuse to go on in a folder that was deleted or emptied under the run."""
@@ -183,15 +178,10 @@ class Run:
             raise damaged("the file is no checkpoint", str(self.checkpoint))
         self._compare(facts, self.checkpoint)
         history = check_history(facts.get("history"), self.checkpoint, "loss")
-        try:
-            step, sums = (
-                of_type(NonNegativeInt, facts.get("step", 0), "step"),
-                of_type(dict[str, float], facts.get("sums", {}), "sums"),
-            )
-        except ValueError as error:
-            raise damaged(f"the steps in the file are none of a run: {error}", str(self.checkpoint)) from None
+        if facts.get("step"):
+            raise damaged("an older version wrote the checkpoint within an epoch", str(self.checkpoint))
         write_text(self.folder / "history.jsonl", "".join(json.dumps(r) + "\n" for r in history))
-        return Checkpoint(tensors, history, step, sums, str(self.checkpoint))
+        return Checkpoint(tensors, history, str(self.checkpoint))
 
 
 def _damaged_config(path: Path, reason: str) -> CheckpointError:
