@@ -1,12 +1,14 @@
 """What every test may use: the real data if it is there, a private cache, a toy graph."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from nodejepa.data import Dataset, load_dataset
 from nodejepa.graph import Graph
 
 settings.register_profile(
@@ -51,6 +53,12 @@ def toy_graph() -> Graph:
     source, target = np.nonzero(np.triu(rng.random((60, 60)) < chance, k=1))
     features = rng.normal(size=(60, 8)) + community[:, None]
     return Graph.from_edges(source, target, features=features, num_nodes=60)
+
+
+@pytest.fixture(scope="session")
+def small_digits() -> Dataset:
+    """What stands for ``digits`` where its size would only take time."""
+    return replace(load_dataset("synthetic:nodes=300,edges=1200,features=16,classes=3,seed=1"), name="digits")
 
 
 @pytest.fixture

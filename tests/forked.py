@@ -28,6 +28,15 @@ class Forked:
         self._process = _FROM.Process(target=_run, args=given)
         self._process.start()
 
+    def runs(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.is_alive()
+
+    def send_signal(self, number: int) -> None:
+        """As :meth:`subprocess.Popen.send_signal`."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
+
     def wait(self) -> tuple[int, str]:
         self._process.join()
         said = Path(self._said).read_text()

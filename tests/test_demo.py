@@ -12,7 +12,8 @@ from nodejepa.tables import read_embeddings, read_graph
 
 
 @pytest.mark.slow
-def test_the_demo_leaves_a_graph_its_embeddings_and_a_page(tmp_path):
+def test_the_demo_leaves_a_graph_its_embeddings_and_a_page(tmp_path, monkeypatch, small_digits):
+    monkeypatch.setattr("nodejepa.demo.load_dataset", lambda _: small_digits)
     (tmp_path / "report.html").write_text("of the last time")
     found = run_demo(tmp_path, methods=("raw", "nodejepa"), epochs=1)
     assert [row.method for row in found.rows] == ["linear-jepa", "raw", "nodejepa", "edges-only"]

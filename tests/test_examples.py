@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.forked import Forked
 from tools.notebooks import cells, notebook, page
 
 FOLDER = Path(__file__).parents[1] / "examples"
@@ -63,7 +62,9 @@ def test_no_line_of_a_script_is_lost(name):
 
 
 RUN = """
-import json, sys
+import json, sys, warnings
+for kind in (UserWarning, RuntimeWarning):
+    warnings.simplefilter("error", kind)
 for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
     if cell["cell_type"] == "code":
         exec(compile("".join(cell["source"]), cell["id"], "exec"), globals())
@@ -72,24 +73,16 @@ for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAYS)
-def test_notebook_runs_and_says_what_it_should(name, tmp_path):
+def test_notebook_runs_and_says_what_it_should(name, tmp_path, monkeypatch):
     """Its cells in their order, as a kernel runs them; they are the script's."""
+    monkeypatch.chdir(tmp_path)
     nowhere = {f"{way}_proxy": "http://127.0.0.1:9" for way in ("http", "https")}
     environment = os.environ | nowhere | {"TMPDIR": str(tmp_path), "NODEJEPA_DATA": str(tmp_path / "none")}
-    done = subprocess.run(
-        [
-            *(sys.executable, "-W", "error::UserWarning", "-W", "error::RuntimeWarning"),
-            *("-c", RUN, str((FOLDER / name).with_suffix(".ipynb"))),
-        ],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    code, said = Forked(RUN, (FOLDER / name).with_suffix(".ipynb"), env=environment).wait()
+    assert code == 0, said
     for pattern in SAYS[name]:
-        assert re.search(pattern, done.stdout), (pattern, done.stdout)
-    assert "Warning" not in done.stderr
+        assert re.search(pattern, said), (pattern, said)
+    assert "Warning" not in said
 
 
 def test_the_ten_lines_are_ten():

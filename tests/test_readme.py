@@ -94,13 +94,11 @@ def test_python_block_runs(code, capsys):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch, small_digits):
     """A checkout after ``make demo``, as far as the commands need it, with a smaller graph for ``digits``."""
-    small = load_dataset("synthetic:nodes=300,edges=1200,features=16,classes=3,seed=1")
-    small = replace(small, name="digits")
-    write_as_csv(small, tmp_path / "demo")
-    counts = {"nodes": 300, "edges": small.graph.num_edges, "features": 16, "classes": 3}
-    entry = replace(CATALOGUE["digits"], **counts, load=lambda _: small)
+    write_as_csv(small_digits, tmp_path / "demo")
+    counts = {"nodes": 300, "edges": small_digits.graph.num_edges, "features": 16, "classes": 3}
+    entry = replace(CATALOGUE["digits"], **counts, load=lambda _: small_digits)
     monkeypatch.setitem(CATALOGUE, "digits", entry)
     for file in (
         *ROOT.glob("studies/*.toml"),

@@ -62,7 +62,8 @@ def values_by(frame: pd.DataFrame, field: str, by: Sequence[str] = ("method", "d
             f"two records would stand in one place of a table; one of them is {one}",
             fix="Keep presets, variants or splits that this table does not tell apart in separate studies.",
         )
-    return {place: part.set_index("seed")[field].astype(float) for place, part in known.groupby([*by])}
+    narrow = known.set_index("seed")[[*by, field]].astype({field: float})
+    return {place: part[field] for place, part in narrow.groupby([*by])}
 
 
 def scores_by(

@@ -47,6 +47,11 @@ RAW = Cell("mine", "probe", "raw", "default", "digits", "20-30", 1)
 SMALL = {"training.epochs": 2, "encoder.hidden": 16}
 TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, settings=SMALL)
 
+STUDY = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+STUDY += "from nodejepa.__main__ import main; main()"
+# whose cells are not measured in new processes, but in forked ones that have the libraries loaded
+FORKING = "import multiprocessing as m, nodejepa.study.runner as r; r._PROCESSES = m.get_context('fork')\n"
+
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Folders:
@@ -219,8 +224,7 @@ def test_two_runners_at_once_measure_every_cell_once(folders: Folders, tmp_path:
         'summary = "floors"\nkind = "probe"\n[[grid]]\nmethods = ["raw"]\npreset = "default"\n'
         'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1-2"\n'
     )
-    command = ("from nodejepa.__main__ import main; main()", "study", "run", spec, "--out", folders.out)
-    runners = [Forked(*command) for _ in range(2)]
+    runners = [Forked(FORKING + STUDY, "study", "run", spec, "--out", folders.out) for _ in range(2)]
     assert [runner.wait()[0] for runner in runners] == [0, 0]
     lines = [json.loads(line) for line in (folders.out / "records.jsonl").read_text().splitlines()]
     assert sorted((line["method"], line["seed"]) for line in lines) == [("raw", 1), ("raw", 2)]
@@ -254,19 +258,14 @@ def test_a_runner_that_is_ended_ends_its_workers(folders: Folders, tmp_path: Pat
         'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1"\nsettings = {"training.epochs" = 100000}\n'
     )
     spec.write_text(text)
-    command = [sys.executable, "-m", "nodejepa", "study", "run", str(spec), "--out", str(folders.out)]
-    runner = subprocess.Popen(
-        command,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job ignores it
-    )
+    runner = Forked(STUDY, "study", "run", spec, "--out", folders.out)
     history: list[Path] = []
     while not history:
         history = list(tmp_path.glob("runs/digits/patchjepa*/history.jsonl"))
         time.sleep(0.05)
-        assert runner.poll() is None
+        assert runner.runs()
     runner.send_signal(signal.SIGTERM)
-    assert runner.wait() == 130
+    assert runner.wait()[0] == 130
     assert read_records(folders.out) == []
     size = history[0].stat().st_size
     time.sleep(1)

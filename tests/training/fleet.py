@@ -1,8 +1,4 @@
-"""Small trainings in groups of forked processes, for the tests: one import of the libraries for all of them.
-
-``python -m tests.training.fleet FOLDER`` reads ``orders.json`` there (a list of groups) and writes
-``results.json``: for each group what each of its processes ended with.
-"""
+"""Small trainings in groups of forked processes, all from one process that has the libraries loaded."""
 
 from __future__ import annotations
 
@@ -10,20 +6,24 @@ import hashlib
 import json
 import os
 import socket
-import subprocess
 import sys
 import traceback
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
+from tests.forked import Forked
 from torch import nn
 
+from nodejepa.data import load_dataset
 from nodejepa.errors import NodeJEPAError
 from nodejepa.graph import Graph
 from nodejepa.methods import make_estimator
 from nodejepa.methods.estimator import Estimator
 from nodejepa.tables import StoredGraph
+from nodejepa.tables.prepare import prepare_store
 from nodejepa.training.distributed import ProcessGroup, join
 from nodejepa.training.logger import Logging
 
@@ -32,6 +32,22 @@ def graph() -> Graph:
     rng = np.random.default_rng(7)
     source, target = rng.integers(0, 120, (2, 700))
     return Graph.from_edges(source, target, features=rng.random((120, 10)), num_nodes=120)
+
+
+def make_store(folder: Path, labels: bool = False) -> Path:
+    """The same graph on disk; classes are signs of the first feature."""
+    given = graph()
+    source, target = given.adjacency.tocoo().coords
+    once = source < target
+    edges = pa.table({"source": source[once], "target": target[once]})
+    pq.write_table(edges, folder / "edges.parquet")
+    columns = {f"x{j}": column for j, column in enumerate(np.asarray(given.features).T)}
+    if labels:
+        columns["kind"] = np.where(columns["x0"] > np.median(columns["x0"]), "high", "low")
+    pq.write_table(pa.table({"id": np.arange(given.num_nodes), **columns}), folder / "nodes.parquet")
+    files, named = (folder / "edges.parquet", folder / "nodes.parquet"), {"labels": "kind"} if labels else {}
+    prepare_store(*files, out=folder / "graph.store", **named)
+    return folder / "graph.store"
 
 
 def exchange() -> dict:
@@ -70,7 +86,8 @@ def train(order: dict, out: str | None) -> dict:
         torch.optim.AdamW.step = step
     if "store" in order:
         return embed_store(order, estimator)
-    estimator.fit(graph(), out=out, resume=out is not None, logging=Logging(checkpoint_epochs=1))
+    given = load_dataset(order["dataset"]).graph if "dataset" in order else graph()
+    estimator.fit(given, out=out, resume=out is not None, logging=Logging(checkpoint_epochs=1))
     if not hasattr(estimator, "encoder_"):
         return {"sha": "nothing to do"}  # the leader found a finished model, which is the leader's
     sha = hashlib.sha256()
@@ -107,11 +124,8 @@ def fleet(folder: Path, orders: list[dict]) -> list:
     """What groups of processes end with, one group after another, all from one process."""
     (folder / "orders.json").write_text(json.dumps(orders))
     env = {**os.environ, "OMP_NUM_THREADS": "1", "NODEJEPA_CACHE": str(folder / "cache")}
-    command = [sys.executable, "-m", "tests.training.fleet", str(folder)]
-    done = subprocess.run(
-        command, cwd=Path(__file__).parents[2], env=env, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    code, said = Forked(f"from {__name__} import run_all; run_all()", folder, env=env).wait()
+    assert code == 0, said[-3000:]
     return json.loads((folder / "results.json").read_text())
 
 
@@ -159,11 +173,10 @@ def run(order: dict, folder: Path) -> list:
     return results
 
 
-if __name__ == "__main__":
+def run_all() -> None:
+    """In a process of its own: what is loaded when it is first used is loaded once for all groups."""
     torch.set_num_threads(1)
     place = Path(sys.argv[1])
     orders = json.loads((place / "orders.json").read_text())
-    train(
-        {name: orders[0][name] for name in ("method", "settings") if name in orders[0]}, None
-    )  # loads what is loaded when first used, once for all
+    train({name: orders[0][name] for name in ("method", "settings") if name in orders[0]}, None)
     (place / "results.json").write_text(json.dumps([run(order, place) for order in orders]))

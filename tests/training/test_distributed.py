@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
-from fleet import fleet, free_port
+from fleet import fleet, free_port, make_store
 from typer.testing import CliRunner
 
 from nodejepa.cli import app
@@ -23,6 +23,7 @@ from nodejepa.errors import ConfigError, TrainingError
 from nodejepa.methods import make_estimator
 from nodejepa.objectives.latent import covariance_loss, covariance_matrix, variance_loss
 from nodejepa.objectives.sigreg import sigreg
+from nodejepa.tables import StoredGraph
 from nodejepa.training.distributed import (
     SINGLE,
     ProcessGroup,
@@ -43,7 +44,8 @@ SETTINGS = {
     "parts_per_step": 4,
     "micro_batches": 4,
 }
-LONGER = {**SETTINGS, "training.epochs": 20, "parts": 16}
+LONGER = {**SETTINGS, "training.epochs": 12, "parts": 16, "micro_batches": 2}
+SMALL = "synthetic:nodes=300,edges=1200,features=16,classes=3,seed=1"
 
 
 # ------------------------------------------------------------------ statistics of a loss
@@ -198,6 +200,9 @@ ORDERS = {
     ],
     "taken": [order(size=2, joined=True, out="taken")],
     "exchange": [{"size": 3, "joined": True, "exchange": True}],
+    "undisturbed": [
+        {"settings": LONGER, "dataset": SMALL, "size": 2, "joined": True, "out": "undisturbed"},
+    ],
 }
 
 
@@ -208,7 +213,8 @@ def results(tmp_path_factory):
     with Run(folder / "taken").owned():
         found = iter(fleet(folder, [*chain(*ORDERS.values())]))
     left = [path.name for path in (folder / "taken").iterdir()]
-    return {name: [next(found) for _ in orders] for name, orders in ORDERS.items()} | {"left": left}
+    ends = {name: [next(found) for _ in orders] for name, orders in ORDERS.items()}
+    return ends | {"left": left, "model": load_tensors(folder / "undisturbed" / "model.safetensors")}
 
 
 @pytest.mark.slow
@@ -296,7 +302,9 @@ def wait_for(condition, agents, *more):
 
 @pytest.mark.slow
 @BUSY
-def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_an_undisturbed_run(tmp_path, monkeypatch):
+def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_an_undisturbed_run(
+    tmp_path, monkeypatch, results
+):
     """Two torchrun agents on loopback; the worker of one is killed, and then that of the other."""
     monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "run"
@@ -304,7 +312,7 @@ def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_an_undisturb
     where = f"--local-addr=127.0.0.1 --rdzv-endpoint=127.0.0.1:{free_port()}"
     options = [part for name, value in LONGER.items() for part in ("--set", f"{name}={value}")]
     chosen = ["--method=nodejepa", "--preset=paper", "--checkpoint-epochs=1", "--device=cpu", *options]
-    worker = ["nodejepa.worker", "digits", "--out", str(out), *chosen]
+    worker = ["nodejepa.worker", SMALL, "--out", str(out), *chosen]
     command = [sys.executable, "-m", "torch.distributed.run", *elastic.split(), *where.split(), "-m", *worker]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "LOGLEVEL": "ERROR"}
     env |= {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
@@ -326,8 +334,7 @@ def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_an_undisturb
             agent.wait()
         for log in logs:
             log.close()
-    assert launch(["digits", "--out", str(tmp_path / "undisturbed"), *chosen], 2) == 0
-    mine, wanted = (load_tensors(folder / "model.safetensors") for folder in (out, tmp_path / "undisturbed"))
+    mine, wanted = load_tensors(out / "model.safetensors"), results["model"]
     assert mine[0].keys() == wanted[0].keys()
     assert all(tensor.equal(wanted[0][name]) for name, tensor in mine[0].items())
     assert [r["loss"] for r in mine[1]["history"]] == [r["loss"] for r in wanted[1]["history"]]
@@ -336,44 +343,31 @@ def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_an_undisturb
 @pytest.mark.slow
 @BUSY
 def test_a_mistake_in_the_command_is_not_started_again(tmp_path, capfd):
-    assert launch(["digits", "--out", str(tmp_path / "run"), "--set", "no_such_setting=1"], 2) != 0
-    assert 1 <= capfd.readouterr().err.count("setting 'no_such_setting' is unknown") <= 2
+    assert launch(["digits", "--out", str(tmp_path / "run"), "--set", "no_such_setting=1"], 1) != 0
+    assert capfd.readouterr().err.count("setting 'no_such_setting' is unknown") == 1
 
 
 @pytest.mark.slow
 @BUSY
 def test_the_command_starts_workers_which_train_the_model_of_one(tmp_path, monkeypatch, capfd):
+    """Of a graph on disk: each of them reads its own parts."""
     monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    options = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
-    common = [
-        "pretrain",
-        "digits",
-        *("--method", "nodejepa", "--preset", "paper"),
-        *options,
-        "--device",
-        "cpu",
-        "--checkpoint-epochs",
-        "1",
-    ]
-    for arguments, message in ((["--workers", "5"], "5 processes are to share training.micro_batches=4"),):
-        done = CliRunner().invoke(app, [*common, *arguments, "--out", str(tmp_path / "no")])
-        assert isinstance(done.exception, ConfigError)
-        assert message in str(done.exception)
-    out = str(tmp_path / "two")
-    done = CliRunner().invoke(app, [*common, "--workers", "2", "--out", out])
+    store, settings = make_store(tmp_path), SETTINGS | {"descriptors": "pagerank,degree,clustering"}
+    options = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    command = ["pretrain", str(store), "--method", "nodejepa", "--preset", "paper", *options]
+    command += ["--device", "cpu", "--checkpoint-epochs", "1", "--workers"]
+    done = CliRunner().invoke(app, [*command, "5", "--out", str(tmp_path / "no")])
+    assert isinstance(done.exception, ConfigError)
+    assert "5 processes are to share training.micro_batches=4" in str(done.exception)
+    done = CliRunner().invoke(app, [*command, "2", "--out", str(tmp_path / "two")])
     said = capfd.readouterr()
     assert done.exit_code == 0, said.err[-3000:]
     assert said.out.count("last loss") == 1  # the leader alone speaks
-    done = CliRunner().invoke(app, [*common, "--workers", "2", "--out", out])
+    done = CliRunner().invoke(app, [*command, "2", "--out", str(tmp_path / "two")])
     assert "already holds a run" in str(done.exception)
-    estimator = make_estimator("nodejepa", preset="paper", settings=SETTINGS, device="cpu")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        estimator.fit(load_dataset("digits").graph)
-    finally:
-        torch.set_num_threads(threads)
+    estimator = make_estimator("nodejepa", preset="paper", settings=settings, device="cpu")
+    estimator.fit(StoredGraph(store))
     found = load_tensors(tmp_path / "two" / "model.safetensors")[0]
     for name, tensor in estimator.encoder_.state_dict().items():
         torch.testing.assert_close(found[name], tensor, rtol=0, atol=1e-5)
@@ -438,7 +432,7 @@ def test_two_workers_of_ray_train_the_model_of_one_process_also_after_a_kill(tmp
     assert killed is not None
     found = load_tensors(out / "model.safetensors")[0]
     for name, tensor in alone.encoder_.state_dict().items():
-        torch.testing.assert_close(found[name], tensor, rtol=0, atol=1e-4)  # rounding of 80 steps
+        torch.testing.assert_close(found[name], tensor, rtol=0, atol=1e-4)  # rounding of 48 steps
 
 
 def test_a_cluster_of_ray_without_processors_is_an_error_that_says_what_is_missing():

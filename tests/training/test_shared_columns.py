@@ -4,10 +4,8 @@ import json
 from itertools import chain
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from fleet import fleet, graph
+from fleet import fleet, make_store
 from typer.testing import CliRunner
 
 from nodejepa.cli import app
@@ -15,26 +13,9 @@ from nodejepa.errors import ConfigError
 from nodejepa.methods import make_method
 from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.tables import StoredGraph, read_embeddings
-from nodejepa.tables.prepare import prepare_store
 
 BUSY = pytest.mark.timeout(1800)
 SMALL = 0.001  # gigabytes: less than a process holds, so that columns are made one after the other
-
-
-def make_store(folder, labels=False):
-    """The fleet's graph on disk; classes are signs of the first feature."""
-    given = graph()
-    source, target = given.adjacency.tocoo().coords
-    once = source < target
-    edges = pa.table({"source": source[once], "target": target[once]})
-    pq.write_table(edges, folder / "edges.parquet")
-    columns = {f"x{j}": column for j, column in enumerate(np.asarray(given.features).T)}
-    if labels:
-        columns["kind"] = np.where(columns["x0"] > np.median(columns["x0"]), "high", "low")
-    pq.write_table(pa.table({"id": np.arange(given.num_nodes), **columns}), folder / "nodes.parquet")
-    files, named = (folder / "edges.parquet", folder / "nodes.parquet"), {"labels": "kind"} if labels else {}
-    prepare_store(*files, out=folder / "graph.store", **named)
-    return folder / "graph.store"
 
 
 @pytest.fixture(scope="module")
@@ -100,13 +81,13 @@ def test_killed_and_started_again_they_go_on_to_the_same_bits(results):
 
 @pytest.mark.slow
 @BUSY
-def test_the_commands_start_workers_which_share_the_columns(tmp_path, monkeypatch, capfd):
+def test_the_command_starts_workers_which_share_the_columns(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
     store, run, out = (str(tmp_path / name) for name in ("graph.store", "run", "z.npy"))
     make_store(tmp_path)
     for command in (
-        ["pretrain", store, "--workers", "2", "--out", run],
+        ["pretrain", store, "--out", run],
         ["embed", run, store, "--workers", "2", "--out", out],
     ):
         done = CliRunner().invoke(app, command)
