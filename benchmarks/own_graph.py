@@ -18,7 +18,7 @@ from nodejepa.files import write_json
 _EMBED = """
 import json, sys
 from nodejepa import embed_graph
-from nodejepa.memory import peak_memory_mb
+from nodejepa.machine import peak_memory_mb
 asked = {"method": "patchjepa", "settings": {"epochs": 3, "encoder.hidden": 64},
          "structural": ["degree", "pagerank", "clustering"]}
 embed_graph(sys.argv[1], out=sys.argv[1] + ".parquet", **asked)
@@ -28,7 +28,7 @@ print(json.dumps({"seconds": manifest["seconds"], "peak_memory_mb": round(peak_m
 _READ = """
 import json, sys, time
 from nodejepa.tables import read_graph
-from nodejepa.memory import peak_memory_mb
+from nodejepa.machine import peak_memory_mb
 started = time.perf_counter()
 graph = read_graph(sys.argv[1], structural=False).graph
 print(json.dumps({"seconds": round(time.perf_counter() - started, 2), "nodes": graph.num_nodes,

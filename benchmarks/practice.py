@@ -25,10 +25,9 @@ import numpy as np
 from benchmarks.node2vec import node2vec
 from nodejepa import LinearJEPA, linear_probe, load_dataset, make_method, read_graph
 from nodejepa.data.splits import Split, per_class_split
-from nodejepa.files import write_text
+from nodejepa.files import versions, write_text
 from nodejepa.graph import Graph
-from nodejepa.memory import Room
-from nodejepa.provenance import versions
+from nodejepa.machine import Room
 from nodejepa.report.table import Column, ReportTable, TableCell, to_markdown
 from nodejepa.structure.laplacian import EXACT_UP_TO
 from nodejepa.tables import FeatureSchema

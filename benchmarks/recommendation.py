@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from nodejepa.config import of_type
 from nodejepa.files import write_text
 from nodejepa.methods import UNTRAINED
 from nodejepa.report.table import Column, ReportTable, TableCell, mean_and_std, to_markdown
-from nodejepa.validation import of_type
 from nodejepa.workflow.recommend import DEFAULT, POINT, MethodRow, recommend
 
 STUDY = Path(__file__).parents[1] / "studies" / "compare"

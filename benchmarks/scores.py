@@ -20,7 +20,7 @@ import torch
 from nodejepa import LinearJEPA, linear_probe, read_graph
 from nodejepa.data.splits import default_splits
 from nodejepa.evaluation import logistic
-from nodejepa.provenance import versions
+from nodejepa.files import versions
 
 RECORDS = Path(__file__).with_suffix(".jsonl")
 

@@ -21,8 +21,7 @@ import torch
 from scipy.stats import ttest_rel
 
 from nodejepa import LinearJEPA, descriptors, linear_probe, load_dataset
-from nodejepa.files import write_text
-from nodejepa.provenance import versions
+from nodejepa.files import versions, write_text
 from nodejepa.report.table import Column, ReportTable, TableCell, to_markdown
 
 RECORDS = Path(__file__).parents[1] / "studies" / "without-features" / "records.jsonl"

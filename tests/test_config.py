@@ -9,14 +9,13 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
-from nodejepa.config import flatten, from_dict, override, parse_assignments, to_dict
+from nodejepa.config import Settings, bounds, flatten, from_dict, override, parse_assignments, to_dict
 from nodejepa.errors import ConfigError
 from nodejepa.methods import METHODS
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.nodejepa import NodeJEPAConfig
 from nodejepa.methods.patchjepa import PatchJEPAConfig
 from nodejepa.training.logger import Logging
-from nodejepa.validation import Settings, bounds
 
 
 def test_text_is_parsed_by_the_type_of_the_setting():

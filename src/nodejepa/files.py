@@ -1,13 +1,15 @@
-"""Files: written so that nobody ever sees half of one, held by one process, and where the cache lives."""
+"""Files: written so that nobody ever sees half of one, held by one process; the cache; what made a result."""
 
 import errno
 import fcntl
 import hashlib
+import importlib.metadata
 import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Literal, overload
 
@@ -159,3 +161,20 @@ def _open(path: str, flags: int) -> int:
 
 def _refused(what: str, path: str | Path) -> NodeJEPAError:
     return NodeJEPAError(what, where=str(path), fix="Check the path, its permissions and the free space.")
+
+
+# ---------------------------------------------------------------- which packages and which code made a result
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that numbers may depend on."""
+    return {name: importlib.metadata.version(name) for name in ("nodejepa", "torch", "numpy", "scipy")}
+
+
+@lru_cache
+def source_hash(package: Path = Path(__file__).parent) -> str:
+    """Of the code: tells results apart that the same settings gave before and after a change of it."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from nodejepa.config import DEFAULT_METHOD, refuse_unknown
 from nodejepa.errors import EvaluationError, GraphError
 from nodejepa.graph_checks import Features
-from nodejepa.memory import Room
+from nodejepa.machine import Room
 from nodejepa.methods import make_method, refuse_supervised
 from nodejepa.methods.arguments import pick_device
 from nodejepa.tables import find_rows, graph_with_features

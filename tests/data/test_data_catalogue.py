@@ -110,7 +110,7 @@ def test_loading_physics_stays_below_500_mb(data_root):
     script = """
 import sys
 from nodejepa.data import load_dataset
-from nodejepa.memory import peak_memory_mb
+from nodejepa.machine import peak_memory_mb
 before = peak_memory_mb()
 load_dataset("physics", sys.argv[1])
 print(peak_memory_mb() - before)

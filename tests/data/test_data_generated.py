@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nodejepa.data import CATALOGUE, load_dataset
 from nodejepa.data.synthetic import ARXIV_LIKE, SyntheticSpec, _BlockModel, make_synthetic
 from nodejepa.errors import ConfigError
-from nodejepa.memory import TooLarge
+from nodejepa.machine import TooLarge
 
 SMALL = SyntheticSpec(nodes=2000, edges=16_000, features=6, classes=5, seed=3)
 

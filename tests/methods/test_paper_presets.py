@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from nodejepa.config import Settings
 from nodejepa.methods.bgrl import BGRL
 from nodejepa.methods.graphmae import GraphMAE, GraphMAETask
 from nodejepa.methods.nodejepa import NodeJEPA
@@ -16,7 +17,6 @@ from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.structure import DESCRIPTORS
 from nodejepa.training.task import TrainingConfig, linear
-from nodejepa.validation import Settings
 
 NODE, PATCH = NodeJEPA.preset("paper", "photo"), PatchJEPA.preset("paper", "photo")
 

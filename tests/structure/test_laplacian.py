@@ -5,7 +5,7 @@ import pytest
 import nodejepa.structure.laplacian as eigensolver
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.memory import Room, TooLarge
+from nodejepa.machine import Room, TooLarge
 from nodejepa.structure import adjacency_coordinates, node_adjacency, spectral_coordinates
 from reference.matrices import normalised_without_loops
 

@@ -23,7 +23,7 @@ from nodejepa.cli import main
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError, DataError, EvaluationError, NodeJEPAError
 from nodejepa.evaluation.scoring import score_method, score_run
-from nodejepa.provenance import source_hash
+from nodejepa.files import source_hash
 from nodejepa.study.measure import TIMED_EPOCHS, encoder_folder, timed_epochs
 from nodejepa.study.measure import measure as measure_cell
 from nodejepa.study.records import Record, append_record, read_records

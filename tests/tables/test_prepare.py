@@ -190,7 +190,7 @@ def test_what_a_column_is_depends_on_all_of_its_rows(tmp_path, words):
 
 
 def test_memory_is_limited(tmp_path, monkeypatch):
-    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 0)
+    monkeypatch.setattr("nodejepa.machine.resident_bytes", lambda: 0)
     edges, nodes = write_tables(tmp_path, np.random.default_rng(0), ids="text")
     with pytest.raises(ConfigError, match=r"numbering 0 ids and more needs about .* 1 MB were allowed"):
         prepare_store(edges, nodes, out=tmp_path / "g.store", memory_limit=0.001)

@@ -13,7 +13,7 @@ EDGES = 400_000
 READ = """
 import sys
 from nodejepa.tables import read_graph
-from nodejepa.memory import peak_memory_mb
+from nodejepa.machine import peak_memory_mb
 small, big = sys.argv[1:]
 read_graph(small, structural=False)
 before = peak_memory_mb()

@@ -22,7 +22,7 @@ MB = 1_000_000
 @pytest.fixture(autouse=True)
 def little_held(monkeypatch):
     """Whatever the process of the tests holds by now: the limits below are counted from here."""
-    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 0)
+    monkeypatch.setattr("nodejepa.machine.resident_bytes", lambda: 0)
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_benchmark_files_are_measured_before_they_are_read(tmp_path, monkeypatch
     parts = {k: getattr(matrix, k) for k in ("data", "indices", "indptr")} | {"shape": np.array([3, 3])}
     arrays = {f"{prefix}_{k}": v for prefix in ("adj", "attr") for k, v in parts.items()}
     np.savez_compressed(tmp_path / "a.npz", labels=np.zeros(MB), **arrays)
-    monkeypatch.setattr("nodejepa.memory.available_bytes", lambda: 5 * MB)
+    monkeypatch.setattr("nodejepa.machine.available_bytes", lambda: 5 * MB)
     with pytest.raises(ConfigError, match="reading the file needs about 24 MB"):
         read_gnn_benchmark(tmp_path / "a.npz", "a")
 

@@ -303,10 +303,10 @@ def test_tensors_survive_the_round_trip(tmp_path):
 PEAK_MEMORY = """
 import subprocess, sys
 import numpy as np
-from nodejepa.memory import peak_memory_mb
+from nodejepa.machine import peak_memory_mb
 before = peak_memory_mb()
 held = np.ones(150 * 2**20)  # 1200 MB
-tell = "from nodejepa.memory import peak_memory_mb; print(peak_memory_mb())"
+tell = "from nodejepa.machine import peak_memory_mb; print(peak_memory_mb())"
 child = subprocess.run([sys.executable, "-c", tell], capture_output=True, text=True, check=True)
 print(before, peak_memory_mb(), child.stdout)
 """

@@ -10,7 +10,7 @@ import pytest
 from tests.forked import Forked
 from workflow_files import QUICK
 
-from nodejepa import memory
+from nodejepa import machine
 from nodejepa.cli.screen import in_options
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
@@ -28,9 +28,9 @@ import json, sys, warnings
 warnings.simplefilter("ignore")
 from nodejepa.data import load_dataset
 from nodejepa.methods import make_estimator
-from nodejepa.memory import resident_bytes
+from nodejepa.machine import resident_bytes
 from nodejepa.workflow.plan import make_plan
-from nodejepa.memory import peak_memory_mb
+from nodejepa.machine import peak_memory_mb
 name, method, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 graph = load_dataset(name).graph
 estimator = make_estimator(method, preset="paper", settings=settings)
@@ -115,7 +115,7 @@ def wide_graph():
 
 
 def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeypatch):
-    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
+    monkeypatch.setattr("nodejepa.machine.resident_bytes", lambda: 400_000_000)
     estimator = make_estimator("nodejepa", preset="paper")
     assert make_plan(estimator, wide_graph, memory_limit=10).proposals == ()
     plan = make_plan(estimator, wide_graph, memory_limit=1.2)
@@ -138,7 +138,7 @@ def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeyp
 
 
 def test_coordinates_of_the_adjacency_count_before_they_are_computed(wide_graph, monkeypatch):
-    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
+    monkeypatch.setattr("nodejepa.machine.resident_bytes", lambda: 400_000_000)
     estimator = make_estimator("linear-jepa")
     pending = (*DESCRIPTORS, "adjacency")
     plain, whole = (make_plan(estimator, wide_graph, 10, pending=names) for names in (DESCRIPTORS, pending))
@@ -181,7 +181,7 @@ def test_the_measured_speed_is_that_of_undisturbed_products(monkeypatch):
 
 
 def test_the_command_stops_before_it_trains(run, files, monkeypatch):
-    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
+    monkeypatch.setattr("nodejepa.machine.resident_bytes", lambda: 400_000_000)
     code, _, err = run(*files.quick("--memory-limit", "0.45"))
     assert code == 2
     assert "450 MB were allowed" in err
@@ -193,7 +193,7 @@ def test_the_command_stops_before_it_trains(run, files, monkeypatch):
 
 @pytest.mark.slow
 def test_a_file_too_large_to_be_read_is_refused_before_reading(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
+    monkeypatch.setattr("nodejepa.machine.resident_bytes", lambda: 400_000_000)
     edges = tmp_path / "edges.csv"
     edges.write_text("a,b\n" + "1,2\n" * 1_000_000)
     with pytest.raises(ConfigError, match="reading the file needs"):
@@ -231,16 +231,16 @@ def test_limits_of_control_groups_count(tmp_path, kind):
     (folder / limit).write_text("50000\n")
     (folder / usage).write_text("20000\n")
     (folder / "memory.stat").write_text("anon 5\n" + stat)
-    assert memory.available_bytes(tmp_path) == 31000
+    assert machine.available_bytes(tmp_path) == 31000
     (folder / limit).write_text("max\n" if kind != "v1" else "9223372036854771712\n")
-    assert memory.available_bytes(tmp_path) > 10**6
+    assert machine.available_bytes(tmp_path) > 10**6
     (folder / limit).write_text("10\n")
-    assert memory.available_bytes(tmp_path) == 0
+    assert machine.available_bytes(tmp_path) == 0
 
 
 def test_without_control_groups_the_machine_decides(tmp_path):
-    assert memory.available_bytes(tmp_path) > 10**6
-    assert memory.resident_bytes() > 10**6
+    assert machine.available_bytes(tmp_path) > 10**6
+    assert machine.resident_bytes() > 10**6
 
 
 def test_check_answers_also_where_the_files_do_not_fit(run, files):
@@ -254,7 +254,7 @@ def test_check_answers_also_where_the_files_do_not_fit(run, files):
 
 @pytest.mark.slow
 def test_what_is_too_large_for_memory_is_shown_the_road_on_disk(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
+    monkeypatch.setattr("nodejepa.machine.resident_bytes", lambda: 400_000_000)
     edges, nodes = tmp_path / "edges.csv", tmp_path / "nodes.csv"
     edges.write_text("source,target\n" + "1,2\n" * 30_000_000)
     nodes.write_text("id,x\n" + "".join(f"{i},{i % 7}\n" for i in range(1000)))

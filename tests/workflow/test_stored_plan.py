@@ -43,7 +43,7 @@ def graph(nodes=2_000_000, entries=40_000_000, columns=128):
 
 @pytest.fixture(autouse=True)
 def _held(monkeypatch):
-    monkeypatch.setattr("nodejepa.memory.resident_bytes", lambda: 400_000_000)
+    monkeypatch.setattr("nodejepa.machine.resident_bytes", lambda: 400_000_000)
 
 
 @pytest.mark.parametrize("record", [json.loads(line) for line in RECORDS.read_text().splitlines()])
@@ -123,7 +123,7 @@ def test_the_estimate_of_what_is_solved_by_rows_is_near_what_was_measured(record
 
 @pytest.mark.parametrize("limit", [None, 1.2])
 def test_arrays_of_a_graph_on_disk_take_half_of_what_is_allowed(store, limit, monkeypatch):
-    monkeypatch.setattr("nodejepa.memory.available_bytes", lambda: 20_000_000_000)
+    monkeypatch.setattr("nodejepa.machine.available_bytes", lambda: 20_000_000_000)
     asked = make_estimator("linear-jepa")
     asked.memory_limit = limit
     found = asked._inputs(store, None).workspace.memory

@@ -10,7 +10,7 @@ import pytest
 from nodejepa import Graph, LinearJEPA, apply_run, choose_features, compare, embed_graph
 from nodejepa.data.splits import default_splits
 from nodejepa.errors import ConfigError, GraphError
-from nodejepa.memory import Room
+from nodejepa.machine import Room
 from nodejepa.structure import laplacian
 from nodejepa.tables import FeatureSchema, ReadingOptions
 from nodejepa.tables.options import STRUCTURAL

@@ -105,7 +105,7 @@ def embed_graph(
     """Learn embeddings of your own graph: files in, embeddings keyed by your ids out."""
     from nodejepa import workflow
     from nodejepa.config import parse_assignments
-    from nodejepa.memory import TooLarge
+    from nodejepa.machine import TooLarge
     from nodejepa.tables import StoredGraph
     from nodejepa.training.logger import Logging
     from nodejepa.workflow.embed import help_to_embed

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nodejepa.errors import NodeJEPAError
-from nodejepa.memory import ran_out
+from nodejepa.machine import ran_out
 
 if TYPE_CHECKING:
     from nodejepa.report.table import ReportTable

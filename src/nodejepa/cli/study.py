@@ -167,7 +167,7 @@ def report(
     """Write one self-contained HTML page: sortable tables, curves, diagnostics, maps of the embeddings."""
     from nodejepa.report import write_report
     from nodejepa.report.runs import build_report
-    from nodejepa.tables.inputs import refuse_other_kind
+    from nodejepa.tables.table import refuse_other_kind
 
     refuse_other_kind(out, b"<!doctype html", force=force)
     found = build_report(runs, dataset=dataset, data_root=data_root)

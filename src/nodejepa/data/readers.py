@@ -40,7 +40,7 @@ from nodejepa.data.download import RemoteFile, ensure_files
 from nodejepa.data.splits import Split
 from nodejepa.errors import DataError
 from nodejepa.graph import Graph
-from nodejepa.memory import Room
+from nodejepa.machine import Room
 
 
 def _damaged(path: Path, why: str) -> DataError:

@@ -13,12 +13,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 
+from nodejepa.config import NonNegativeInt, PositiveInt, Settings, Share, require
 from nodejepa.data.dataset import Dataset
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import compact_csr
-from nodejepa.memory import Room
+from nodejepa.machine import Room
 from nodejepa.progress import progress_bar
-from nodejepa.validation import NonNegativeInt, PositiveInt, Settings, Share, require
 
 _EDGES_AT_ONCE = 1 << 21
 _FEATURE_ROWS_AT_ONCE = 1 << 18

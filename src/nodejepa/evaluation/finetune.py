@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from nodejepa.config import Settings, ShareBelowOne, require
 from nodejepa.data.splits import Split, label_classes
 from nodejepa.errors import ConfigError
 from nodejepa.methods.arguments import check_seed
@@ -20,7 +21,6 @@ from nodejepa.tables import as_graph
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.task import Source, TrainingConfig, seeded
-from nodejepa.validation import Settings, ShareBelowOne, require
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from torch import Tensor
 from nodejepa.diagnostics import Embeddings
 from nodejepa.evaluation.scaling import Matrix, small_basis, worth_rotating
 from nodejepa.evaluation.solver import DenseRows, SoftmaxLoss, SparseRows, minimise
-from nodejepa.threads import side_by_side
+from nodejepa.machine import side_by_side
 
 _LARGE = 2**21  # elements of a training set above which it is not stacked with others
 _STACK = 2**25  # elements of a stack: 256 MB of float64

@@ -14,9 +14,9 @@ from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation import ProbeResult, linear_probe
 from nodejepa.evaluation.probe import ProbeMode, mean_std
+from nodejepa.files import versions
 from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, find_method, load_method, make_method
-from nodejepa.provenance import versions
 
 
 def fit_on(estimator: Estimator, dataset: Dataset, split: Split, **how: Any) -> Estimator:

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+from nodejepa.config import NonNegativeInt, setting_of_type
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph, RowGraph
-from nodejepa.validation import NonNegativeInt, setting_of_type
 
 C = TypeVar("C")
 

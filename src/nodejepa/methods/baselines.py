@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from torch import Tensor, nn
 
+from nodejepa.config import Depth, Hops, Settings, ShareBelowOne, Width
 from nodejepa.graph import RowGraph
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.encoders import GCN
@@ -19,7 +20,6 @@ from nodejepa.nn.stack import Activation
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
 from nodejepa.training.task import seeded
-from nodejepa.validation import Depth, Hops, Settings, ShareBelowOne, Width
 
 Hop = Any  # an array [N, columns]: a tensor of a graph on disk, NumPy's or SciPy's of one in memory
 

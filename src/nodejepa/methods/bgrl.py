@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from nodejepa.config import Settings, Width
 from nodejepa.methods.blocks import (
     PRESETS,
     BaselineEncoderConfig,
@@ -21,7 +22,6 @@ from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.stack import make_activation
 from nodejepa.objectives.baselines import bootstrap_loss
 from nodejepa.training.task import StepContext, Task, TrainingConfig, cosine_rate
-from nodejepa.validation import Settings, Width
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ def measured_speed(seconds: float = 0.05) -> float:
     """
     import torch
 
-    from nodejepa.threads import one_thread
+    from nodejepa.machine import one_thread
 
     rows, weight = torch.ones(2048, 256), torch.ones(256, 256)
     times: list[float] = []

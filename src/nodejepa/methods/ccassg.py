@@ -7,6 +7,7 @@ import numpy as np
 from annotated_types import Ge
 from torch import Tensor
 
+from nodejepa.config import NonNegative, Settings
 from nodejepa.methods.blocks import (
     PRESETS,
     BaselineEncoderConfig,
@@ -20,7 +21,6 @@ from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.sparse import Rows
 from nodejepa.objectives.baselines import cca_terms
 from nodejepa.training.task import StepContext, Task, TrainingConfig
-from nodejepa.validation import NonNegative, Settings
 
 
 @dataclass(frozen=True)

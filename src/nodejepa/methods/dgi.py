@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from nodejepa.config import Settings
 from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
     build_encoder,
@@ -14,7 +15,6 @@ from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.objectives.baselines import infomax_loss
 from nodejepa.training.task import StepContext, Task, TrainingConfig
-from nodejepa.validation import Settings
 
 
 @dataclass(frozen=True)

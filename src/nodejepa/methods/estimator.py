@@ -14,13 +14,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from nodejepa.config import flatten, override, to_dict
+from nodejepa.config import NonNegativeInt, PositiveInt, flatten, of_type, override, to_dict
 from nodejepa.diagnostics import PrincipalAxes, RowArray
 from nodejepa.errors import CheckpointError, ConfigError
-from nodejepa.files import parse_json
+from nodejepa.files import parse_json, source_hash, versions
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features
-from nodejepa.memory import Room
+from nodejepa.machine import Room
 from nodejepa.methods.arguments import (
     as_row_graph,
     check_columns,
@@ -35,7 +35,6 @@ from nodejepa.methods.migrations import config_of_today
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import RowInputs, WholeGraph
 from nodejepa.nn.workspace import array_bytes
-from nodejepa.provenance import source_hash, versions
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import (
@@ -47,7 +46,6 @@ from nodejepa.training.run import (
     refuse_others,
     save_tensors,
 )
-from nodejepa.validation import NonNegativeInt, PositiveInt, of_type
 
 _KEPT = "kept."  # before the names of the principal axes in a model
 

@@ -9,6 +9,7 @@ import torch
 from annotated_types import Ge
 from torch import Tensor, nn
 
+from nodejepa.config import OpenShare, Settings
 from nodejepa.errors import GraphError
 from nodejepa.methods.blocks import (
     BaselineEncoderConfig,
@@ -21,7 +22,6 @@ from nodejepa.nn.predictors import FeatureDecoder
 from nodejepa.nn.sparse import SparseOperator, row_normalise
 from nodejepa.objectives.baselines import linear_scaled_cosine_error, scaled_cosine_error
 from nodejepa.training.task import StepContext, Task, TrainingConfig
-from nodejepa.validation import OpenShare, Settings
 
 
 @dataclass(frozen=True)

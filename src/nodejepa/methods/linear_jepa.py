@@ -16,9 +16,10 @@ import torch
 from annotated_types import Ge, Gt, Le, MultipleOf
 from torch import Tensor
 
+from nodejepa.config import NonNegativeInt, Positive, PositiveInt, Settings, Share, ShareBelowOne, of_type
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
-from nodejepa.memory import peak_memory_mb
+from nodejepa.machine import peak_memory_mb
 from nodejepa.methods.closed_form import SecondMoments, Spectrum, second_moments
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.hop_encoder import HopEncoder, pagerank_weights
@@ -26,7 +27,6 @@ from nodejepa.nn.inputs import RowInputs
 from nodejepa.progress import announce, progress_bar
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
-from nodejepa.validation import NonNegativeInt, Positive, PositiveInt, Settings, Share, ShareBelowOne, of_type
 
 _STRUCTURE_WEIGHT = 0.25  # of a latent of the structure beside those of columns
 _RECIPE = 4  # what a saved encoder means: settings of methods that start at this one do not say it

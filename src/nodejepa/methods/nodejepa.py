@@ -8,6 +8,17 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from nodejepa.config import (
+    Depth,
+    Hops,
+    NonNegative,
+    NonNegativeInt,
+    OpenShare,
+    PositiveInt,
+    Settings,
+    Width,
+    require,
+)
 from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import RowGraph
 from nodejepa.masking.khop import khop_mask
@@ -34,17 +45,6 @@ from nodejepa.objectives.latent import (
 )
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
 from nodejepa.training.task import StepContext, TrainingConfig
-from nodejepa.validation import (
-    Depth,
-    Hops,
-    NonNegative,
-    NonNegativeInt,
-    OpenShare,
-    PositiveInt,
-    Settings,
-    Width,
-    require,
-)
 
 
 @dataclass(frozen=True)

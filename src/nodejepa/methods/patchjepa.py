@@ -10,6 +10,7 @@ import torch
 from annotated_types import Ge
 from torch import Tensor
 
+from nodejepa.config import Depth, Hops, NonNegative, PositiveInt, Settings, Width
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
 from nodejepa.masking.patches import Patches, patch_descriptors
@@ -29,7 +30,6 @@ from nodejepa.objectives.latent import cosine_distance, hyperbola_distance
 from nodejepa.progress import progress_bar
 from nodejepa.structure.partition import partition, recommended_parts
 from nodejepa.training.task import StepContext, TrainingConfig
-from nodejepa.validation import Depth, Hops, NonNegative, PositiveInt, Settings, Width
 
 _PAPER_PATCHES = {
     "computers": 64,

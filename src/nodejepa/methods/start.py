@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from nodejepa.config import require
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
 from nodejepa.methods.blocks import EncoderConfig
@@ -20,7 +21,6 @@ from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
-from nodejepa.validation import require
 
 # What the encoder is before the first step. ``random``: the network that ``encoder.*`` describes, with random
 # weights. ``closed-form``: LinearJEPA's solution, ``encoder.hidden`` columns wide. ``random-hops``: the same

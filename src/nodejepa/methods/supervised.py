@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from nodejepa.config import NonNegative, Settings, ShareBelowOne, of_type
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.graph import RowGraph
 from nodejepa.methods.arguments import as_row_graph
@@ -21,7 +22,6 @@ from nodejepa.nn.sparse import Rows
 from nodejepa.nn.stack import FirstWeight, pick_rows
 from nodejepa.training.logger import Logging
 from nodejepa.training.task import StepContext, Task, TrainingConfig
-from nodejepa.validation import NonNegative, Settings, ShareBelowOne, of_type
 
 Indices = npt.NDArray[np.int64]
 

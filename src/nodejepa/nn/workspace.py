@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from nodejepa.graph_checks import Features
-from nodejepa.memory import Room
+from nodejepa.machine import Room
 from nodejepa.nn.sparse import to_dense
 
 Block = Callable[[int, int], Any]  # rows low to high - 1 of an array: a tensor, or a matrix of NumPy or SciPy

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from nodejepa.config import dotted, flatten
+from nodejepa.config import dotted, flatten, of_type
 from nodejepa.data import Dataset, load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.diagnostics import diagnose
@@ -41,9 +41,8 @@ from nodejepa.report.sections import (
 )
 from nodejepa.tables import read_columns, read_embeddings
 from nodejepa.tables.embeddings import MANIFEST_FORMAT
-from nodejepa.tables.inputs import near_path
+from nodejepa.tables.table import near_path
 from nodejepa.training.run import Run
-from nodejepa.validation import of_type
 
 PROBE_SEED = 42  # of the split that colours errors
 

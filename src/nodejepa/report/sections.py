@@ -24,9 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.diagnostics import Diagnostics
-from nodejepa.files import write_text
+from nodejepa.files import versions, write_text
 from nodejepa.methods.estimator import Estimator
-from nodejepa.provenance import versions
 from nodejepa.report.table import MISSING, ReportTable, TableCell
 from nodejepa.training.logger import NOT_A_LOSS
 from nodejepa.training.monitor import SHARE

@@ -16,11 +16,10 @@ from nodejepa.diagnostics import diagnose
 from nodejepa.errors import CheckpointError
 from nodejepa.evaluation import finetune, linear_probe
 from nodejepa.evaluation.scoring import fit_on, score_head
-from nodejepa.files import lock_file
+from nodejepa.files import lock_file, source_hash, versions
 from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, find_method, make_estimator, make_method
 from nodejepa.methods.nodejepa import MaskingConfig
-from nodejepa.provenance import source_hash, versions
 from nodejepa.study.records import Record
 from nodejepa.study.spec import Cell, config_hash
 from nodejepa.training.logger import Logging

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from nodejepa.config import of_type
 from nodejepa.errors import DataError
 from nodejepa.files import hold, parse_json, refusals
 from nodejepa.study.spec import coordinates, identified
-from nodejepa.validation import of_type
 
 Record = dict[str, Any]
 

@@ -39,13 +39,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import MinLen
 
-from nodejepa.config import parse_seeds, to_dict
+from nodejepa.config import Exact, of_type, parse_seeds, to_dict
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.data.splits import parse_split_name
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.methods import METHODS, find_method, make_method
 from nodejepa.methods.migrations import config_of_today
-from nodejepa.validation import Exact, of_type
 
 # frozen embeddings, both probes and diagnostics; end to end, beside random weights; seconds and memory
 Kind: TypeAlias = Literal["probe", "finetune", "efficiency"]

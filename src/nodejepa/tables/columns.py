@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
+from nodejepa.config import NonNegativeInt
 from nodejepa.errors import GraphError
 from nodejepa.graph_checks import LARGEST_FEATURE, Features
 from nodejepa.tables.cells import ColumnContent, Kind, Numbers, Strays
 from nodejepa.tables.convert import optional_module
 from nodejepa.tables.names import words_of
 from nodejepa.tables.options import TEXT_MODEL, ReadingOptions
-from nodejepa.validation import NonNegativeInt
 
 ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "tags", "text"]
 MAX_CATEGORIES = 100

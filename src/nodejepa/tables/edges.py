@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from nodejepa.errors import GraphError
 from nodejepa.graph_checks import SparseMatrix, merge_directions, merge_entries
-from nodejepa.memory import Room
+from nodejepa.machine import Room
 from nodejepa.progress import progress_bar
 from nodejepa.tables.cells import interpret
 from nodejepa.tables.ids import IdReader, IdSource, Place

@@ -18,7 +18,7 @@ from nodejepa.files import atomic_path
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features, FloatArray, id_array
 from nodejepa.progress import progress_bar
-from nodejepa.tables.inputs import near_path, reading
+from nodejepa.tables.table import near_path, reading
 
 _ENDINGS = (".parquet", ".npy")
 MANIFEST_FORMAT = "nodejepa embeddings"  # of the JSON that tells how embeddings were made

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from nodejepa.compiled import compiled
 from nodejepa.errors import GraphError
-from nodejepa.memory import Room
+from nodejepa.machine import Room
 
 _MOST = np.iinfo(np.int32).max  # positions are 32-bit numbers in every array of the store
 _ROWS = 1 << 18  # looked up together: room for as many new ids is made before

@@ -24,10 +24,9 @@ from nodejepa.errors import ConfigError, GraphError
 from nodejepa.files import output_owned, refusals
 from nodejepa.graph import digest
 from nodejepa.graph_checks import Features, read_features
-from nodejepa.memory import Room
+from nodejepa.machine import Room
 from nodejepa.tables.columns import count_filled, join_blocks, worth_sparse
 from nodejepa.tables.edges import write_adjacency
-from nodejepa.tables.inputs import existing_file
 from nodejepa.tables.options import COMPARABLE, REMEMBERED, IdKind, ReadingOptions, ReadReport
 from nodejepa.tables.read import labels_of, number_files
 from nodejepa.tables.schema import FeatureSchema, side_by_side, structural_names, with_structure
@@ -44,7 +43,7 @@ from nodejepa.tables.store import (
     whole_folder,
     write_array,
 )
-from nodejepa.tables.table import Tables
+from nodejepa.tables.table import Tables, existing_file
 
 _ROWS = 1 << 12  # of features that are rewritten from one form into the other at a time
 

@@ -13,17 +13,26 @@ import pyarrow as pa
 from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import compact_csr, id_array
-from nodejepa.memory import Room
+from nodejepa.machine import Room
 from nodejepa.progress import progress_bar, timed
 from nodejepa.tables.cells import read_labels
 from nodejepa.tables.convert import as_graph
 from nodejepa.tables.edges import Numbered, adjacency_in_memory, number_nodes
 from nodejepa.tables.ids import first_ends, guess_id_column, ids_of_nodes, refuse_row_as_header, with_own_ids
-from nodejepa.tables.inputs import existing_file, file_format, require_room
 from nodejepa.tables.names import edge_columns, frame_indexes, refuse_swapped, sides_of
 from nodejepa.tables.options import ReadingOptions, ReadReport
 from nodejepa.tables.schema import FeatureSchema, apply_schema, describe, fit_features
-from nodejepa.tables.table import InputTable, Tables, frame_table, is_frame, parquet_table, stacked
+from nodejepa.tables.table import (
+    InputTable,
+    Tables,
+    existing_file,
+    file_format,
+    frame_table,
+    is_frame,
+    parquet_table,
+    require_room,
+    stacked,
+)
 from nodejepa.tables.text import open_text
 
 Source: TypeAlias = str | os.PathLike[str] | pa.Table | Any

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
+from nodejepa.config import NonNegativeInt, of_type
 from nodejepa.errors import DataError, GraphError
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features, FloatArray
-from nodejepa.memory import Room
+from nodejepa.machine import Room
 from nodejepa.tables.cells import expect, interpret
 from nodejepa.tables.columns import (
     ColumnFit,
@@ -39,7 +40,6 @@ from nodejepa.tables.options import (
     structure_alone,
 )
 from nodejepa.tables.table import InputTable, Tables
-from nodejepa.validation import NonNegativeInt, of_type
 
 _FAR = 5.0  # standard deviations
 _ADDED_AT_ONCE = 1 << 14

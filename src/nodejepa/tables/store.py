@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nodejepa.config import Exact, NonNegativeInt, read_document, write_document
 from nodejepa.errors import DataError, EvaluationError
 from nodejepa.files import refusals
 from nodejepa.graph_checks import Features, FloatArray, SparseMatrix, compact_csr, multiplied_sparse
 from nodejepa.progress import progress_bar
 from nodejepa.tables.options import IdKind
-from nodejepa.validation import Exact, NonNegativeInt, read_document, write_document
 
 MANIFEST = "manifest.json"
 PIECE = 1 << 22  # entries that are hashed together

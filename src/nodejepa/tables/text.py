@@ -19,10 +19,9 @@ import pyarrow.csv as pacsv
 from nodejepa.errors import DataError, GraphError
 from nodejepa.progress import progress_bar
 from nodejepa.tables.cells import MISSING
-from nodejepa.tables.inputs import reading
 from nodejepa.tables.names import speaks_of_a_graph, unnamed
 from nodejepa.tables.options import ReadReport
-from nodejepa.tables.table import InputTable, column_kinds
+from nodejepa.tables.table import InputTable, column_kinds, reading
 
 _BLOCK = 1 << 22
 _SHOW_PROGRESS_ABOVE = 8_000_000  # bytes; smaller files are read in a blink

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nodejepa.memory import peak_memory_mb
+from nodejepa.config import NonNegative, PositiveInt, Settings
+from nodejepa.machine import peak_memory_mb
 from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.training.distributed import ProcessGroup
 from nodejepa.training.monitor import SHARE
 from nodejepa.training.run import Checkpoint, History, Run, damaged, load_into
 from nodejepa.training.task import Task, TrainingConfig
-from nodejepa.validation import NonNegative, PositiveInt, Settings
 
 _FIGURES = ("mean_std", "effective_rank", "gradient_norm", SHARE)
 NOT_A_LOSS = ("epoch", "lr", "seconds", "peak_memory_mb", *_FIGURES)

@@ -22,10 +22,9 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from nodejepa.config import dotted
+from nodejepa.config import dotted, of_type, read_json
 from nodejepa.errors import CheckpointError, ConfigError, NodeJEPAError, TrainingError
 from nodejepa.files import atomic_path, lock_file, parse_json, remove_leftovers, write_json, write_text
-from nodejepa.validation import of_type, read_json
 
 _FORMAT = "nodejepa-1"
 _TEXTS = ("config.json", "history.jsonl")

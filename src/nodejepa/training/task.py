@@ -18,10 +18,7 @@ import torch
 from annotated_types import Gt, Le
 from torch import Tensor, nn
 
-from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.sparse import Rows
-from nodejepa.training.distributed import ALONE, Reduction
-from nodejepa.validation import (
+from nodejepa.config import (
     NonNegative,
     NonNegativeInt,
     Positive,
@@ -30,6 +27,9 @@ from nodejepa.validation import (
     ShareBelowOne,
     require,
 )
+from nodejepa.nn.inputs import GraphInputs
+from nodejepa.nn.sparse import Rows
+from nodejepa.training.distributed import ALONE, Reduction
 
 # Purposes get streams of their own, so that one drawing more numbers does not shift the others.
 _STREAMS = {"init": 0, "mask": 1, "noise": 2, "dropout": 3, "parts": 4}

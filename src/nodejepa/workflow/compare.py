@@ -14,25 +14,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.config import to_dict
+from nodejepa.config import of_type, to_dict
 from nodejepa.errors import CheckpointError, ConfigError, DataError, EvaluationError, NodeJEPAError
 from nodejepa.evaluation import SplitScore
 from nodejepa.evaluation.links import LinkSplit, score_links, split_links
 from nodejepa.files import parse_json, write_json
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.memory import gigabytes, peak_memory_mb, reset_peak_memory
+from nodejepa.machine import gigabytes, peak_memory_mb, reset_peak_memory
 from nodejepa.methods import METHODS, UNTRAINED, find_method, load_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import in_words, progress_bar
 from nodejepa.report import write_report
 from nodejepa.report.maps import neighbour_plane
 from nodejepa.tables import ReadingOptions, StoredGraph, as_graph
-from nodejepa.tables.inputs import refuse_replacing
 from nodejepa.tables.options import ADJACENCY_UP_TO
+from nodejepa.tables.table import refuse_replacing
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run
-from nodejepa.validation import of_type
 from nodejepa.workflow.compare_page import comparison_report
 from nodejepa.workflow.embed import embedded, train
 from nodejepa.workflow.outputs import input_files, refuse_existing

@@ -15,12 +15,11 @@ import torch
 from nodejepa.config import DEFAULT_METHOD, to_dict
 from nodejepa.diagnostics import Diagnostics, RowArray, diagnose, sampled_rows
 from nodejepa.errors import NodeJEPAError
-from nodejepa.files import refusals, write_json
+from nodejepa.files import refusals, versions, write_json
 from nodejepa.graph_checks import Features
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import announce_duration, progress_bar, timed
-from nodejepa.provenance import versions
 from nodejepa.report import write_report
 from nodejepa.tables import ReadingOptions, StoredGraph
 from nodejepa.tables.embeddings import MANIFEST_FORMAT

@@ -15,7 +15,7 @@ from nodejepa.files import output_owned, refusals, remove_leftovers
 from nodejepa.progress import progress_bar
 from nodejepa.report.runs import read_manifest
 from nodejepa.tables.embeddings import check_ending
-from nodejepa.tables.inputs import refuse_replacing
+from nodejepa.tables.table import refuse_replacing
 from nodejepa.training.run import Run
 
 _HASHED_AT_ONCE = 1 << 24

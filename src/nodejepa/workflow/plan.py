@@ -8,7 +8,7 @@ from nodejepa.config import flatten, override
 from nodejepa.data.splits import SPLIT_SEEDS, TRAIN
 from nodejepa.evaluation.logistic import is_costly
 from nodejepa.graph import Graph
-from nodejepa.memory import Room, TooLarge, gigabytes
+from nodejepa.machine import Room, TooLarge, gigabytes
 from nodejepa.methods import UNTRAINED, make_estimator, make_method
 from nodejepa.methods.budget import Budget, OnDisk, Workload, budget, measured_speed
 from nodejepa.methods.estimator import Estimator

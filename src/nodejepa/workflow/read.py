@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nodejepa.config import Exact, of_type, read_document, write_document
 from nodejepa.diagnostics import RowArray
 from nodejepa.errors import CheckpointError, ConfigError, DataError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.memory import Room, TooLarge, gigabytes
+from nodejepa.machine import Room, TooLarge, gigabytes
 from nodejepa.methods import make_method, refuse_supervised
 from nodejepa.methods.arguments import pick_device
 from nodejepa.methods.budget import Workload
@@ -25,12 +26,11 @@ from nodejepa.progress import in_words, progress_bar, timed
 from nodejepa.structure.summary import GraphSummary, summarise_graph
 from nodejepa.tables import FeatureSchema, LoadedGraph, ReadingOptions, StoredGraph, read_graph
 from nodejepa.tables.embeddings import check_ending, id_column, stream_embeddings
-from nodejepa.tables.inputs import near_path
 from nodejepa.tables.names import are_partners, sides_of
 from nodejepa.tables.options import REMEMBERED, ReadReport, structural_width, structure_alone
 from nodejepa.tables.schema import structural_names
 from nodejepa.tables.store import stored_labels
-from nodejepa.validation import Exact, of_type, read_document, write_document
+from nodejepa.tables.table import near_path
 from nodejepa.workflow.outputs import described, input_files
 from nodejepa.workflow.plan import PREPARE, Plan, make_plan
 from nodejepa.workflow.use import Choice, Material, check_use, choose

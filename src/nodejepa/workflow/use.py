@@ -16,7 +16,7 @@ from nodejepa.data.splits import Split, default_splits, scored_nodes
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.memory import Room
+from nodejepa.machine import Room
 from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import progress_bar

@@ -14,8 +14,8 @@ import numpy as np
 from nodejepa.data import load_dataset
 from nodejepa.diagnostics import diagnose
 from nodejepa.evaluation import linear_probe
+from nodejepa.files import source_hash
 from nodejepa.methods import make_estimator
-from nodejepa.provenance import source_hash
 
 RECORDS = Path(__file__).parent / "records.jsonl"
 SPLITS = range(120, 130)

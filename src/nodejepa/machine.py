@@ -1,15 +1,28 @@
-"""How much memory this process may still take: what is free, and what its control groups allow."""
+"""The machine: how much memory this process may still take, and threads where they pay.
+
+Memory is what is free, and what the control groups of the process allow. Threads work on independent problems
+side by side, each with products of one thread: two threads inside many small products wait for each other
+more than they compute, on a busy machine many times more. Side by side they wait for nothing, and bits do not
+depend on the number of threads.
+"""
+
+from __future__ import annotations
 
 import resource
 import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 import psutil
 
 from nodejepa.errors import ConfigError
 
+Result = TypeVar("Result")
 _UNLIMITED = 1 << 60
 
 
@@ -137,3 +150,46 @@ def _room(folder: Path, limit: str, usage: str) -> int:
         return _UNLIMITED
     values = dict(line.split(maxsplit=1) for line in lines)
     return most - used + int(values.get("total_inactive_file") or values.get("inactive_file") or 0)
+
+
+# ---------------------------------------------------------------- threads
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch's products and decompositions in the calling thread only."""
+    import torch  # not for who only asks for memory
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def side_by_side(jobs: Iterable[Callable[[], Result]]) -> Iterator[Result]:
+    """Results of some jobs in their order, as many at a time as PyTorch has threads.
+
+    Jobs are taken when there is room for them, so a generator keeps only those at work in memory.
+    """
+    import torch
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    workers = torch.get_num_threads()
+    with one_thread(), threadpool_limits(1, user_api="blas"):
+        if workers == 1:
+            for job in jobs:
+                yield job()
+            return
+        with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            begun: deque[Future[Result]] = deque()
+            try:
+                for job in jobs:
+                    begun.append(pool.submit(job))
+                    if len(begun) == workers:
+                        yield begun.popleft().result()
+                while begun:
+                    yield begun.popleft().result()
+            finally:
+                pool.shutdown(cancel_futures=True)
