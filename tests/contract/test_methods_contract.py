@@ -24,7 +24,7 @@ from nodejepa.tables import graph_with_features, to_pyg
 from reference.matrices import dense
 
 # two epochs on a toy graph may well look like a collapse
-pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.logger.CollapseWarning")
 
 EVERY = pytest.mark.parametrize("name", METHODS)
 TRAINED = pytest.mark.parametrize("name", [name for name, entry in METHODS.items() if entry.trained])

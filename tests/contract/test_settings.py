@@ -15,7 +15,7 @@ from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.task import StepContext
 
 # a few epochs on a toy graph may well look like a collapse
-pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.logger.CollapseWarning")
 
 UNLABELLED = [m.name for m in METHODS.values() if m.trained and m.by_gradient and not m.supervised]
 SMALL = {"encoder.hidden": 16, "predictor.hidden": 16, "patches.count": 6, "training.epochs": 3}

@@ -16,7 +16,7 @@ from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.supervised import Classifier
 from nodejepa.training.task import TrainingConfig
 
-pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.logger.CollapseWarning")
 
 LABELS = np.repeat([0, 1], 30)  # the communities of toy_graph
 SPLIT = per_class_split(LABELS, train=5, val=5, seed=0)

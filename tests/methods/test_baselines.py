@@ -158,7 +158,7 @@ def test_training_lowers_the_loss(method, toy_graph):
     assert np.mean(losses[-5:]) < np.mean(losses[:5])
 
 
-@pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")  # one epoch says nothing
+@pytest.mark.filterwarnings("ignore::nodejepa.training.logger.CollapseWarning")  # one epoch says nothing
 @pytest.mark.parametrize("dataset", ["photo", "cs", "arxiv"])
 @EVERY
 def test_transform_sees_what_training_saw(method, dataset):

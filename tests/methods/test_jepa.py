@@ -12,8 +12,7 @@ from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.nodejepa import NodeJEPA, NodeJEPAConfig, NodeJEPATask
 from nodejepa.methods.patchjepa import PatchJEPA, PatchJEPAConfig, PatchJEPATask
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.logger import Logging
-from nodejepa.training.monitor import PredictionShare
+from nodejepa.training.logger import Logging, PredictionShare
 from nodejepa.training.task import StepContext
 from reference.encoders import encode
 from reference.gradients import assert_same_gradients

@@ -16,9 +16,8 @@ from nodejepa.graph import Graph
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.patchjepa import PatchJEPA
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.training.logger import Logging
+from nodejepa.training.logger import CollapseWarning, Logging
 from nodejepa.training.loop import train
-from nodejepa.training.monitor import CollapseWarning
 from nodejepa.training.run import Run, load_tensors, save_tensors
 from nodejepa.training.task import Source, Task, TrainingConfig, cosine_rate, linear
 

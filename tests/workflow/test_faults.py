@@ -145,7 +145,7 @@ def test_killed_and_resumed_ends_in_the_bits_of_an_undisturbed_run(run, folder, 
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default::nodejepa.training.monitor.CollapseWarning")
+@pytest.mark.filterwarnings("default::nodejepa.training.logger.CollapseWarning")
 def test_a_kill_while_replacing_leaves_the_old_ones_or_says_unfinished(run, folder):
     assert run(*command(folder))[0] == 0
     before = (folder / "z.parquet").read_bytes()

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from workflow_files import QUICK, write
 
-pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.monitor.CollapseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.logger.CollapseWarning")
 
 
 def embedded(run, tmp_path, edges, nodes=None, *more):

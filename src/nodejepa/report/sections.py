@@ -27,8 +27,7 @@ from nodejepa.diagnostics import Diagnostics
 from nodejepa.files import versions, write_text
 from nodejepa.methods.estimator import Estimator
 from nodejepa.report.table import MISSING, ReportTable, TableCell
-from nodejepa.training.logger import NOT_A_LOSS
-from nodejepa.training.monitor import SHARE
+from nodejepa.training.logger import NOT_A_LOSS, SHARE
 from nodejepa.training.run import History
 
 Number: TypeAlias = int | float | None

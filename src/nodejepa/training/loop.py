@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nodejepa.training.distributed import SINGLE, ProcessGroup, Reduction, reduced
-from nodejepa.training.logger import Logger, Logging, shared_checkpoint
-from nodejepa.training.monitor import Monitor, PredictionShare
+from nodejepa.training.logger import Logger, Logging, Monitor, PredictionShare, shared_checkpoint
 from nodejepa.training.run import History, Run
 from nodejepa.training.task import Source, StepContext, Task, TrainingConfig, cosine_rate, seeded
 
