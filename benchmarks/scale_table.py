@@ -81,21 +81,22 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     for names in (("prepare",), tuple(STEPS.values())):
         of = next((row["of"] for row in rows if row["step"] in names), None)
         if of is None:
-            said.append(f"{', '.join(names)}: no record yet.")
+            said.append(f"There is no record of these steps yet: {', '.join(names)}.")
             continue
         how = f"{of['threads']} threads" if names == ("prepare",) else "1 and 2 workers of one thread"
         said.append(
-            f"{', '.join(names)}: measured with {of['nodes']:,} nodes, {of['stored_edges']:,} stored edges, "
-            f"{of['columns']} features and {how}; load average {of['load_average']:.1f}."
+            f"Measurement of {', '.join(names)}: a graph with {of['nodes']:,} nodes, "
+            f"{of['stored_edges']:,} stored edges and {of['columns']} features; {how}; "
+            f"load average {of['load_average']:.1f}."
         )
     said.append(
-        "Computed, not measured: everything on 8 and 64 workers, and a billion edges. The formula assumes "
-        "that seconds are proportional to edges. It leaves out the network: add the bytes moved divided by "
-        "its speed."
+        "The columns on the right were computed, not measured. They assume that the time is proportional to "
+        "the number of edges. They leave out the network. To include it, divide the bytes moved by the speed "
+        "of the network and add the result."
     )
     said.append(
-        "Matrix products do not get faster with more workers than columns / 16. prepare runs in one process. "
-        "It does much less if the parts are sorted already."
+        "Matrix products get no faster if a worker has fewer than 16 columns of the embeddings. "
+        "prepare runs in one process. If the parts are sorted already, prepare has much less to do."
     )
     return said
 

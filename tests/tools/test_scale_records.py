@@ -68,7 +68,7 @@ def test_constants_share_what_two_workers_made_faster():
     assert (write["shared"], write["alone"]) == (0.0, 0.2)
     text = scale_table.render([pair((20.0, 40.0, 4.0), (10.0, 30.0, 4.0))])
     assert "| embed | 1.000 | 1.000 | 10 | 33 min | 19 min | 19 min |" in text  # 64 have 2 columns each
-    assert "prepare: no record yet." in text
+    assert "There is no record of these steps yet: prepare." in text
 
 
 def test_the_committed_table_is_made_of_the_committed_records():

@@ -237,7 +237,8 @@ def _outdated(main: pd.DataFrame) -> list[str]:
     names = outdated_methods(main)
     if not names:
         return []
-    return [f"{' and '.join(names)}: measured with earlier settings than today's."]
+    verb = "were" if len(names) > 1 else "was"
+    return [f"{' and '.join(names)} {verb} measured with earlier settings than today's presets."]
 
 
 def _beside(ours: float | None, printed: float | None, best: float) -> TableCell:
