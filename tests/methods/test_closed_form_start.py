@@ -13,11 +13,11 @@ from nodejepa.evaluation import finetune
 from nodejepa.graph import Graph
 from nodejepa.masking.khop import khop_mask
 from nodejepa.methods import LinearJEPA, NodeJEPA, linear_jepa, load_method, make_method
-from nodejepa.methods.budget import Workload, budget
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.sparse import to_dense
 from nodejepa.objectives.latent import covariance_loss, variance_loss
 from nodejepa.training.task import StepContext, seeded
+from nodejepa.workflow.plan import Workload, budget
 
 SMALL = {"encoder.hidden": 16, "predictor.hidden": 16, "predictor.layers": 2, "predictor.spectral_dim": 2}
 TRAINED = SMALL | {"epochs": 3, "lr": 0.01}
@@ -163,7 +163,7 @@ def test_without_epochs_it_costs_what_linear_jepa_costs():
     work = Workload(20_000, 200_000, 500, 10_000_000, True)
 
     def cost(method):
-        return budget(type(method), method.config, work, operations_per_second=1e10)
+        return budget(method, work, operations_per_second=1e10)
 
     linear = cost(make_method("linear-jepa"))
     assert cost(started()) == linear

@@ -16,11 +16,10 @@ from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.methods import METHODS, make_estimator
-from nodejepa.methods.budget import Workload, budget, measured_speed
 from nodejepa.methods.trained import joined_parts
 from nodejepa.structure.descriptors import ADJACENCY_BYTES, DESCRIPTORS
 from nodejepa.tables import read_graph
-from nodejepa.workflow.plan import _probe_seconds, make_plan
+from nodejepa.workflow.plan import Workload, _probe_seconds, budget, make_plan, measured_speed
 
 # estimate, then train and embed; the peak of the process is the truth
 MEASURE = """
@@ -73,24 +72,20 @@ def test_the_memory_estimate_is_within_a_factor_of_three(dataset, method, settin
 
 def test_more_of_anything_costs_more():
     base = Workload(nodes=10_000, entries=100_000, columns=50, feature_entries=500_000, dense=True)
-    config = make_estimator("nodejepa", preset="paper").config
-    least = budget(METHODS["nodejepa"], config, base, operations_per_second=1e10)
+    paper = make_estimator("nodejepa", preset="paper")
+    least = budget(paper, base, operations_per_second=1e10)
     for changed in (
         Workload(20_000, 100_000, 50, 1_000_000, True),
         Workload(10_000, 10_000_000, 50, 500_000, True),
         Workload(10_000, 100_000, 500, 5_000_000, True),
     ):
-        more = budget(METHODS["nodejepa"], config, changed, operations_per_second=1e10)
+        more = budget(paper, changed, operations_per_second=1e10)
         assert more.peak_bytes > least.peak_bytes
         assert more.seconds > least.seconds
-    assert budget(METHODS["nodejepa"], config, base, operations_per_second=2e10).seconds == pytest.approx(
-        least.seconds / 2
-    )
+    assert budget(paper, base, operations_per_second=2e10).seconds == pytest.approx(least.seconds / 2)
     for change in ({"encoder.hidden": 512}, {"encoder.layers": 5}, {"encoder.kind": "gat"}):
-        wide = make_estimator("nodejepa", preset="paper", settings=change).config
-        assert (
-            budget(METHODS["nodejepa"], wide, base, operations_per_second=1e10).peak_bytes > least.peak_bytes
-        )
+        wide = make_estimator("nodejepa", preset="paper", settings=change)
+        assert budget(wide, base, operations_per_second=1e10).peak_bytes > least.peak_bytes
 
 
 @pytest.mark.slow
@@ -98,8 +93,7 @@ def test_more_of_anything_costs_more():
 def test_every_method_and_preset_can_be_estimated(method):
     work = Workload.of(load_dataset("digits").graph)
     for preset in METHODS[method].presets:
-        config = make_estimator(method, preset=preset).config
-        found = budget(METHODS[method], config, work, operations_per_second=1e10)
+        found = budget(make_estimator(method, preset=preset), work, operations_per_second=1e10)
         assert 1e8 < found.peak_bytes < 1e10
         assert found.seconds > 0
 
@@ -176,7 +170,7 @@ def test_columns_beyond_the_training_rows_cost_nothing_in_scoring():
 def test_the_measured_speed_is_that_of_undisturbed_products(monkeypatch):
     """With all threads a product takes 0.1 seconds, with one 0.001 and, once, 0.5."""
     clock = iter([0.0, 0.0, 0.0, 0.1, 9.0, 10.0, 10.0, 10.0, 10.5, 10.5, 10.5, 10.501, 19.0])
-    monkeypatch.setattr("nodejepa.methods.budget.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("nodejepa.workflow.plan.time.perf_counter", lambda: next(clock))
     assert measured_speed(2.0) == pytest.approx(2 * 2048 * 256 * 256 / 0.001)
 
 

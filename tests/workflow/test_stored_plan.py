@@ -15,10 +15,9 @@ from benchmarks.scale import case_of, read_records
 from nodejepa.cli.screen import in_options
 from nodejepa.errors import ConfigError
 from nodejepa.methods import make_estimator
-from nodejepa.methods.budget import OnDisk, Workload, budget
 from nodejepa.methods.trained import joined_parts
 from nodejepa.tables.prepare import prepare_store
-from nodejepa.workflow.plan import make_plan
+from nodejepa.workflow.plan import OnDisk, Workload, budget, make_plan
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RECORDS, SOLVED = BENCHMARKS / "scale_train.jsonl", BENCHMARKS / "scale.jsonl"
@@ -52,7 +51,7 @@ def test_the_estimate_is_near_what_was_measured(record):
     parts = nodes // 50_000 * 5
     asked = estimator(parts=parts, parts_per_step=5, descriptors="pagerank,degree,clustering", epochs=2)
     work = Workload(nodes, record["stored_edges"], columns, nodes * columns, True)
-    found = budget(type(asked), asked.config, work, operations_per_second=1e10, where=OnDisk()).training_bytes
+    found = budget(asked, work, operations_per_second=1e10, where=OnDisk()).training_bytes
     measured = 2**30 * record["phases"]["train"]["peak_anonymous_gib"]
     assert 0.75 < found / measured < 1.5
 
@@ -116,7 +115,7 @@ def test_the_estimate_of_what_is_solved_by_rows_is_near_what_was_measured(record
     nodes, columns = record["nodes"], record["columns"]
     work = Workload(nodes, record["stored_edges"], columns, nodes * columns, True)
     asked = make_estimator("linear-jepa")
-    found = budget(type(asked), asked.config, work, operations_per_second=1e10, where=OnDisk()).peak_bytes
+    found = budget(asked, work, operations_per_second=1e10, where=OnDisk()).peak_bytes
     measured = 2**30 * max(record["phases"][name]["peak_anonymous_gib"] for name in ("fit", "embed"))
     assert 0.75 < found / measured < 1.5
 

@@ -19,7 +19,6 @@ from nodejepa.graph_checks import Features
 from nodejepa.machine import Room, TooLarge, gigabytes
 from nodejepa.methods import make_method, refuse_supervised
 from nodejepa.methods.arguments import pick_device
-from nodejepa.methods.budget import Workload
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import in_words, progress_bar, timed
@@ -32,7 +31,7 @@ from nodejepa.tables.schema import structural_names
 from nodejepa.tables.store import stored_labels
 from nodejepa.tables.table import near_path
 from nodejepa.workflow.outputs import described, input_files
-from nodejepa.workflow.plan import PREPARE, Plan, make_plan
+from nodejepa.workflow.plan import PREPARE, Plan, Workload, make_plan
 from nodejepa.workflow.use import Choice, Material, check_use, choose
 
 SCHEMA = "schema.json"
