@@ -13,8 +13,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.masking.patches import Patches
 from nodejepa.methods import NodeJEPA, make_method
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.nn.parts import StoredPart
-from nodejepa.nn.stored_inputs import StoredInputs
+from nodejepa.nn.stored_inputs import StoredInputs, StoredPart
 from nodejepa.nn.workspace import Workspace
 from nodejepa.structure import descriptors, partition
 from nodejepa.structure.partition import random_parts

@@ -154,7 +154,7 @@ class TrainedEstimator(Estimator, ABC):
             )
         if isinstance(graph, Graph):
             return lambda chosen: inputs.induced([np.flatnonzero(np.isin(part, chosen)).astype(np.int32)])
-        from nodejepa.nn.parts import StoredPart  # the readers of files come with it
+        from nodejepa.nn.stored_inputs import StoredPart  # the readers of files come with it
         from nodejepa.tables.ordered import ordered_by_part
 
         copy, device = ordered_by_part(cast(Any, graph), part), pick_device(self.device)

@@ -1,4 +1,4 @@
-"""A graph on disk as a network reads it: features and operators by blocks of rows."""
+"""A graph on disk as a network reads it: all of it by blocks of rows, or parts of it in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from nodejepa.graph_checks import Features, SparseMatrix
-from nodejepa.nn.inputs import GraphInputs, RowInputs
+from nodejepa.nn.inputs import GraphInputs, NodeList, RowInputs
 from nodejepa.nn.sparse import (
     FeatureMatrix,
     OperatorKind,
@@ -23,6 +23,8 @@ from nodejepa.nn.sparse import (
     SparseOperator,
     csr_product,
     csr_tensor,
+    cut,
+    make_operator,
     mean_rows,
     row_normalise,
     to_dense,
@@ -30,6 +32,7 @@ from nodejepa.nn.sparse import (
 )
 from nodejepa.nn.workspace import Workspace, mapped
 from nodejepa.propagation import degree_scale, propagation_rows
+from nodejepa.tables.ordered import OrderedStore
 from nodejepa.tables.store import DENSE, StoredGraph
 
 Span = tuple[int, int]
@@ -227,3 +230,54 @@ class StoredFeatures:
         bounds = ((span[0], *np.searchsorted(rows, span).tolist(), span[1]) for span in self.graph.spans())
         parts = [self.graph.feature_rows(low, high)[rows[a:b] - low] for low, a, b, high in bounds]
         return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else sp.csr_array(sp.vstack(parts))
+
+
+@final
+class StoredPart(GraphInputs):
+    """Some parts joined: the subgraph they induce together, in the order of its nodes.
+
+    As :class:`~nodejepa.nn.inputs.Part`, operators keep the normalisation of the whole graph although
+    neighbours are missing.
+    """
+
+    def __init__(self, of: OrderedStore, parts: list[int], device: torch.device) -> None:
+        self._read, self._bounds = of, [(int(of.starts[p]), int(of.starts[p + 1])) for p in parts]
+        rows = np.concatenate([of.nodes(*bounds) for bounds in self._bounds])
+        self._by = np.argsort(rows, kind="stable")
+        self._nodes = rows[self._by]  # ascending
+        super().__init__(device, len(rows), of.num_features, of.directed)
+
+    @property
+    def nodes(self) -> NodeList:
+        """Those of the parts, ascending."""
+        return self._nodes
+
+    def take(self, per_node: Tensor) -> Tensor:
+        """A copy of the rows, which may come from a memory that holds more than the device does."""
+        return per_node.index_select(0, torch.from_numpy(self.nodes).to(per_node.device)).to(self.device)
+
+    @cached_property
+    def adjacency(self) -> SparseMatrix:
+        """The edges among the parts."""
+        stack = sp.vstack([self._read.rows(*bounds) for bounds in self._bounds], format="csr")
+        places = np.concatenate([np.arange(*bounds) for bounds in self._bounds])[self._by]
+        matrix = cut(stack, self._by, places)
+        matrix.sort_indices()
+        return matrix
+
+    def _operator(self, kind: OperatorKind) -> SparseOperator:
+        weights = np.concatenate([self._read.in_weights[low:high] for low, high in self._bounds])[self._by]
+        return make_operator(
+            kind, self.adjacency, directed=self.directed, device=self.device, in_weights=weights
+        )
+
+    @cached_property
+    def features(self) -> FeatureMatrix:
+        """Rows of X."""
+        blocks = [self._read.features(*bounds) for bounds in self._bounds]
+        if not sp.issparse(blocks[0]):
+            return torch.from_numpy(np.concatenate(blocks)[self._by]).to(self.device)
+        stack = sp.vstack(blocks, format="csr")[self._by]
+        if self._read.sparse_features:
+            return SparseOperator(stack, device=self.device)
+        return torch.from_numpy(to_dense(stack)).to(self.device)

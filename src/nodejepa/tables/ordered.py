@@ -35,7 +35,7 @@ _OWN = ("order.i32", "in_weights.f64")  # that other stores do not have
 
 @final
 class OrderedStore:
-    """Rows of the copy, part after part, as :class:`nodejepa.nn.parts.StoredPart` reads them.
+    """Rows of the copy, part after part, as :class:`nodejepa.nn.stored_inputs.StoredPart` reads them.
 
     Args:
         folder: of the copy.
