@@ -67,7 +67,8 @@ class HopEncoder(nn.Module):
         """Columns of ``X W - c``."""
         weight = self.weight[:, columns]
         weight = weight if self.unit == 1 else weight * self.unit
-        return transformed(inputs, weight) - self.shift[columns]
+        product, shift = transformed(inputs, weight), self.shift[columns]
+        return product - shift if torch.is_grad_enabled() else product.sub_(shift)
 
     def latents_of(self, inputs: GraphInputs, rows: npt.NDArray[np.bool_]) -> Tensor:
         """``X W - c`` of some rows (bool ``[N]``), in order."""

@@ -28,7 +28,7 @@ from nodejepa.propagation import propagation_rows
 
 Rows = npt.NDArray[np.bool_] | None  # bool [N]: which ones are asked for; none: all of them
 Places = npt.NDArray[np.integer[Any]]
-_AHEAD, _LINE = 8, 16  # entries whose rows are asked for ahead; numbers in a line of the processor's cache
+_AHEAD, _LINE = 1024, 16  # numbers that are asked for ahead; in a line of the processor's cache
 _WORK_OF_A_THREAD = 1_000_000  # multiplications; below that, starting a thread costs more than it saves
 
 
@@ -147,14 +147,15 @@ def _multiply_rows(
     pointers: Any, columns: Any, values: Any, x: Any, product: Any, first: int, last: int
 ) -> None:
     width, flat, total = x.shape[1], x.reshape(-1), pointers[-1]
+    ahead = min(max(8, _AHEAD // max(width, 1)), 64)  # entries
     for row in range(first, last):
         out = product[row]
         out[:] = 0
         at, end = pointers[row], pointers[row + 1]
         while at + 4 <= end:
             a, b, c, d = values[at], values[at + 1], values[at + 2], values[at + 3]
-            if at + _AHEAD + 4 <= total:
-                for entry in range(at + _AHEAD, at + _AHEAD + 4):
+            if at + ahead + 4 <= total:
+                for entry in range(at + ahead, at + ahead + 4):
                     start = np.int64(columns[entry]) * width
                     for i in range(0, width, _LINE):
                         prefetch(flat, start + i)

@@ -24,7 +24,7 @@ Write = Callable[[int, int, Tensor], Any]  # the same, written into a tensor
 
 _MEMORY = 4_000_000_000  # bytes of arrays, unless set otherwise or less is free
 _ARRAYS = 5  # that are as long as the graph and in memory at a time, unless set otherwise
-_REGISTER = 16  # columns: a row of so many is one line of the processor's cache
+_LINE = 16  # numbers in a line of the processor's cache
 # A private map that may be written to counts as memory in full, and one larger than the machine is refused,
 # although nobody writes; unless the system is asked not to set memory aside (Python names it from 3.13 on).
 _NOT_SET_ASIDE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
@@ -110,17 +110,20 @@ class Workspace:
 
     @staticmethod
     def _empty(rows: int, width: int) -> Tensor:
-        # NumPy asks for large pages, PyTorch does not: products read rows from all over the array
-        return torch.from_numpy(np.empty((rows, width), dtype=np.float32))
+        # NumPy asks for large pages, PyTorch does not: products read rows from all over the array. They read
+        # a line more of each where it does not begin with one.
+        held = np.empty(rows * width + _LINE, dtype=np.float32)
+        start = -held.ctypes.data // held.itemsize % _LINE
+        return torch.from_numpy(held[start : start + rows * width].reshape(rows, width))
 
     def column_groups(self, width: int) -> list[slice]:
         """Columns of an array ``[N, width]`` that are worked on together: as many as have room in memory."""
         if not self.on_disk:
             return [slice(0, width)]
         most = max(1, self.memory // (self._held * 4 * self._nodes))
-        most = most - most % _REGISTER if most > _REGISTER else most
+        most = most - most % _LINE if most > _LINE else most
         size = -(-width // -(-width // most))  # as even as can be: no last group of a few columns
-        size = min(size + -size % _REGISTER, most)
+        size = min(size + -size % _LINE, most)
         return [slice(at, min(at + size, width)) for at in range(0, width, size)]
 
     @contextmanager
