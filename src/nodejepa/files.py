@@ -59,6 +59,17 @@ def refusals(path: Path) -> Iterator[None]:
         raise _refused(error.strerror or str(error) or type(error).__name__, path) from error
 
 
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def described(path: Path) -> dict[str, Any]:
+    """Name, size and digest of a file."""
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": file_digest(path)}
+
+
 def json_digest(content: Mapping[str, Any]) -> str:
     """Of plain values, whatever the order of their names."""
     text = json.dumps(content, sort_keys=True, ensure_ascii=False)

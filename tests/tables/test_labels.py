@@ -171,7 +171,7 @@ def test_embed_graph_of_a_store_is_embed_graph_of_its_files(tmp_path, capsys):
     given, store = ["--edges", files[0], "--nodes", files[1]], tmp_path / "g.store"
     run("prepare", *given, "--labels", "y", "--out", store)
     assert "3 classes" in run("embed-graph", "--edges", store, "--check")
-    assert json.loads(run("embed-graph", "--edges", store, "--check", "--json"))["graph"]["nodes"] == "124"
+    assert json.loads(run("embed-graph", "--edges", store, "--check", "--json"))["graph"]["nodes"] == 124
     assert "for scoring" in run("embed-graph", "--edges", store, "--check")
     assert "for scoring" not in run("embed-graph", "--edges", store, "--check", "--no-score")
     said = run("embed-graph", "--edges", store, "--out", tmp_path / "z.parquet")

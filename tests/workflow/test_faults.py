@@ -173,7 +173,7 @@ def no_space(*_, **__):
         "nodejepa.tables.embeddings.pq.ParquetWriter.write_table",
         "nodejepa.training.run.Run.append",
         "nodejepa.files.os.fsync",
-        "nodejepa.workflow.outputs.tempfile.TemporaryFile",
+        "nodejepa.workflow.embed.tempfile.TemporaryFile",
     ],
 )
 def test_a_full_disk_is_told_and_costs_nothing(run, folder, monkeypatch, place, undisturbed):
@@ -191,7 +191,7 @@ def test_a_full_disk_is_told_and_costs_nothing(run, folder, monkeypatch, place, 
 
 def test_no_room_for_the_embeddings_is_told_before_training(run, folder, monkeypatch):
     monkeypatch.setattr(
-        "nodejepa.workflow.outputs.shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 9)
+        "nodejepa.workflow.embed.shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 9)
     )
     code, _, err = run(*command(folder))
     assert code == 2

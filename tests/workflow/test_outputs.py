@@ -13,7 +13,7 @@ from nodejepa import LinearJEPA
 from nodejepa.errors import ConfigError
 from nodejepa.files import output_owned
 from nodejepa.workflow import embed_graph
-from nodejepa.workflow.outputs import OutputPaths
+from nodejepa.workflow.embed import OutputPaths
 
 SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "training.epochs": 1}
 
@@ -117,7 +117,7 @@ def test_warnings_of_training_are_shown_and_stay_in_the_manifest(files, monkeypa
 def test_a_finished_output_is_seen_also_when_it_came_while_waiting_for_the_lock(files, monkeypatch):
     out = files.folder / "z.parquet"
     monkeypatch.setattr(
-        "nodejepa.workflow.outputs.output_owned", lambda path: out.write_text("done") and output_owned(path)
+        "nodejepa.workflow.embed.output_owned", lambda path: out.write_text("done") and output_owned(path)
     )
     with pytest.raises(ConfigError, match=r"z\.parquet exists"):
         embed_graph(files.edges, files.nodes, out=out, method="nodejepa", preset="paper", settings=SMALL)

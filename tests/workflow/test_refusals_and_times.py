@@ -13,7 +13,7 @@ from nodejepa import NodeJEPA, embed_graph
 from nodejepa.errors import GraphError, NodeJEPAError
 from nodejepa.methods import load_method
 from nodejepa.structure import descriptors
-from nodejepa.workflow import embed, inspect_graph, make_trainable, page
+from nodejepa.workflow import embed, inspect_graph, make_trainable, scores
 
 TINY = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 3}
 
@@ -104,7 +104,7 @@ def test_the_report_has_a_bar_and_for_large_graphs_no_neighbour_map(edges, monke
     embed_graph(**options(edges, report=True))
     assert "Writing the report" in drawn
     assert "t-SNE" in (edges.parent / "z.html").read_text()
-    monkeypatch.setattr(page, "MAX_NODES_FOR_NEIGHBOURS", 59)
+    monkeypatch.setattr(scores, "MAX_NODES_FOR_NEIGHBOURS", 59)
     embed_graph(**options(edges, report=True, force=True))
     assert "t-SNE" not in (edges.parent / "z.html").read_text()
 

@@ -148,7 +148,7 @@ def pretrain(
     from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
     from nodejepa.methods import make_estimator, refuse_supervised
-    from nodejepa.tables import StoredGraph
+    from nodejepa.tables import StoredGraph, is_store
     from nodejepa.training.distributed import SINGLE
     from nodejepa.training.logger import Logging
     from nodejepa.training.run import Run
@@ -157,7 +157,7 @@ def pretrain(
     from nodejepa.workflow.read import UserGraph
 
     refuse_supervised(method)
-    stored = StoredGraph.is_at(dataset)
+    stored = is_store(dataset)
     estimator = make_estimator(
         method,
         preset=preset,
@@ -238,12 +238,12 @@ def embed(
         raise typer.BadParameter("--nodes and what says how files are read belong to --edges.")
     from nodejepa.data import load_dataset
     from nodejepa.methods import load_method
-    from nodejepa.tables import StoredGraph
+    from nodejepa.tables import is_store
     from nodejepa.workflow.apply import apply_run, help_to_apply
-    from nodejepa.workflow.outputs import OutputPaths
+    from nodejepa.workflow.embed import OutputPaths
 
     given: Any = edges or dataset
-    if StoredGraph.is_at(given):
+    if is_store(given):
         if workers > 1:
             OutputPaths.beside(out).require_free(resume=None, force=force)
             load_method(run, device="cpu").check_processes(workers)
@@ -291,7 +291,7 @@ def probe(
     from nodejepa.config import parse_assignments
     from nodejepa.data import Dataset, load_dataset
     from nodejepa.evaluation.scoring import score_method, score_run
-    from nodejepa.tables import StoredGraph
+    from nodejepa.tables import is_store
 
     changes = parse_assignments(settings or [])
     if run is not None and (changes or preset != "default" or method != "sgc"):
@@ -300,7 +300,7 @@ def probe(
             where=f"--run {run}",
             fix="Leave out --method, --preset and --set, or leave out --run.",
         )
-    data = Dataset.of_store(dataset) if StoredGraph.is_at(dataset) else load_dataset(dataset, data_root)
+    data = Dataset.of_store(dataset) if is_store(dataset) else load_dataset(dataset, data_root)
     if run is not None:
         score = score_run(data, run, chosen, split=split, probe=mode)
     else:

@@ -229,7 +229,7 @@ def reads_files(
 
 def given_again(context: typer.Context, *without: str) -> list[str]:
     """The command and what it was given, for the processes that it starts; files by their whole paths."""
-    from nodejepa.tables import StoredGraph
+    from nodejepa.tables import is_store
 
     again = [str(context.info_name)]
     for parameter in context.command.params:
@@ -242,7 +242,7 @@ def given_again(context: typer.Context, *without: str) -> list[str]:
             again.append((parameter.opts if value else parameter.secondary_opts)[0])
             continue
         for one in value if isinstance(value, list | tuple) else [value]:
-            is_path = isinstance(one, Path) or (argument and StoredGraph.is_at(one))
+            is_path = isinstance(one, Path) or (argument and is_store(one))
             text = str(Path(one).resolve() if is_path else one)
             again += [text] if argument else [parameter.opts[0], text]
     return again

@@ -106,10 +106,9 @@ def embed_graph(
     from nodejepa import workflow
     from nodejepa.config import parse_assignments
     from nodejepa.machine import TooLarge
-    from nodejepa.tables import StoredGraph
+    from nodejepa.tables import StoredGraph, is_store
     from nodejepa.training.logger import Logging
-    from nodejepa.workflow.embed import help_to_embed
-    from nodejepa.workflow.outputs import OutputPaths
+    from nodejepa.workflow.embed import OutputPaths, help_to_embed
     from nodejepa.workflow.plan import make_plan
 
     changes: dict[str, Any] = dict(parse_assignments(settings or []))
@@ -138,7 +137,7 @@ def embed_graph(
         raise typer.BadParameter(
             "Say where the embeddings go, or --check the graph only.", param_hint="--out"
         )
-    if (workers > 1 or as_worker) and not StoredGraph.is_at(edges):
+    if (workers > 1 or as_worker) and not is_store(edges):
         raise typer.BadParameter("Workers share a graph store: see nodejepa prepare.", param_hint="--workers")
     if workers > 1:
         estimator = workflow.make_trainable(**trained)
@@ -193,7 +192,7 @@ def show_inspection(console: Console, found: Inspection) -> None:
 
 def show_result(made: EmbeddedGraph, context: typer.Context) -> None:
     """Scores and what follows from them, where the files are, how sound the embeddings are."""
-    from nodejepa.workflow.page import score_table
+    from nodejepa.workflow.scores import score_table
 
     name, paths = made.estimator.name, made.paths
     for warning in made.warnings:

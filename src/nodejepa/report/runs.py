@@ -86,7 +86,7 @@ def _require_finished(folder: Path) -> None:
     raise NodeJEPAError(
         "the run is not finished: there is no model in it yet" if begun else what,
         where=str(folder),
-        fix="Wait for it, or go on with it: run `nodejepa pretrain` with the same options and --resume."
+        fix="Wait for it, or go on with it: run `nodejepa pretrain` with the same options and resume=True."
         if begun
         else f"{'' if folder.exists() else near_path(folder)}Name a folder with model.safetensors (nodejepa "
         "pretrain), or a file of embeddings (.parquet or .npy).",

@@ -19,6 +19,7 @@ from nodejepa.tables.options import ReadingOptions
 from nodejepa.tables.read import LoadedGraph, load_graph, read_graph
 from nodejepa.tables.schema import FeatureSchema, graph_with_features, refuse_another
 from nodejepa.tables.store import StoredGraph
+from nodejepa.tables.table import is_store
 
 __all__ = [
     "FeatureSchema",
@@ -33,6 +34,7 @@ __all__ = [
     "from_networkx",
     "from_pyg",
     "graph_with_features",
+    "is_store",
     "load_graph",
     "read_columns",
     "read_embeddings",

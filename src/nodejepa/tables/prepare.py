@@ -43,7 +43,7 @@ from nodejepa.tables.store import (
     whole_folder,
     write_array,
 )
-from nodejepa.tables.table import Tables, existing_file
+from nodejepa.tables.table import Tables, existing_file, is_store
 
 _ROWS = 1 << 12  # of features that are rewritten from one form into the other at a time
 
@@ -81,8 +81,8 @@ def prepare_store(
     files = [] if in_parts else [existing_file(edges, "edges")]
     files += [existing_file(file, "nodes") for file in node_files]
     with output_owned(final), refusals(final):
-        if final.exists() and not (force and StoredGraph.is_at(final)):
-            said = "" if StoredGraph.is_at(final) else " and is no graph store"
+        if final.exists() and not (force and is_store(final)):
+            said = "" if is_store(final) else " and is no graph store"
             fix = "Choose another out=..., or replace a store with force=True."
             raise ConfigError(f"{final} exists{said}", fix=fix)
         with whole_folder(final) as folder:

@@ -5,7 +5,6 @@ The arrays are plain files. What a manifest says is checked against them before 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -23,12 +22,12 @@ import pyarrow as pa
 
 from nodejepa.config import Exact, NonNegativeInt, read_document, write_document
 from nodejepa.errors import DataError, EvaluationError
-from nodejepa.files import refusals
+from nodejepa.files import file_digest, refusals
 from nodejepa.graph_checks import Features, FloatArray, SparseMatrix, compact_csr, multiplied_sparse
 from nodejepa.progress import progress_bar
 from nodejepa.tables.options import IdKind
+from nodejepa.tables.table import MANIFEST
 
-MANIFEST = "manifest.json"
 PIECE = 1 << 22  # entries that are hashed together
 LABELS = "labels.i32"
 DENSE = "features.f32"
@@ -121,12 +120,6 @@ class Manifest(Exact):
                 advance()
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def put(file: Any, array: npt.NDArray[Any]) -> None:
     """Append an array to an open file; NumPy's own ``tofile`` does not say why it failed."""
     file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
@@ -202,11 +195,6 @@ class StoredGraph:
         if self.manifest.feature_entries is not None:
             sides["feature_"] = self.manifest.feature_entries
         self._pointers = {side: self._opened(side, entries) for side, entries in sides.items()}
-
-    @staticmethod
-    def is_at(path: object) -> bool:
-        """Whether there is a store at a path."""
-        return isinstance(path, str | Path) and (Path(path) / MANIFEST).is_file()
 
     @property
     def num_nodes(self) -> int:

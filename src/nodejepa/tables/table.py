@@ -45,6 +45,14 @@ def existing_file(path: str | os.PathLike[str], role: str) -> Path:
         ) from None
 
 
+MANIFEST = "manifest.json"  # of a graph store
+
+
+def is_store(path: object) -> bool:
+    """Whether there is a graph store at a path."""
+    return isinstance(path, str | Path) and (Path(path) / MANIFEST).is_file()
+
+
 def near_path(path: str | os.PathLike[str]) -> str:
     """``"Did you mean data/edges.csv? "`` for a path that is not there, if something much like it is."""
     wanted = Path(path)

@@ -12,11 +12,10 @@ from nodejepa.files import refusals
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, load_method
-from nodejepa.tables import ReadingOptions, StoredGraph, read_graph
+from nodejepa.tables import ReadingOptions, StoredGraph, is_store, read_graph
 from nodejepa.training.distributed import SINGLE, ProcessGroup
-from nodejepa.workflow.embed import embedded
-from nodejepa.workflow.outputs import OutputPaths, input_files
-from nodejepa.workflow.read import RunSchema, UserGraph
+from nodejepa.workflow.embed import OutputPaths, embedded
+from nodejepa.workflow.read import RunSchema, UserGraph, input_files
 
 _NAMED = 20  # columns of a schema that a message names
 
@@ -70,7 +69,7 @@ def apply_run(
             data, estimator = UserGraph.of_graph(edges), load_method(folder, device=device)
         else:
             schema, estimator = _loaded(folder, device, memory_limit, group)
-            if StoredGraph.is_at(edges):
+            if is_store(edges):
                 data = _opened(StoredGraph(edges), schema)
             else:
                 asked = (reading or ReadingOptions()).changed(options)

@@ -27,16 +27,15 @@ from nodejepa.methods.estimator import Estimator
 from nodejepa.progress import in_words, progress_bar
 from nodejepa.report import write_report
 from nodejepa.report.maps import neighbour_plane
-from nodejepa.tables import ReadingOptions, StoredGraph, as_graph
+from nodejepa.tables import ReadingOptions, as_graph, is_store
 from nodejepa.tables.options import ADJACENCY_UP_TO
 from nodejepa.tables.table import refuse_replacing
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run
 from nodejepa.workflow.compare_page import comparison_report
-from nodejepa.workflow.embed import embedded, train
-from nodejepa.workflow.outputs import input_files, refuse_existing
+from nodejepa.workflow.embed import embedded, refuse_existing, train
 from nodejepa.workflow.plan import make_plan
-from nodejepa.workflow.read import Inspection, UserGraph, inspect_graph, make_trainable
+from nodejepa.workflow.read import Inspection, UserGraph, input_files, inspect_graph, make_trainable
 from nodejepa.workflow.recommend import DEFAULT, MethodRow, Recommendation, recommend
 from nodejepa.workflow.scores import Labelled
 from nodejepa.workflow.use import choose_features
@@ -188,7 +187,7 @@ def compare_files(
     ``use`` validation labels choose what embeddings are made of; without labels it is the columns, as links
     that are held out, the only score, cannot be held out of the adjacency.
     """
-    if StoredGraph.is_at(edges):
+    if is_store(edges):
         raise DataError(
             "methods are compared on files, not on a graph store",
             where=str(edges),

@@ -1,108 +1,42 @@
-"""``embed_graph``: a user's files or graph store in, embeddings out, with an account of what was done."""
+"""``embed_graph``: a user's files or graph store in, embeddings out; and where all that is written goes.
+
+Nothing that is there is lost unasked.
+"""
 
 import os
+import shutil
+import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
-import torch
 
-from nodejepa.config import DEFAULT_METHOD, to_dict
+from nodejepa.config import DEFAULT_METHOD
 from nodejepa.diagnostics import Diagnostics, RowArray, diagnose, sampled_rows
-from nodejepa.errors import NodeJEPAError
-from nodejepa.files import refusals, versions, write_json
+from nodejepa.errors import ConfigError, NodeJEPAError
+from nodejepa.files import output_owned, refusals, remove_leftovers
 from nodejepa.graph_checks import Features
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import announce_duration, progress_bar, timed
-from nodejepa.report import write_report
-from nodejepa.tables import ReadingOptions, StoredGraph
-from nodejepa.tables.embeddings import MANIFEST_FORMAT
+from nodejepa.report.runs import read_manifest
+from nodejepa.tables import ReadingOptions, StoredGraph, is_store
+from nodejepa.tables.embeddings import check_ending
+from nodejepa.tables.table import refuse_replacing
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run
-from nodejepa.workflow.outputs import OutputPaths, described, input_files
-from nodejepa.workflow.page import GraphMap, graph_report
-from nodejepa.workflow.read import Inspection, UserGraph, inspect_graph, make_trainable
-from nodejepa.workflow.scores import Scores, help_to_score, score_embeddings
+from nodejepa.workflow.read import Inspection, UserGraph, input_files, inspect_graph, make_trainable
+from nodejepa.workflow.scores import EmbeddedGraph, GraphMap, help_to_score, score_embeddings
 
-_VERSION = 1  # of the manifest
 _NOT_SCORED = (
     "Not scored: the embeddings were written first, and scoring had not ended when this was. "
     "Go on with resume=True, or leave scores out with score=False."
 )
-
-
-@dataclass(eq=False)
-class EmbeddedGraph:
-    """What :func:`nodejepa.workflow.embed_graph` made and where it is.
-
-    ``embeddings`` is an array, or read by rows (``z[low:high]``) where the graph is on disk; ``manifest`` is
-    the content of the JSON file.
-    """
-
-    embeddings: Features | RowArray
-    inspection: Inspection
-    estimator: Estimator
-    preset: str
-    paths: OutputPaths
-    diagnostics: Diagnostics
-    scores: Scores | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    manifest: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def labels(self) -> npt.NDArray[np.integer[Any]] | None:
-        """The class of every node, -1 where unknown."""
-        return self.inspection.data.labels
-
-    def write(self, drawn: GraphMap | None) -> None:
-        """The report, if it has a map, and last the manifest, which has the digests of all other files."""
-        if drawn is not None:
-            with progress_bar("Writing the report"):
-                write_report(graph_report(self, drawn), self.paths.page)
-        self.manifest = self._make_manifest()
-        write_json(self.paths.manifest, self.manifest)
-
-    def _make_manifest(self) -> dict[str, Any]:
-        estimator, data, paths = self.estimator, self.inspection.data, self.paths
-        written: dict[str, Any] = {
-            name: self.manifest[name] for name in ("embeddings", "run") if name in self.manifest
-        }
-        if not written:  # else they were hashed before, and have not changed
-            nodes, dimensions = self.embeddings.shape
-            written = {
-                "embeddings": described(paths.embeddings) | {"nodes": nodes, "dimensions": dimensions},
-                "run": {"folder": str(paths.run), "model": described(paths.run / "model.safetensors")},
-            }
-        return {
-            "format": MANIFEST_FORMAT,
-            "version": _VERSION,
-            **written,
-            "report": described(paths.page) if paths.page.exists() else None,
-            **self.inspection.to_dict(),
-            "features": None if data.schema is None else data.schema.summary(),
-            "use": None if data.choice is None else data.choice.to_dict(),
-            "method": estimator.name,
-            "preset": self.preset,
-            "config": to_dict(estimator.config),
-            "dim": estimator.max_columns,
-            "seed": estimator.seed,
-            "epochs": sum("loss" in record for record in estimator.history_),
-            "found": estimator.describe() or None,
-            "threads": torch.get_num_threads(),
-            "versions": versions(),
-            "seconds": dict(self.seconds),
-            "diagnostics": self.diagnostics.to_dict(),
-            "scores": None if self.scores is None else self.scores.to_dict(),
-            "warnings": [*self.inspection.warnings(), *self.warnings],
-        }
 
 
 class ScoringInterrupted(KeyboardInterrupt):
@@ -167,7 +101,7 @@ def embed_graph(
     estimator = make_trainable(method, preset=preset, settings=settings, seed=seed, device=device, dim=dim)
     estimator.memory_limit, estimator.process_group = memory_limit, group
     seconds: dict[str, float] = {}
-    stored = StoredGraph.is_at(edges)
+    stored = is_store(edges)
     inputs, use = ([], use) if stored else (input_files(edges, nodes), use or "auto")
     with paths.held(inputs, resume=resume, force=force), _kept_warnings() as said:
         found = inspect_graph(
@@ -293,3 +227,131 @@ def embedded(
             return z, diagnose(sampled_rows(z))
         dense: Features = z if isinstance(z, np.ndarray) else to_dense(z)
         return dense, diagnose(dense)
+
+
+# ---------------------------------------------------------------- where it is written
+
+
+@dataclass(frozen=True)
+class OutputPaths:
+    """The files of one graph: ``z.parquet``, and beside it ``z.json``, ``z.html`` and the folder ``z.run``.
+
+    The manifest is written last and names the SHA-256 of the embeddings: without it, or with another digest
+    in it, the embeddings are not finished.
+    """
+
+    embeddings: Path
+
+    @classmethod
+    def beside(cls, out: str | os.PathLike[str]) -> Self:
+        """The paths that go with that of the embeddings; its ending is checked."""
+        check_ending(out)
+        return cls(Path(out))
+
+    @property
+    def manifest(self) -> Path:
+        """What was done, as JSON."""
+        return self.embeddings.with_suffix(".json")
+
+    @property
+    def page(self) -> Path:
+        """The same for people, as HTML."""
+        return self.embeddings.with_suffix(".html")
+
+    @property
+    def run(self) -> Path:
+        """Folder of the model."""
+        return self.embeddings.with_suffix(".run")
+
+    @property
+    def written(self) -> tuple[Path, ...]:
+        """The files beside the run folder, in the order in which they are written."""
+        return (self.embeddings, self.page, self.manifest)
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything in the run folder to go on with."""
+        return Run(self.run).model.exists() or Run(self.run).checkpoint.exists()
+
+    @contextmanager
+    def held(self, inputs: Sequence[Path], *, resume: bool | None, force: bool) -> Iterator[None]:
+        """Check the paths before any work and hold them; ``resume`` is None where nothing is trained."""
+        for path in self.written:
+            with refusals(path):  # a name that is too long, a folder that is closed
+                refuse_replacing(path, *inputs)
+            if path.is_dir():
+                raise ConfigError("the output is a folder", where=str(path), fix="Name a file.")
+        if resume is not None and self.run.exists() and not self.run.is_dir():
+            raise ConfigError("the run folder is a file", where=str(self.run), fix="Choose another out=....")
+        _check_writable(self.embeddings.parent)
+        with output_owned(self.run):  # one lock for all that share the name
+            self.require_free(resume=resume, force=force)
+            yield
+
+    def require_free(self, *, resume: bool | None, force: bool) -> None:
+        """Refuse to lose what is there, or to go on with a run that is not."""
+        if resume and not self.begun and any(path.exists() for path in self.written):
+            raise ConfigError(
+                "there is no run to go on with, but there are files of its name",
+                where=str(self.run),
+                fix="Choose another out=..., or replace them with force=True.",
+            )
+        files = self.written[:1] if resume is None else (*self.written, *([self.run] if self.begun else ()))
+        refuse_existing(files, resume=resume, force=force)
+
+    def begin(self, *, force: bool) -> None:
+        """Clear away what killed processes left half-written and, if asked, the run itself."""
+        for path in self.written:
+            remove_leftovers(path)
+        if force:
+            run = Run(self.run)
+            # the model first: whatever else is left of it then, nothing can be taken for a finished run
+            for file in (run.model, run.checkpoint, self.run / "history.jsonl", self.run / "config.json"):
+                file.unlink(missing_ok=True)
+
+    def replace(self, *, resume: bool | None, force: bool) -> None:
+        """To be called before the embeddings are written: until there is a new manifest, none counts.
+
+        A file that another program has put there in the meantime is not replaced.
+        """
+        refuse_existing(self.written[: 1 if resume is None else 3], resume=resume, force=force)
+        told = None if resume is not None else read_manifest(self.manifest)
+        if resume is not None or (told is not None and told.embeddings.file == self.embeddings.name):
+            self.manifest.unlink(missing_ok=True)
+            self.page.unlink(missing_ok=True)
+
+    def refuse_full_disk(self, needed: int) -> None:
+        """Refuse to train for embeddings that there is no room for."""
+        free = shutil.disk_usage(self.embeddings.parent).free
+        if needed > free:
+            raise NodeJEPAError(
+                f"the embeddings need about {needed / 1e9:,.2f} GB and {free / 1e9:,.2f} GB are free",
+                where=str(self.embeddings.parent),
+                fix="Make room, choose another disk with out=... or ask for fewer columns: dim=64.",
+            )
+
+
+def refuse_existing(paths: Iterable[Path], *, force: bool, resume: bool | None = None) -> None:
+    """Refuse to replace what is there unasked; ``resume`` is given where one can go on with it."""
+    if resume and force:
+        raise ConfigError("resume and force contradict each other", fix="Go on, or begin anew.")
+    there = [str(path) for path in paths if path.exists()]
+    if there and not (resume or force):
+        raise ConfigError(
+            f"{', '.join(there)} exist{'s' if len(there) == 1 else ''}",
+            fix=("" if resume is None else "Go on with resume=True, or: ")
+            + "Choose another out=..., or replace what is there with force=True.",
+        )
+
+
+def _check_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise NodeJEPAError(
+            f"nothing can be written here: {error.strerror or error}",
+            where=str(folder),
+            fix="Check the path, its permissions and the free space, or choose another one.",
+        ) from None

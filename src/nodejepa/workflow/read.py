@@ -1,5 +1,6 @@
 """A user's graph, in memory or on disk: how it was read, and the data report before training."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +15,7 @@ import pyarrow as pa
 from nodejepa.config import Exact, of_type, read_document, write_document
 from nodejepa.diagnostics import RowArray
 from nodejepa.errors import CheckpointError, ConfigError, DataError, GraphError
+from nodejepa.files import described
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.machine import Room, TooLarge, gigabytes
@@ -22,15 +24,13 @@ from nodejepa.methods.arguments import pick_device
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import in_words, progress_bar, timed
-from nodejepa.structure.summary import GraphSummary, summarise_graph
-from nodejepa.tables import FeatureSchema, LoadedGraph, ReadingOptions, StoredGraph, read_graph
+from nodejepa.tables import FeatureSchema, LoadedGraph, ReadingOptions, StoredGraph, is_store, read_graph
 from nodejepa.tables.embeddings import check_ending, id_column, stream_embeddings
 from nodejepa.tables.names import are_partners, sides_of
 from nodejepa.tables.options import REMEMBERED, ReadReport, structural_width, structure_alone
 from nodejepa.tables.schema import structural_names
 from nodejepa.tables.store import stored_labels
 from nodejepa.tables.table import near_path
-from nodejepa.workflow.outputs import described, input_files
 from nodejepa.workflow.plan import PREPARE, Plan, Workload, make_plan
 from nodejepa.workflow.use import Choice, Material, check_use, choose
 
@@ -267,39 +267,44 @@ class Inspection:
     data: UserGraph
     plan: Plan
     inputs: dict[str, dict[str, Any]]
-    summary: GraphSummary | None = None  # of a graph in memory
     pending: tuple[str, ...] = ()  # structural features that are asked for and were not computed
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        graph = self.facts() if self.summary is None else self.summary.to_dict()
+        graph = self.data.graph
         return {
             "inputs": self.inputs,
             "read": self.data.report.to_dict(),
-            "graph": graph,
+            "graph": {
+                "nodes": graph.num_nodes,
+                "edges": self._edges,
+                "directed": graph.directed,
+                "weighted": graph.is_weighted,
+                "feature_columns": graph.num_features,
+            },
             "pending_features": list(self.pending),
             "plan": self.plan.to_dict(),
             "warnings": self.warnings(),
         }
 
+    @property
+    def _edges(self) -> int:
+        graph = self.data.graph
+        return graph.num_edges // (1 if graph.directed else 2)
+
     def facts(self) -> dict[str, str]:
         """Names and values for people."""
-        graph, summary, plan, read = self.data.graph, self.summary, self.plan, self.data.report
-        edges = graph.num_edges if graph.directed else graph.num_edges // 2
+        graph, plan, read = self.data.graph, self.plan, self.data.report
         kind = f"{'directed' if graph.directed else 'undirected'}{', weighted' if graph.is_weighted else ''}"
-        facts = {"nodes": f"{graph.num_nodes:,}", "edges": f"{edges:,}, {kind}"}
-        if summary is not None:
-            largest = ", ".join(f"{size:,}" for size in summary.component_sizes[:3])
-            more = ", ..." if summary.components > 3 else ""
-            facts |= {
-                "rows of edges": f"{read.edge_rows:,}: {read.duplicate_rows:,} repeated, "
+        facts = {"nodes": f"{graph.num_nodes:,}", "edges": f"{self._edges:,}, {kind}"}
+        if read.edge_rows:
+            repeated, loops = (
+                f"{read.duplicate_rows:,} repeated",
                 f"{read.self_loop_rows:,} from a node to itself",
-                "components": f"{summary.components:,} (largest: {largest}{more} nodes)",
-                "isolated nodes": f"{summary.isolated_nodes:,}",
-                "neighbours": f"mean {summary.mean_degree:.1f}, median {summary.median_degree:.0f}, "
-                f"99 % up to {summary.degree_99:.0f}, most {summary.max_degree:,}",
-                "hubs": f"1 % of the nodes hold {100 * summary.hub_edge_share:.0f} % of all edge ends",
-            }
+            )
+            facts["rows of edges"] = f"{read.edge_rows:,}: {repeated}, {loops}"
+        mean = graph.num_edges / graph.num_nodes
+        facts["neighbours"] = f"{mean:.1f} on average; {read.isolated_nodes:,} nodes have none"
         facts["features"] = self._features()
         if isinstance(graph, StoredGraph):
             facts["labels"] = f"{len(self.data.class_names):,} classes" if self.data.class_names else "none"
@@ -314,12 +319,10 @@ class Inspection:
         return facts
 
     def _features(self) -> str:
-        graph, work = self.summary, Workload.of(self.data.graph)
+        work = Workload.of(self.data.graph)
         form = "dense" if work.dense else "sparse"
         filled = 100 * work.feature_entries / max(work.nodes * work.columns, 1)
         known = f"{work.columns:,} columns, {filled:.3g} % filled ({form})"
-        if graph is not None:
-            known += f"; {graph.constant_columns:,} constant columns, {graph.zero_rows:,} rows of zeros"
         if not self.pending:
             return known
         names = ", ".join(self.pending)
@@ -328,16 +331,13 @@ class Inspection:
 
     def warnings(self) -> list[str]:
         """What a person should think about before going on."""
-        graph, said = self.summary, list(self.data.report.warnings)
-        if graph is not None:
-            if graph.nodes < 2:
-                said.append("The graph has one node: there is nothing to learn from it.")
-            elif graph.edges == 0:
-                said.append("The graph has no edges: embeddings can only repeat what the features say.")
-            elif graph.isolated_nodes > graph.nodes / 2:
-                said.append("Most nodes have no edge: their embeddings only repeat what their features say.")
-            if graph.feature_columns and graph.constant_columns == graph.feature_columns:
-                said.append("All features are the same for every node: only edges tell nodes apart.")
+        graph, said = self.data.graph, list(self.data.report.warnings)
+        if graph.num_nodes < 2:
+            said.append("The graph has one node: there is nothing to learn from it.")
+        elif not graph.num_edges:
+            said.append("The graph has no edges: embeddings can only repeat what the features say.")
+        elif self.data.report.isolated_nodes > graph.num_nodes / 2:
+            said.append("Most nodes have no edge: their embeddings only repeat what their features say.")
         return said
 
     def require_usable(self) -> None:
@@ -387,7 +387,7 @@ def inspect_graph(
     seconds, reading = {} if seconds is None else seconds, reading or ReadingOptions()
     pending: tuple[str, ...] = ()
     with timed(seconds, "reading"):
-        if StoredGraph.is_at(edges):
+        if is_store(edges):
             if nodes is not None or reading != ReadingOptions() or use is not None:
                 raise ConfigError(
                     "a graph store has its nodes and was read with its own options",
@@ -400,7 +400,6 @@ def inspect_graph(
             data, pending = _made_of(data, reading, use, memory_limit, describe=describe, score=score)
     graph, classes = data.graph, len(data.class_names) if score else 0
     with timed(seconds, "checking"), progress_bar("Checking the graph"):
-        summary = summarise_graph(graph) if isinstance(graph, Graph) else None
         plan = make_plan(estimator, graph, memory_limit, pending=pending, classes=classes)
     with timed(seconds, "hashing"):
         if isinstance(graph, StoredGraph):
@@ -413,7 +412,13 @@ def inspect_graph(
                 for name, given in zip(names, [edges, *several], strict=False)
                 if (file := input_files(given))
             }
-    return Inspection(data, plan, inputs, summary, pending)
+    return Inspection(data, plan, inputs, pending)
+
+
+def input_files(*given: Any) -> list[Path]:
+    """Those of the given sources that are files; the others are tables in memory."""
+    each = [one for source in given for one in (source if isinstance(source, list | tuple) else [source])]
+    return [Path(source) for source in each if isinstance(source, str | os.PathLike)]
 
 
 def _read_files(edges: Any, nodes: Any, reading: ReadingOptions, memory_limit: float | None) -> UserGraph:
