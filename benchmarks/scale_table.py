@@ -1,8 +1,9 @@
 """The constants of docs/scale.md: seconds and bytes of each step, and a billion edges computed from them.
 
 ``python -m benchmarks.scale_table`` writes scale_table.md from scale.jsonl. Of the newest record of the
-largest graph of case ``workers`` it has the seconds of a step by one worker, t1, and by two, t2. What is
-shared between W workers takes s / W, the rest r: s = 2 (t1 - t2), r = t1 - s. Both grow with the edges.
+largest graph of case ``workers`` it has the seconds of a step by one worker, t1, of the newest of case
+``agents`` those by two machines, t2. What is shared between W machines takes s / W, the rest r:
+s = 2 (t1 - t2), r = t1 - s. Both grow with the edges.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ def constants(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         edges = largest["stored_edges"] / 1e6
         seconds = largest["phases"]["prepare"]["seconds"] / edges
         rows.append({"step": "prepare", "shared": 0.0, "alone": seconds, "moved": 0.0, "of": largest})
-    pairs = [r for r in records if case_of(r) == "workers" and r["workers"] == 2]
-    if pairs:
-        newest = pairs[-1]
-        edges = newest["stored_edges"] / 1e6
+    found = {case_of(record): record for record in records if record.get("workers") == 2}
+    if {"workers", "agents"} <= found.keys():
+        newest, apart = found["workers"], found["agents"]
+        edges, theirs = (record["stored_edges"] / 1e6 for record in (newest, apart))
         for step, name in STEPS.items():
-            first, second = (newest["inside"][which][step] / edges for which in ("alone", "shared"))
+            first, second = newest["inside"]["alone"][step] / edges, apart["inside"]["agents"][step] / theirs
             both = min(max(2 * (first - second), 0.0), first)
-            moved = newest["phases"]["shared"].get("moved_gb", 0.0) * 1e3 / edges
+            moved = apart["phases"]["agents"].get("moved_gb", 0.0) * 1e3 / theirs
             rows.append(
                 {
                     "step": name,
@@ -48,7 +49,7 @@ def constants(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def useful(workers: int, columns: int) -> int:
-    """How many workers a step gets faster by: with fewer than 16 columns each, a product reads as much."""
+    """How many machines a step gets faster by: with fewer than 16 columns each, a product reads as much."""
     return min(workers, max(1, columns // _LINE))
 
 
@@ -83,7 +84,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         if of is None:
             said.append(f"There is no record of these steps yet: {', '.join(names)}.")
             continue
-        how = f"{of['threads']} threads" if names == ("prepare",) else "1 and 2 workers of one thread"
+        how = f"{of['threads']} threads" if names == ("prepare",) else "1 and 2 machines with one worker"
         said.append(
             f"Measurement of {', '.join(names)}: a graph with {of['nodes']:,} nodes, "
             f"{of['stored_edges']:,} stored edges and {of['columns']} features; {how}; "
@@ -92,10 +93,11 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     said.append(
         "The columns on the right were computed, not measured. They assume that the time is proportional to "
         "the number of edges. They leave out the network. To include it, divide the bytes moved by the speed "
-        "of the network and add the result."
+        "of the network and add the result. The two machines were processes of one machine that shared no "
+        "memory."
     )
     said.append(
-        "Matrix products get no faster if a worker has fewer than 16 columns of the embeddings. "
+        "Matrix products get no faster if a machine has fewer than 16 columns of the embeddings. "
         "prepare runs in one process. If the parts are sorted already, prepare has much less to do."
     )
     return said

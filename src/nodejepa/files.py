@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -68,6 +69,25 @@ def file_digest(path: Path) -> str:
 def described(path: Path) -> dict[str, Any]:
     """Name, size and digest of a file."""
     return {"file": path.name, "bytes": path.stat().st_size, "sha256": file_digest(path)}
+
+
+@contextmanager
+def nameless(size: int, folder: Path | None = None) -> Iterator[int]:
+    """A file of so many bytes in a folder, or in memory, that is gone when nobody has it open or mapped."""
+    with refusals(folder or Path("memory")):
+        if folder is None:
+            file = os.memfd_create("nodejepa")
+        else:
+            with tempfile.TemporaryFile(dir=folder) as opened:
+                file = os.dup(opened.fileno())
+        try:
+            if folder is not None and hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file, 0, size)  # a full disk is an error now, not a crash
+            else:
+                os.truncate(file, size)
+            yield file
+        finally:
+            os.close(file)
 
 
 def json_digest(content: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Files as tensors: the bytes as they stand, also of files larger than the machine."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -29,19 +30,21 @@ def test_a_file_may_be_larger_than_memory(tmp_path):
     assert seen[-1] == 0
 
 
-def test_blocks_are_written_where_they_stay_or_in_a_file():
-    """Into what is given if it may be in memory; a file that is mapped is never written into."""
+def test_blocks_are_written_where_they_stay_also_in_a_file(tmp_path):
+    """Into what is given, else into memory or into a file without a name, as there is room."""
     spans = [(0, 3), (3, 7), (7, 8)]
 
     def write(low, high, rows):
         rows[:] = torch.arange(low, high)[:, None]
 
     wanted = torch.arange(8.0)[:, None].expand(8, 5)
-    for memory, in_memory in ((1 << 20, True), (1, False)):
-        space = Workspace(8, lambda: iter(spans), memory=memory)
+    for memory in (1 << 20, 1):
+        space = Workspace(8, lambda: iter(spans), tmp_path, memory=memory)
         given = torch.full((8, 5), -1.0)
-        found = space.fill_in_place(5, write, given)
+        assert space.fill_in_place(5, write, given).data_ptr() == given.data_ptr()
+        assert given.equal(wanted)
+        found = space.fill_in_place(5, write)
         assert found.equal(wanted)
-        assert (found.data_ptr() == given.data_ptr()) == in_memory
-        assert given.equal(wanted) == in_memory
-        assert space.fill_in_place(5, write).equal(wanted)
+        assert (str(tmp_path) in Path("/proc/self/maps").read_text()) == (memory == 1)
+        assert not [*tmp_path.iterdir()]
+        del found

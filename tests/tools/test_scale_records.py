@@ -51,22 +51,28 @@ def test_an_old_record_without_a_case_counts_as_sizes_by_one_process(measured, t
     assert measured("--nodes", "0.1", settings={"dim": 1})[0] == [before]
 
 
-def pair(alone, shared, columns=128):
-    common = {"case": "workers", "workers": 2, "threads": 1, "nodes": 1_000_000, "load_average": 0.1}
-    inside = {
-        name: dict(zip(("training", "embedding", "writing"), seconds, strict=True))
-        for name, seconds in (("alone", alone), ("shared", shared))
-    }
-    sizes = {"stored_edges": 20_000_000, "columns": columns}
-    return common | sizes | {"inside": inside, "phases": {"shared": {"moved_gb": 0.2}}}
+def pair(alone, apart, columns=128):
+    """Records of one worker and of two machines; the seconds of fit, embed and write of each."""
+    common = {"workers": 2, "threads": 1, "nodes": 1_000_000, "load_average": 0.1}
+    common |= {"stored_edges": 20_000_000, "columns": columns}
+    steps = ("training", "embedding", "writing")
+    return [
+        common | {"case": case, "inside": {name: dict(zip(steps, seconds, strict=True))}, "phases": phases}
+        for case, name, seconds, phases in (
+            ("workers", "alone", alone, {}),
+            ("agents", "agents", apart, {"agents": {"moved_gb": 0.2}}),
+        )
+    ]
 
 
-def test_constants_share_what_two_workers_made_faster():
-    fit, embed, write = scale_table.constants([pair((20.0, 40.0, 4.0), (10.0, 30.0, 4.0))])
+def test_constants_share_what_two_machines_made_faster():
+    records = pair((20.0, 40.0, 4.0), (10.0, 30.0, 4.0))
+    assert scale_table.constants(records[:1]) == []
+    fit, embed, write = scale_table.constants(records)
     assert (fit["shared"], fit["alone"]) == (1.0, 0.0)
     assert (embed["shared"], embed["alone"], embed["moved"]) == (1.0, 1.0, 10.0)
     assert (write["shared"], write["alone"]) == (0.0, 0.2)
-    text = scale_table.render([pair((20.0, 40.0, 4.0), (10.0, 30.0, 4.0))])
+    text = scale_table.render(records)
     assert "| embed | 1.000 | 1.000 | 10 | 33 min | 19 min | 19 min |" in text  # 64 have 2 columns each
     assert "There is no record of these steps yet: prepare." in text
 

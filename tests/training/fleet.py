@@ -23,8 +23,9 @@ from nodejepa.graph import Graph
 from nodejepa.methods import make_estimator
 from nodejepa.methods.estimator import Estimator
 from nodejepa.tables import StoredGraph
+from nodejepa.tables import store as store_module
 from nodejepa.tables.prepare import prepare_store
-from nodejepa.training.distributed import ProcessGroup, join
+from nodejepa.training.distributed import ProcessGroup, Team, join
 from nodejepa.training.logger import Logging
 
 
@@ -99,13 +100,21 @@ def train(order: dict, out: str | None) -> dict:
 
 
 def embed_store(order: dict, estimator: Estimator) -> dict:
-    """Fit and transform; ``die_at``: after so many messages about columns the rank in question is gone."""
+    """Fit and transform; ``die_at``: after so many messages about columns the rank in question is gone.
+
+    ``local``: so many are on one machine each, and read the graph by blocks of ``rows``.
+    """
+    if "rows" in order:
+        store_module._LEAST_ROWS, store_module.BLOCK_CELLS = order["rows"], 1
     given = StoredGraph(order["store"]) if order["store"] else graph()
     if "memory_limit" in order:
         estimator.memory_limit = order["memory_limit"]
+    if "local" in order:
+        assert estimator.process_group.team.size == order["local"]
     if estimator.process_group.rank == order.get("die_rank"):
         messages, name = [], "receive" if estimator.process_group.leads else "send"
-        original = getattr(ProcessGroup, name)
+        owner, name = (Team, "wait") if "local" in order else (ProcessGroup, name)
+        original = getattr(owner, name)
 
         def exchange(self, *more):
             messages.append(1)
@@ -113,7 +122,7 @@ def embed_store(order: dict, estimator: Estimator) -> dict:
                 os._exit(9)
             return original(self, *more)
 
-        setattr(ProcessGroup, name, exchange)
+        setattr(owner, name, exchange)
     scratch = Path(order["scratch"]) if "scratch" in order else None
     z = estimator.fit(given).transform(given, scratch=scratch)
     rows = z[: z.shape[0]]
@@ -144,6 +153,8 @@ def start(order: dict, folder: Path) -> list[int]:
             code = 1
             try:
                 where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+                local = order.get("local", 1)
+                where |= {"LOCAL_WORLD_SIZE": str(local), "LOCAL_RANK": str(rank % local)}
                 os.environ.update({**where, "RANK": str(rank), "WORLD_SIZE": str(size)})
                 if "GLOO_SOCKET_IFNAME" not in os.environ and sys.platform == "linux":
                     os.environ["GLOO_SOCKET_IFNAME"] = "lo"

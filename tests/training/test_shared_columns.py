@@ -34,27 +34,34 @@ def results(tmp_path_factory):
             **more,
         }
 
-    lost = {"memory_limit": SMALL, "die_at": 4}
+    def lost(rank, apart=""):
+        """A place for what rank leaves in a group that is killed and started again."""
+        return {"memory_limit": SMALL, "scratch": str(folder / f"lost{apart}-{rank}")}
+
+    together = {"local": 2, "rows": 40}
     orders = {
         "memory": [order(size, store=None) for size in (1, 2, 2, 3)],
         "stored": [order(size) for size in (1, 2, 2, 3)],
+        "together": [order(size, **(together if size > 1 else {})) for size in (1, 2, 2, 4)],
         "small": [order(2, memory_limit=SMALL)],
-        "lost": [order(2, die_rank=rank, scratch=str(folder / f"lost-{rank}"), **lost) for rank in (0, 1)],
-        "left": [],
-        "again": [order(2, memory_limit=SMALL, scratch=str(folder / f"lost-{rank}")) for rank in (0, 1)],
+        "small together": [order(2, memory_limit=SMALL, **together)],
+        "lost": [order(2, die_rank=rank, die_at=4, **lost(rank)) for rank in (0, 1)],
+        "lost together": [order(2, die_rank=r, die_at=60, **together, **lost(r, "-t")) for r in (0, 1)],
+        "again": [order(2, **lost(rank)) for rank in (0, 1)],
+        "again together": [order(2, **together, **lost(rank, "-t")) for rank in (0, 1)],
     }
     found = {}
-    for names in (("memory", "stored", "small", "lost"), ("again",)):
+    for names in (list(orders)[:-2], list(orders)[-2:]):
         ends = iter(fleet(folder, [*chain(*(orders[name] for name in names))]))
         found |= {name: [next(ends) for _ in orders[name]] for name in names}
-        columns = [sorted(folder.glob(f"lost-{rank}/.columns-*/*.f32")) for rank in (0, 1)]
+        columns = [sorted(path.glob(".columns-*/*.f32")) for path in sorted(folder.glob("lost*"))]
         found["left" if "lost" in names else "cleared"] = columns
     return found
 
 
 @pytest.mark.slow
 @BUSY
-@pytest.mark.parametrize("kind", ["memory", "stored"])
+@pytest.mark.parametrize("kind", ["memory", "stored", "together"])
 def test_another_number_of_processes_changes_rounding_only(results, kind):
     (alone,), *groups = results[kind]
     for group in groups:
@@ -66,17 +73,16 @@ def test_another_number_of_processes_changes_rounding_only(results, kind):
 
 @pytest.mark.slow
 @BUSY
-def test_killed_and_started_again_they_go_on_to_the_same_bits(results):
+@pytest.mark.parametrize("kind", ["", " together"])
+def test_killed_and_started_again_they_go_on_to_the_same_bits(results, kind):
     """The first of two dies, or the second, in the middle of the columns; what was done is kept."""
-    wanted = results["small"][0][0]["sha"]
-    np.testing.assert_allclose(
-        results["small"][0][0]["z"], results["stored"][0][0]["z"], rtol=1e-5, atol=1e-5
-    )
-    for lost, left, again in zip(results["lost"], results["left"], results["again"], strict=True):
+    (wanted, *_), *_ = results[f"small{kind}"]
+    np.testing.assert_allclose(wanted["z"], results["stored"][0][0]["z"], rtol=1e-5, atol=1e-5)
+    for lost, again in zip(results[f"lost{kind}"], results[f"again{kind}"], strict=True):
         assert {"code": 9} in lost
-        assert left
-        assert again[0]["sha"] == wanted
-    assert results["cleared"] == [[], []]
+        assert again[0]["sha"] == wanted["sha"]
+    assert all(results["left"])
+    assert results["cleared"] == [[]] * 4
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ class Sums:
 
     A graph is read by blocks of rows, which are summed in float64; one in memory is one block. Of several
     processes each sums over some of the blocks. What goes over edges reads rows from all over the graph:
-    there each takes some of the columns instead.
+    there each machine takes some of the columns instead.
     """
 
     def __init__(self, inputs: RowInputs, group: ProcessGroup = SINGLE, columns: slice = slice(None)) -> None:
@@ -98,9 +98,10 @@ class Sums:
 
     def cross(self, v: Tensor) -> Tensor:
         """``X' (N + N') X v`` ``[F, k]``: two passes over X and one over the edges for a group of columns."""
-        space, share = self.inputs.workspace, self.group.share(v.shape[1])
-        mine = v[:, share.start : share.stop]
-        with space.holding(1):  # the latents
+        space = self.inputs.workspace
+        with space.holding(1, self.group):  # the latents
+            share = self.group.share(v.shape[1], space.team)
+            mine = v[:, share.start : share.stop]
             found = [self._cross(mine[:, group].contiguous()) for group in space.column_groups(len(share))]
         if self.group.size == 1:
             return torch.cat(found, dim=1)
@@ -115,16 +116,16 @@ class Sums:
 
         def blocks() -> Iterator[Tensor]:
             shown = inputs.workspace.on_disk and self.group.leads
-            with progress_bar("Summing over rows", total=len(self.spans), shown=shown) as advance:
-                for low, high in self.spans:
+            spans = inputs.workspace.own_spans()
+            with progress_bar("Summing over rows", total=len(spans), shown=shown) as advance:
+                for low, high in spans:
                     both = multiply(inputs.operator_rows("neighbour_mean", low, high).tensor, latents)
                     both += multiply(inputs.transposed_mean_rows(low, high), latents)
                     yield self._back(inputs.feature_rows(low, high), both)
                     advance()
 
         total = _sum(blocks())
-        assert total is not None  # there are nodes
-        return total
+        return torch.zeros(len(self.columns), v.shape[1]) if total is None else total
 
     def means(self) -> tuple[Tensor, Tensor]:
         """``X' has`` and ``X' N' has`` ``[F]``: sums of a node's features and of its neighbours'."""

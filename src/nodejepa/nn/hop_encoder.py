@@ -1,9 +1,9 @@
 """The linear encoder of LinearJEPA: latents of the features, mixed over several hops.
 
 Columns are independent until rows are finished. So they are embedded in groups that fit into memory, and
-several processes take some columns each and propagate them without talking. When a group of columns is done,
-its rows go to the first process. It keeps those of a graph on disk in files: killed and started again, the
-processes go on after the last group.
+several machines take some columns each and propagate them without talking. The processes of one machine share
+its memory and make some rows of each array. When a group of columns is done, it goes to the first process. It
+keeps those of a graph on disk in files: killed and started again, the processes go on after the last group.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from nodejepa.files import atomic_path
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.sparse import Rows
 from nodejepa.nn.stack import transformed
-from nodejepa.nn.workspace import Block, mapped
+from nodejepa.nn.workspace import Block, Workspace, mapped
 from nodejepa.progress import progress_bar
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 
@@ -68,7 +68,12 @@ class HopEncoder(nn.Module):
         weight = self.weight[:, columns]
         weight = weight if self.unit == 1 else weight * self.unit
         product, shift = transformed(inputs, weight), self.shift[columns]
-        return product - shift if torch.is_grad_enabled() else product.sub_(shift)
+        if torch.is_grad_enabled():
+            return product - shift
+        for low, high in inputs.workspace.own_spans():
+            product[low:high] -= shift
+        inputs.workspace.team.wait()
+        return product
 
     def latents_of(self, inputs: GraphInputs, rows: npt.NDArray[np.bool_]) -> Tensor:
         """``X W - c`` of some rows (bool ``[N]``), in order."""
@@ -91,22 +96,22 @@ class HopEncoder(nn.Module):
         if rows is not None:
             return self.forward(inputs, rows=rows)
         space, latents = inputs.workspace, self.weight.shape[1]
-        folder = None
-        if scratch is not None and group.leads and not space.keeps(self.out_dim):
-            folder = self._folder(inputs, scratch)
         found: dict[int, Tensor] = {}
         shown = space.on_disk and group.leads
         with (
             progress_bar("Embedding", total=self.out_dim, shown=shown) as advance,
-            space.holding(self._arrays_held),
+            space.holding(self._arrays_held, group),
         ):
-            share = -(-latents // group.size)
-            rounds = group.first(
-                lambda: {"ends": torch.tensor([[g.start, g.stop] for g in space.column_groups(share)])}
-            )["ends"].tolist()
-            for low, high in rounds:  # the columns each process works on at a time, as the first has memory
-                firsts = range(0, share * group.size, share)
-                shares = [slice(min(at + low, latents), min(at + high, latents)) for at in firsts]
+            folder = None
+            if scratch is not None and group.leads and not space.keeps(self.out_dim):
+                folder = self._folder(inputs, scratch)
+            machines = group.size // space.team.size
+            share = -(-latents // machines)
+            for part in space.column_groups(share):  # that each machine works on at a time
+                firsts = range(0, share * machines, share)
+                shares = [
+                    slice(*(min(at + end, latents) for end in (part.start, part.stop))) for at in firsts
+                ]
                 kept = {} if folder is None else self._kept(folder, shares)
                 if not group.decide(bool(kept)):
                     kept = self._round(inputs, shares, group, folder)
@@ -128,32 +133,32 @@ class HopEncoder(nn.Module):
     def _round(
         self, inputs: GraphInputs, shares: list[slice], group: ProcessGroup, folder: Path | None
     ) -> dict[int, Tensor]:
-        """Columns that all processes made, each of its share, by the first of them; in the first process."""
+        """Columns that all machines made, each of its share, by the first of them; in the first process."""
         found: dict[int, Tensor] = {}
-        mine, latents = shares[group.rank], self.weight.shape[1]
+        space, latents = inputs.workspace, self.weight.shape[1]
+        mine = shares[group.rank // space.team.size]
         if mine.start == mine.stop:
             return found
         for block, part in self._mixed(inputs, self.latents(inputs, mine)):
-            if not group.leads:
-                for low, high in inputs.workspace.spans():
+            if space.team.place == 0 and not group.leads:
+                for low, high in space.spans():
                     group.send(part[low:high])
-            for rank, share in enumerate(shares if group.leads else []):
+            for machine, share in enumerate(shares if group.leads else []):
                 start, width = block * latents + share.start, share.stop - share.start
                 if width:
                     path = None if folder is None else folder / _name(start, width)
-                    rows = _rows(part, group, rank, width)
-                    found[start] = self._collected(inputs, rows, width, path)
+                    rows = _rows(part, group, machine * space.team.size, width)
+                    found[start] = self._collected(inputs, rows, path)
                     del rows
             del part  # while propagation goes on, there is no room for it
         return found
 
-    def _collected(self, inputs: GraphInputs, rows: Tensor | Block, width: int, path: Path | None) -> Tensor:
+    def _collected(self, inputs: GraphInputs, rows: Tensor | Block, path: Path | None) -> Tensor:
         """Columns where they stay until the end."""
         space = inputs.workspace
         if path is None:
-            columns: Tensor = (
-                space.keep(rows, of=self.out_dim) if isinstance(rows, Tensor) else space.fill(width, rows)
-            )
+            whole = rows if isinstance(rows, Tensor) else torch.cat([rows(*span) for span in space.spans()])
+            columns: Tensor = space.keep(whole, of=self.out_dim)
             return columns
         with atomic_path(path) as temporary, temporary.open("wb") as file:
             for low, high in space.spans():
@@ -199,7 +204,7 @@ class HopEncoder(nn.Module):
     def _mixed(self, inputs: GraphInputs, hop: Tensor, rows: Rows = None) -> Iterator[tuple[int, Tensor]]:
         """Mixtures of the hops ``S^k z`` of latents z, each as soon as its last hop has been added."""
         kept = None if rows is None else torch.from_numpy(rows).to(inputs.device)
-        farthest = self._farthest()
+        farthest, space = self._farthest(), inputs.workspace
         blocks: dict[int, Tensor] = {}
         free: Tensor | None = None  # the hop before the last: new memory would have to be cleared
         for k, weights in enumerate(self.mix.T):
@@ -208,12 +213,14 @@ class HopEncoder(nn.Module):
                 free = before if k > 1 and not torch.is_grad_enabled() else None
                 del before
             seen = hop if kept is None else hop[kept]
+            own = space.own_spans() if kept is None else [(0, len(seen))]
             for block, weight in enumerate(weights):
                 if k == 0:
-                    blocks[block] = weight * seen
+                    blocks[block] = _begun(space, weight, seen) if kept is None else weight * seen
                 elif weight:  # a block need not have every hop
-                    _add(blocks[block], weight, seen)
+                    _add(blocks[block], weight, seen, own)
                 if farthest[block] == k:
+                    space.team.wait()
                     yield block, blocks.pop(block)
 
     def _farthest(self) -> list[int]:
@@ -221,13 +228,21 @@ class HopEncoder(nn.Module):
         return [max(np.flatnonzero(weights).tolist(), default=0) for weights in self.mix.cpu().numpy()]
 
 
-def _add(block: Tensor, weight: Tensor, hop: Tensor) -> None:
-    """``block += weight * hop``; without gradients the product is never as long as the graph."""
+def _begun(space: Workspace, weight: Tensor, hop: Tensor) -> Tensor:
+    """``weight * hop``, which a team makes together."""
+    block: Tensor = space.fill(hop.shape[1], lambda low, high: weight * hop[low:high])
+    return block
+
+
+def _add(block: Tensor, weight: Tensor, hop: Tensor, spans: Sequence[tuple[int, int]]) -> None:
+    """``block += weight * hop`` of some rows; without gradients the product is never as long as the graph."""
     if block.requires_grad:
         block += weight * hop
         return
-    for low in range(0, len(block), _ROWS):
-        block[low : low + _ROWS] += weight * hop[low : low + _ROWS]
+    for first, end in spans:
+        for low in range(first, end, _ROWS):
+            rows = slice(low, min(low + _ROWS, end))
+            block[rows] += weight * hop[rows]
 
 
 def _rows(part: Tensor, group: ProcessGroup, rank: int, width: int) -> Tensor | Block:

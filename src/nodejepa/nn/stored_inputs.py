@@ -188,12 +188,12 @@ class StoredOperator(SparseOperator):
         return kept[self.kind]
 
     def _write(self) -> dict[Span, Tensor]:
-        """CSR tensors of the graph's spans; their columns and values are mapped from a file."""
+        """CSR tensors of the spans that this process makes; columns and values are mapped from a file."""
         inputs = self.inputs
         pointers: dict[Span, Tensor] = {}
 
         def arrays() -> Iterator[npt.NDArray[Any]]:
-            for low, high in inputs.graph.spans():
+            for low, high in inputs.workspace.own_spans():
                 rows = inputs.operator_rows(self.kind, low, high).tensor
                 pointers[low, high] = rows.crow_indices()
                 yield rows.col_indices().numpy()

@@ -4,7 +4,7 @@ import mmap
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from torch import Tensor
 from nodejepa.graph_checks import Features
 from nodejepa.machine import Room
 from nodejepa.nn.sparse import to_dense
+from nodejepa.training.distributed import SINGLE, ProcessGroup, Team
 
 Block = Callable[[int, int], Any]  # rows low to high - 1 of an array: a tensor, or a matrix of NumPy or SciPy
 Write = Callable[[int, int, Tensor], Any]  # the same, written into a tensor
@@ -75,7 +76,7 @@ class Workspace:
     ) -> None:
         self.on_disk = spans is not None  # not all rows of a thing are at hand at once
         self.spans = spans or (lambda: iter([(0, nodes)]))
-        self._nodes, self._scratch, self._held = nodes, scratch, _ARRAYS
+        self._nodes, self._scratch, self._held, self.team = nodes, scratch, _ARRAYS, Team()
         self.memory = array_bytes(Room.of()) if self.on_disk and memory is None else memory or 0
         self.kept: dict[Any, Any] = {}  # products and operators that several blocks of a layer read
 
@@ -83,43 +84,40 @@ class Workspace:
         """The array whose rows ``low`` to ``high - 1`` are ``block(low, high)``; in memory all at once."""
         if not self.on_disk:
             return block(0, self._nodes)
-        if 4 * self._nodes * width > self.memory // self._held:
-            return self._spill(width, block)
-        array = self._empty(self._nodes, width)
-        for low, high in self.spans():
-            array[low:high] = torch.from_numpy(_dense(block(low, high)))
-        return array
+        return self.fill_in_place(
+            width, lambda low, high, rows: rows.copy_(torch.from_numpy(_dense(block(low, high))))
+        )
 
     def fill_in_place(self, width: int, write: Write, out: Tensor | None = None) -> Tensor:
         """As :meth:`fill` of a graph on disk, where blocks can be written to where they stay: in ``out``, if
-        that is given and what is this large may be in memory.
+        that is given.
         """
-        if 4 * self._nodes * width > self.memory // self._held:
-            size = max(high - low for low, high in self.spans())
-            buffer = self._empty(size, width)
-
-            def block(low: int, high: int) -> Tensor:
-                write(low, high, buffer[: high - low])
-                return buffer[: high - low]
-
-            return self._spill(width, block)
-        array = self._empty(self._nodes, width) if out is None else out
-        for low, high in self.spans():
+        array = self._empty(width) if out is None else out
+        for low, high in self.own_spans():
             write(low, high, array[low:high])
+        self.team.wait()
         return array
 
-    @staticmethod
-    def _empty(rows: int, width: int) -> Tensor:
+    def own_spans(self) -> Sequence[tuple[int, int]]:
+        """Those of the blocks of rows that this process of the team makes."""
+        return self.team.share([*self.spans()])
+
+    def _empty(self, width: int) -> Tensor:
+        large = 4 * self._nodes * width > self.memory // self._held
+        if large or self.team.size > 1:
+            folder = Path(self._scratch or tempfile.gettempdir()) if large else None
+            shared = self.team.memory(4 * self._nodes * width, folder)
+            return torch.frombuffer(shared, dtype=torch.float32).view(-1, width)
         # NumPy asks for large pages, PyTorch does not: products read rows from all over the array. They read
         # a line more of each where it does not begin with one.
-        held = np.empty(rows * width + _LINE, dtype=np.float32)
+        held = np.empty(self._nodes * width + _LINE, dtype=np.float32)
         start = -held.ctypes.data // held.itemsize % _LINE
-        return torch.from_numpy(held[start : start + rows * width].reshape(rows, width))
+        return torch.from_numpy(held[start : start + self._nodes * width].reshape(-1, width))
 
     def column_groups(self, width: int) -> list[slice]:
         """Columns of an array ``[N, width]`` that are worked on together: as many as have room in memory."""
-        if not self.on_disk:
-            return [slice(0, width)]
+        if not self.on_disk or width == 0:
+            return [slice(0, width)][:width]
         most = max(1, self.memory // (self._held * 4 * self._nodes))
         most = most - most % _LINE if most > _LINE else most
         size = -(-width // -(-width // most))  # as even as can be: no last group of a few columns
@@ -127,13 +125,20 @@ class Workspace:
         return [slice(at, min(at + size, width)) for at in range(0, width, size)]
 
     @contextmanager
-    def holding(self, arrays: int) -> Iterator[None]:
-        """Meanwhile no more than so many arrays are in memory at a time: the fewer, the wider each may be."""
-        before, self._held = self._held, arrays
+    def holding(self, arrays: int, group: ProcessGroup = SINGLE) -> Iterator[None]:
+        """Meanwhile no more than so many arrays are in memory at a time: the fewer, the wider each may be.
+
+        The processes of ``group`` that are on this machine make them together if the graph is on disk. All of
+        the group do the same, within the least memory that one of them has.
+        """
+        before = self._held, self.memory, self.team
+        self._held = arrays
+        if self.on_disk:
+            self.memory, self.team = group.least(self.memory) * group.team.size, group.team
         try:
             yield
         finally:
-            self._held = before
+            self._held, self.memory, self.team = before
 
     def keeps(self, width: int) -> bool:
         """Whether a finished array of so many columns stays in memory."""

@@ -63,21 +63,28 @@ def stream_embeddings(
         names = [f"z{j}" for j in range(shape[1])]
         writer = None
         for more, rows in blocks:
-            columns = np.asfortranarray(rows)  # parquet stores columns; a view of each is free then
-            arrays = [*more.values(), *(pa.array(column) for column in columns.T)]
+            # parquet stores columns; by parts that stay in the processor's cache
+            columns = np.empty(rows.shape[::-1], rows.dtype)
+            np.concatenate([part.T for part in _parts(rows)], axis=1, out=columns)
+            arrays = [*more.values(), *(pa.array(column) for column in columns)]
             table = pa.table(arrays, names=[*more, *names])
-            # checksums: a flipped bit is found on reading; hardly a value repeats, so dictionaries only cost
+            # checksums: a flipped bit is found on reading; dictionaries and extremes only cost
             writer = writer or pq.ParquetWriter(
                 temporary,
                 table.schema,
                 write_page_checksum=True,
                 use_dictionary=False,
+                write_statistics=[*more],
                 compression=compression,
             )
             writer.write_table(table)
             advance(len(rows))
         if writer is not None:
             writer.close()
+
+
+def _parts(rows: Any, size: int = 512) -> list[Any]:
+    return [rows[low : low + size] for low in range(0, max(len(rows), 1), size)]
 
 
 def check_ending(path: str | os.PathLike[str]) -> str:

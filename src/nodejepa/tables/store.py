@@ -5,9 +5,9 @@ The arrays are plain files. What a manifest says is checked against them before 
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from nodejepa.config import Exact, NonNegativeInt, read_document, write_document
 from nodejepa.errors import DataError, EvaluationError
-from nodejepa.files import file_digest, refusals
+from nodejepa.files import file_digest, nameless
 from nodejepa.graph_checks import Features, FloatArray, SparseMatrix, compact_csr, multiplied_sparse
 from nodejepa.progress import progress_bar
 from nodejepa.tables.options import IdKind
@@ -311,12 +311,8 @@ class StoredGraph:
     def scratch(self, size: int, kind: Any) -> npt.NDArray[Any]:
         """In a file beside the arrays that has no name and is gone with the array, or with the process."""
         taken = max(size, 1) * np.dtype(kind).itemsize  # an empty file cannot be mapped
-        with refusals(self.folder), tempfile.TemporaryFile(dir=self.folder) as file:
-            if hasattr(os, "posix_fallocate"):  # a full disk is an error now, and not the end of the process
-                os.posix_fallocate(file.fileno(), 0, taken)
-            else:
-                file.truncate(taken)
-            return np.asarray(np.memmap(file, dtype=kind, mode="r+"))[:size]
+        with nameless(taken, self.folder) as file:
+            return np.frombuffer(mmap.mmap(file, taken), dtype=kind)[:size]
 
     def verify(self) -> None:
         """Read everything and compare checksums; what has changed is an error."""

@@ -9,6 +9,7 @@ everything as it is.
 from __future__ import annotations
 
 import importlib
+import mmap
 import os
 import subprocess
 import sys
@@ -24,6 +25,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from nodejepa.errors import TrainingError
+from nodejepa.files import nameless
 
 T = TypeVar("T")
 
@@ -131,23 +133,77 @@ def _same(one: Tensor, two: Tensor) -> bool:
 
 
 @final
+class Team:
+    """Processes of one machine that make arrays together: each makes some rows, and all read all of them.
+
+    Args:
+        place: of this process among them.
+        size: how many they are.
+        first: the rank of the first of them.
+        group: what torch.distributed calls them; none where a process is alone.
+    """
+
+    def __init__(self, place: int = 0, size: int = 1, first: int = 0, group: Any = None) -> None:
+        self.place, self.size, self.first, self._group = place, size, first, group
+
+    def share(self, parts: Sequence[T]) -> Sequence[T]:
+        """This process's of some parts, which follow one another."""
+        return parts[self.place * len(parts) // self.size : (self.place + 1) * len(parts) // self.size]
+
+    def wait(self) -> None:
+        """Until all of them are here."""
+        if self.size > 1:
+            _together(lambda: dist.barrier(self._group))
+
+    def memory(self, size: int, folder: Path | None = None) -> mmap.mmap:
+        """So many bytes that all of them see, without a name: in a file in ``folder``, else in memory."""
+        if self.place:
+            return self._opened(size, torch.zeros(2, dtype=torch.int64))
+        with nameless(size, folder) as file:
+            return self._opened(size, torch.tensor([os.getpid(), file]))
+
+    def _opened(self, size: int, place: Tensor) -> mmap.mmap:
+        """The file that the first one has open as ``place``, a process and a number, until all have it."""
+        if self.size > 1:
+            _together(lambda: dist.broadcast(place, self.first, self._group))
+        process, number = place.tolist()
+        try:
+            if self.place == 0:
+                return mmap.mmap(number, size)
+            with open(f"/proc/{process}/fd/{number}", "r+b") as file:
+                return mmap.mmap(file.fileno(), size)
+        finally:
+            self.wait()
+
+
+@final
 class ProcessGroup:
     """Processes 0 .. ``size`` - 1, of which the first reads, writes and shows; :func:`join` makes one.
 
-    ``local`` of them are on this machine and share its memory.
+    ``local`` of them are on this machine. They share its memory, also as a ``team`` where that is possible.
     """
 
-    def __init__(self, rank: int = 0, size: int = 1, local: int = 1) -> None:
-        self.rank, self.size, self.local = rank, size, local
+    def __init__(self, rank: int = 0, size: int = 1, local: int = 1, team: Team | None = None) -> None:
+        self.rank, self.size, self.local, self.team = rank, size, local, team or Team()
 
     @property
     def leads(self) -> bool:
         """Whether this is the first process."""
         return self.rank == 0
 
-    def share(self, count: int) -> range:
-        """Which of ``count`` things are this process's: a range, as even as can be."""
-        return range(self.rank * count // self.size, (self.rank + 1) * count // self.size)
+    def share(self, count: int, team: Team | None = None) -> range:
+        """Which of ``count`` things are this process's, or its ``team``'s: a range, as even as can be."""
+        each = 1 if team is None else team.size
+        at, of = self.rank // each, self.size // each
+        return range(at * count // of, (at + 1) * count // of)
+
+    def least(self, number: int) -> int:
+        """The smallest of all processes' numbers."""
+        if self.size == 1:
+            return number
+        found = torch.tensor(number)
+        _together(lambda: dist.all_reduce(found, dist.ReduceOp.MIN))
+        return int(found)
 
     def all_reduce(self, x: Tensor) -> Tensor:
         """The sum of all processes' ``x``."""
@@ -227,7 +283,24 @@ def join(*, wait_seconds: float = 300.0, step_seconds: float = 1800.0) -> Proces
                 fix="Start as many as were announced, with the same rendezvous endpoint and id, and look at "
                 "what the missing ones said.",
             ) from None
-    return ProcessGroup(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    rank, size, local = dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return ProcessGroup(rank, size, local, _team(ProcessGroup(rank, size, local)))
+
+
+def _team(group: ProcessGroup) -> Team:
+    """The processes of this machine; nobody else where machines differ in number, or share no memory."""
+    local, place = group.local, int(os.environ.get("LOCAL_RANK", "0"))
+    able = hasattr(os, "memfd_create") and group.rank % local == place
+    if group.least(local) != -group.least(-local) or local == 1 or not group.least(able):
+        return Team()
+    firsts = range(0, group.size, local)  # every process makes the groups of all
+    made = {first: dist.new_group([*range(first, first + local)], backend="gloo") for first in firsts}
+    team = Team(place, local, group.rank - place, made[group.rank - place])
+    try:
+        team.memory(1).close()
+    except OSError:  # processes must not look at each other here
+        able = False
+    return team if group.least(able) else Team()
 
 
 def _backends() -> str:
