@@ -75,12 +75,13 @@ class Split:
                     continue
                 fix = "Use a split that leaves some: validation nodes choose settings and say when to stop."
                 raise EvaluationError(f"there are no {name} nodes", where=where, fix=fix)
-            known_nodes = nodes[nodes < len(codes)]
-            without = np.setdiff1d(nodes, known_nodes[codes[known_nodes] >= 0])
+            there = nodes < len(codes)
+            without = nodes[~there | (codes[np.where(there, nodes, 0)] < 0)]
             if without.size:
-                why = "has no label" if without[0] < len(codes) else "does not exist"
+                first = without.min()
+                why = "has no label" if first < len(codes) else "does not exist"
                 raise EvaluationError(
-                    f"{name} node {without[0]} {why}",
+                    f"{name} node {first} {why}",
                     where=where,
                     fix="Make the split from the labels of the same graph, and leave unlabelled nodes out.",
                 )
