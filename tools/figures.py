@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse.csgraph as csgraph
 import torch
 
-from nodejepa import Graph, LinearJEPA
+from nodejepa import LinearJEPA, from_networkx
 from nodejepa.data import load_dataset
 from nodejepa.masking.khop import khop_mask
 from nodejepa.masking.patches import Patches
@@ -32,7 +32,7 @@ class Club:
     def __init__(self) -> None:
         club = nx.karate_club_graph()
         plain = nx.Graph(list(club.edges))  # weights would only move the nodes
-        self.graph = Graph.from_networkx(plain)
+        self.graph = from_networkx(plain)
         self.places = scaled(np.array(list(nx.kamada_kawai_layout(plain).values())), WIDTH, HEIGHT)
         self.stayed = np.array([club.nodes[node]["club"] == "Mr. Hi" for node in plain])
         self.edges = np.argwhere(np.triu(self.graph.adjacency.toarray()))

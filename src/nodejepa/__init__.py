@@ -63,8 +63,6 @@ if TYPE_CHECKING:
     from nodejepa.tables import load_graph as load_graph
     from nodejepa.tables import read_embeddings as read_embeddings
     from nodejepa.tables import read_graph as read_graph
-    from nodejepa.tables import to_networkx as to_networkx
-    from nodejepa.tables import to_pyg as to_pyg
     from nodejepa.tables import write_embeddings as write_embeddings
     from nodejepa.workflow import apply_run as apply_run
     from nodejepa.workflow import choose_features as choose_features
@@ -81,7 +79,7 @@ _HOMES = {
     "evaluation": "ProbeResult likely_links linear_probe score_links score_pairs split_links",
     "graph": "Graph",
     "tables": "FeatureSchema LoadedGraph StoredGraph as_graph embeddings_frame "
-    "from_networkx from_pyg load_graph read_embeddings read_graph to_networkx to_pyg write_embeddings",
+    "from_networkx from_pyg load_graph read_embeddings read_graph write_embeddings",
     "methods": "METHODS LinearJEPA NodeJEPA PatchJEPA load_method make_method",
     "neighbours": "Neighbours nearest_neighbours",
     "pipeline": "NodeEmbedder",

@@ -8,11 +8,10 @@ it (degrees, normalised adjacency, hashes) is computed once and kept.
 from __future__ import annotations
 
 import hashlib
-import importlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal, Protocol, Self, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -97,8 +96,11 @@ _DIRECTIONS = ("check", "symmetrize", "keep")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
-    """An immutable graph. Build it with :meth:`from_edges`, :meth:`from_scipy`, :meth:`from_networkx`,
-    :meth:`from_pyg` or :meth:`from_pandas`; the constructor itself takes a matrix that is already clean.
+    """An immutable graph.
+
+    Build it with :meth:`from_edges`, :meth:`from_scipy`, :func:`nodejepa.load_graph` (files and data frames),
+    :func:`nodejepa.from_networkx` or :func:`nodejepa.from_pyg`; the constructor itself takes a matrix that is
+    already clean.
 
     >>> graph = Graph.from_edges([0, 1], [1, 2], features=np.eye(3))
     >>> graph
@@ -307,26 +309,6 @@ class Graph:
             node_ids=node_ids,
             direction=direction,
         )
-
-    @classmethod
-    def from_networkx(cls, nx_graph: Any, features: Any = None, **options: Any) -> Self:
-        """A graph from NetworkX; see :func:`nodejepa.from_networkx`."""
-        return cls._through("from_networkx", nx_graph, features, **options)
-
-    @classmethod
-    def from_pyg(cls, data: Any, **options: Any) -> Self:
-        """A graph from a PyG ``Data``; see :func:`nodejepa.from_pyg`."""
-        return cls._through("from_pyg", data, **options)
-
-    @classmethod
-    def from_pandas(cls, edges: Any, nodes: Any = None, **options: Any) -> Self:
-        """A graph from data frames of edges and nodes; see :func:`nodejepa.load_graph`."""
-        return cls._through("load_graph", edges, nodes, **options)
-
-    @classmethod
-    def _through(cls, name: str, *given: Any, **options: Any) -> Self:
-        graph: Self = getattr(importlib.import_module("nodejepa.tables"), name)(*given, **options)
-        return graph
 
     # ---------------------------------------------------------------- out
 

@@ -20,7 +20,8 @@ from nodejepa.graph import Graph
 from nodejepa.methods import METHODS, NodeJEPA, PatchJEPA, load_method, make_method
 from nodejepa.methods.blocks import EncoderConfig
 from nodejepa.methods.estimator import Estimator
-from nodejepa.tables import graph_with_features, to_pyg
+from nodejepa.tables import graph_with_features
+from reference.convert import to_pyg
 from reference.matrices import dense
 
 # two epochs on a toy graph may well look like a collapse
@@ -224,7 +225,6 @@ def test_transform_repeats_itself(name):
 
 @EVERY
 def test_pyg_data_gives_the_same_bits_and_its_labels_are_not_read(name):
-    pytest.importorskip("torch_geometric")
     data = to_pyg(graph_of())
     data.y = torch.arange(graph_of().num_nodes)
     data.train_mask = torch.ones(graph_of().num_nodes, dtype=torch.bool)

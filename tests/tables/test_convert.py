@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
-from nodejepa.tables.convert import as_graph, from_networkx, from_pyg, to_networkx, to_pyg
+from nodejepa.tables.convert import as_graph, embeddings_frame, from_networkx, from_pyg
+from reference.convert import to_networkx, to_pyg
 
 
 @st.composite
@@ -58,9 +59,7 @@ def test_pyg_round_trip(graph):
 
 @given(graphs())
 def test_networkx_round_trip(graph):
-    again = from_networkx(
-        to_networkx(graph, feature="x"), feature="x", weight="weight", direction=kept(graph)
-    )
+    again = from_networkx(to_networkx(graph), feature="x", weight="weight", direction=kept(graph))
     assert_same(again, graph)
     assert again.node_ids.tolist() == graph.node_ids.tolist()
 
@@ -196,7 +195,7 @@ def test_networkx_attributes_must_be_everywhere_and_numbers():
 
 
 def test_a_missing_library_is_explained(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "networkx", None)
-    with pytest.raises(GraphError, match="networkx is not installed") as caught:
-        to_networkx(Graph.from_edges([0], [1]))
-    assert "pip install 'nodejepa[networkx]'" in caught.value.fix
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(GraphError, match="pandas is not installed") as caught:
+        embeddings_frame(None, np.eye(2))
+    assert "pip install 'nodejepa[pandas]'" in caught.value.fix

@@ -68,7 +68,6 @@ def test_labels_of_a_store_are_those_of_the_graph_in_memory(tmp_path, monkeypatc
     assert store.num_nodes > 120, "nodes that only edges name have no label"
     np.testing.assert_array_equal(found.codes, loaded.labels)
     assert found.names == loaded.class_names
-    assert found.words(5, 124).to_pylist() == loaded.more_columns["label"][5:124]
     # the graph is the same with and without them
     bare = prepare_store(*files, out=tmp_path / "bare.store", drop="y")
     assert (bare.content_hash, stored_labels(bare)) == (store.content_hash, None)
@@ -151,7 +150,9 @@ def test_tables_of_embeddings_have_sides_and_labels(tmp_path, monkeypatch, named
     loaded = read_graph(*files, **options)
     store = prepare_store(*files, out=tmp_path / "g.store", **options)
     made = make_method("raw").fit(loaded.graph)
-    write_embeddings(tmp_path / "m.parquet", loaded.graph, made.transform(loaded.graph), loaded.more_columns)
+    names = [*loaded.class_names, None]  # -1 is the last of them
+    more = {**loaded.sides, "label": [names[code] for code in loaded.labels.tolist()]}
+    write_embeddings(tmp_path / "m.parquet", loaded.graph, made.transform(loaded.graph), more)
     UserGraph.of_store(store).write_embeddings(tmp_path / "z.parquet", made.transform(store))
     ours, theirs = (pq.read_table(tmp_path / name) for name in ("z.parquet", "m.parquet"))
     assert ours.to_pydict() == theirs.to_pydict()

@@ -63,7 +63,7 @@ def test_several_kinds_of_nodes(convert):
     ("source", "fix"),
     [
         ("edges.csv", "load_graph"),
-        (pd.DataFrame({"a": [1]}), "Graph.from_pandas"),
+        (pd.DataFrame({"a": [1]}), "load_graph"),
         (torch.zeros(2, 3), "Graph.from_edges"),
     ],
 )

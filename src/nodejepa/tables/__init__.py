@@ -13,7 +13,7 @@ embeddings  out and back
 """
 
 from nodejepa.neighbours import find_row, find_rows
-from nodejepa.tables.convert import as_graph, embeddings_frame, from_networkx, from_pyg, to_networkx, to_pyg
+from nodejepa.tables.convert import as_graph, embeddings_frame, from_networkx, from_pyg
 from nodejepa.tables.embeddings import StoredEmbeddings, read_columns, read_embeddings, write_embeddings
 from nodejepa.tables.options import ReadingOptions
 from nodejepa.tables.read import LoadedGraph, load_graph, read_graph
@@ -40,7 +40,5 @@ __all__ = [
     "read_embeddings",
     "read_graph",
     "refuse_another",
-    "to_networkx",
-    "to_pyg",
     "write_embeddings",
 ]

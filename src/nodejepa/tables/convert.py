@@ -1,4 +1,4 @@
-"""Graphs from and to what people have: PyG ``Data``, NetworkX, SciPy; embeddings as a pandas frame."""
+"""Graphs from what people have: PyG ``Data``, NetworkX, SciPy; embeddings as a pandas frame."""
 
 import importlib
 import os
@@ -41,7 +41,7 @@ def _instead(source: Any) -> str:
     if isinstance(source, str | os.PathLike):
         return "Read a file with nodejepa.load_graph(path)."
     if hasattr(source, "__arrow_c_stream__"):
-        return "Read a table of edges with nodejepa.Graph.from_pandas(edges, nodes)."
+        return "Read tables of edges and nodes with nodejepa.load_graph(edges, nodes)."
     if isinstance(source, np.ndarray) or hasattr(source, "detach"):
         return "Give pairs of nodes to Graph.from_edges(source, target), a matrix to Graph.from_scipy."
     return "Give a nodejepa.Graph, a PyG Data, a NetworkX graph or a SciPy sparse matrix."
@@ -98,20 +98,6 @@ def from_pyg(data: Any, *, direction: Direction = "check") -> Graph:
     )
 
 
-def to_pyg(graph: Graph) -> Any:
-    """A PyG ``Data`` with ``edge_index``, dense ``x`` and, for weighted graphs, ``edge_weight``."""
-    import torch
-
-    data_class = optional_module("torch_geometric.data", "pyg").Data
-    source, target, weight = graph.edge_arrays()
-    x = graph.features.copy() if isinstance(graph.features, np.ndarray) else graph.features.toarray()
-    data = data_class(x=torch.from_numpy(x), edge_index=torch.from_numpy(np.stack([source, target])))
-    data.num_nodes = graph.num_nodes
-    if graph.is_weighted:
-        data.edge_weight = torch.from_numpy(weight)
-    return data
-
-
 def from_networkx(
     nx_graph: Any,
     features: npt.ArrayLike | sp.sparray | None = None,
@@ -158,25 +144,6 @@ def from_networkx(
         if not nx_graph.is_directed() and direction in ("check", "keep")
         else direction,
     )
-
-
-def to_networkx(graph: Graph, *, feature: str | None = None) -> Any:
-    """A NetworkX ``Graph`` (``DiGraph`` if directed) with ``weight`` on edges, named by ``node_ids``.
-
-    Each node's feature vector becomes its attribute ``feature`` if one is named.
-    """
-    nx = optional_module("networkx", "networkx")
-    names = list(range(graph.num_nodes)) if graph.node_ids is None else graph.node_ids.tolist()
-    out = nx.DiGraph() if graph.directed else nx.Graph()
-    out.add_nodes_from(names)
-    source, target, weight = graph.edge_arrays()
-    rows = zip(source.tolist(), target.tolist(), weight.tolist(), strict=True)
-    out.add_weighted_edges_from((names[i], names[j], w) for i, j, w in rows)
-    if feature is not None:
-        dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
-        for name, vector in zip(names, dense, strict=True):
-            out.nodes[name][feature] = vector
-    return out
 
 
 def _attribute(attributes: dict[str, Any], name: str, owner: str) -> Any:

@@ -62,14 +62,6 @@ class LoadedGraph:
         ids = self.graph.node_ids
         return sides_of(ids.tolist(), self.report) if self.report.kept_apart and ids is not None else {}
 
-    @property
-    def more_columns(self) -> dict[str, list[Any]]:
-        """Columns beside the embeddings, which are the sides and the label of each node (None if unknown)."""
-        if self.labels is None:
-            return self.sides
-        names = [*(self.class_names or ()), None]  # -1 is the last of them
-        return {**self.sides, "label": [names[code] for code in self.labels.tolist()]}
-
 
 def load_graph(edges: Source, nodes: Source | None = None, **options: Any) -> Graph:
     """The graph in a user's files: ``load_graph("edges.parquet", nodes="nodes.parquet")``.

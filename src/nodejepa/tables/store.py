@@ -378,11 +378,6 @@ class StoredLabels:
     codes: npt.NDArray[np.int32]
     names: tuple[str, ...]
 
-    def words(self, low: int, high: int) -> pa.Array:
-        """Names of the classes of nodes ``low`` to ``high - 1``; none where unknown."""
-        codes = self.codes[low:high]
-        return pa.array(self.names, pa.string()).take(pa.array(codes, mask=codes < 0))
-
 
 def stored_labels(graph: StoredGraph) -> StoredLabels | None:
     """The labels that were kept when the store was made; none if there are none."""
