@@ -7,7 +7,7 @@ import pytest
 
 from nodejepa import read_graph
 from nodejepa.errors import GraphError
-from nodejepa.tables.names import two_kinds
+from nodejepa.tables.options import two_kinds
 from nodejepa.tables.prepare import prepare_store
 
 BOUGHT = pa.table({"user_id": [0, 0, 1, 2, 3], "item_id": [0, 1, 1, 2, 0]})

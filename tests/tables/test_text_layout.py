@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from nodejepa import DataError, GraphError, read_graph
-from nodejepa.tables.names import frame_indexes, speaks_of_a_graph
+from nodejepa.tables.options import frame_indexes, speaks_of_a_graph
 
 EDGES = "from,to\na,b\nb,c\nc,a\n"
 IDS = ["a", "b", "c"]

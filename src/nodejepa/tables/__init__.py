@@ -1,8 +1,7 @@
 """A user's own graph in, embeddings out.
 
-options     how files are read, and what became of every row and column
+options     how files are read, what columns mean by their names, and what became of every row and column
 table       a file: what it is by its content, how large it becomes, its table; ``text`` opens delimited text
-names       which columns mean what, by their names
 ids         ids of any kind, and the column that holds them; ``numbering`` them
 edges       as positions of nodes and as an adjacency
 cells       what cells mean; ``columns`` and ``schema`` make features of them, and of the structure

@@ -21,8 +21,7 @@ from nodejepa.errors import GraphError
 from nodejepa.graph_checks import LARGEST_FEATURE, Features
 from nodejepa.tables.cells import ColumnContent, Kind, Numbers, Strays
 from nodejepa.tables.convert import optional_module
-from nodejepa.tables.names import words_of
-from nodejepa.tables.options import TEXT_MODEL, ReadingOptions
+from nodejepa.tables.options import TEXT_MODEL, ReadingOptions, words_of
 
 ColumnKind: TypeAlias = Literal["numeric", "binary", "boolean", "time", "vector", "category", "tags", "text"]
 MAX_CATEGORIES = 100

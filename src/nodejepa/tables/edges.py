@@ -22,8 +22,7 @@ from nodejepa.machine import Room
 from nodejepa.progress import progress_bar
 from nodejepa.tables.cells import interpret
 from nodejepa.tables.ids import IdReader, IdSource, Place
-from nodejepa.tables.names import is_one_of, refuse_mixed_spaces
-from nodejepa.tables.options import ReadingOptions, ReadReport
+from nodejepa.tables.options import ReadingOptions, ReadReport, is_one_of, refuse_mixed_spaces
 from nodejepa.tables.store import put, write_array
 from nodejepa.tables.table import InputTable, Tables
 

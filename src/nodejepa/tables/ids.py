@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 
 from nodejepa.errors import GraphError
 from nodejepa.tables.cells import undecorated
-from nodejepa.tables.names import IDS, frame_indexes, plain, same_kind
-from nodejepa.tables.options import ReadingOptions, ReadReport
+from nodejepa.tables.options import IDS, ReadingOptions, ReadReport, frame_indexes, plain, same_kind
 from nodejepa.tables.table import InputTable, Tables, stacked
 
 _WHOLE_FLOAT = r"^(0|-?[1-9][0-9]{0,19})(\.0+)?$"

@@ -19,8 +19,14 @@ from nodejepa.tables.cells import read_labels
 from nodejepa.tables.convert import as_graph
 from nodejepa.tables.edges import Numbered, adjacency_in_memory, number_nodes
 from nodejepa.tables.ids import first_ends, guess_id_column, ids_of_nodes, refuse_row_as_header, with_own_ids
-from nodejepa.tables.names import edge_columns, frame_indexes, refuse_swapped, sides_of
-from nodejepa.tables.options import ReadingOptions, ReadReport
+from nodejepa.tables.options import (
+    ReadingOptions,
+    ReadReport,
+    edge_columns,
+    frame_indexes,
+    refuse_swapped,
+    sides_of,
+)
 from nodejepa.tables.schema import FeatureSchema, apply_schema, describe, fit_features
 from nodejepa.tables.table import (
     InputTable,

@@ -19,8 +19,7 @@ import pyarrow.csv as pacsv
 from nodejepa.errors import DataError, GraphError
 from nodejepa.progress import progress_bar
 from nodejepa.tables.cells import MISSING
-from nodejepa.tables.names import speaks_of_a_graph, unnamed
-from nodejepa.tables.options import ReadReport
+from nodejepa.tables.options import ReadReport, speaks_of_a_graph, unnamed
 from nodejepa.tables.table import InputTable, column_kinds, reading
 
 _BLOCK = 1 << 22

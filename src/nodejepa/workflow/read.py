@@ -26,8 +26,14 @@ from nodejepa.nn.sparse import to_dense
 from nodejepa.progress import in_words, progress_bar, timed
 from nodejepa.tables import FeatureSchema, LoadedGraph, ReadingOptions, StoredGraph, is_store, read_graph
 from nodejepa.tables.embeddings import check_ending, id_column, stream_embeddings
-from nodejepa.tables.names import are_partners, sides_of
-from nodejepa.tables.options import REMEMBERED, ReadReport, structural_width, structure_alone
+from nodejepa.tables.options import (
+    REMEMBERED,
+    ReadReport,
+    are_partners,
+    sides_of,
+    structural_width,
+    structure_alone,
+)
 from nodejepa.tables.schema import structural_names
 from nodejepa.tables.store import stored_labels
 from nodejepa.tables.table import near_path
