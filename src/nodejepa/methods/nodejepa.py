@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -29,7 +31,8 @@ from nodejepa.methods.blocks import (
     SIGRegConfig,
     TeacherTask,
 )
-from nodejepa.methods.start import Latents, Start, StartedEstimator, check_start
+from nodejepa.methods.linear_jepa import LinearJEPA, hartley
+from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
@@ -44,7 +47,14 @@ from nodejepa.objectives.latent import (
     variance_loss,
 )
 from nodejepa.structure.descriptors import DESCRIPTORS, descriptors
+from nodejepa.training.logger import Logging
+from nodejepa.training.run import History, Run
 from nodejepa.training.task import StepContext, TrainingConfig
+
+# What the encoder is before the first step. ``random``: the network that ``encoder.*`` describes, with random
+# weights. ``closed-form``: LinearJEPA's solution, ``encoder.hidden`` columns wide. ``random-hops``: the same
+# encoder with directions drawn at random, to tell what the start is worth.
+Start = Literal["random", "closed-form", "random-hops"]
 
 
 @dataclass(frozen=True)
@@ -135,7 +145,47 @@ class NodeJEPAConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_start(self.start, self.encoder)
+        if self.start == "random":
+            return
+        encoder, usual = self.encoder, EncoderConfig()
+        for name, value in vars(encoder).items():
+            if name not in ("hidden", "activation") and value != getattr(usual, name):
+                raise ConfigError(
+                    f"encoder.{name} is {value!r}, which an encoder with start={self.start} does not have",
+                    where="start",
+                    fix="Set start=random, or take preset paper, to train a network.",
+                )
+        whole = encoder.hidden >= 4 and encoder.hidden % 4 == 0
+        require(whole, "encoder.hidden", encoder.hidden, f"a multiple of 4 with start={self.start}")
+
+
+class Latents(nn.Module):
+    """What is predicted and guarded of an encoder that starts at the closed form: latents before propagation.
+
+    Both in the units of the start. Predicted latents are centred and, as a whole, of unit variance: among
+    themselves they keep the closed form's weights. Guarded ones are of unit variance each, so that the guards
+    ask to keep the start's shape and not to undo those weights.
+    """
+
+    mean: Tensor
+    spread: Tensor
+
+    def __init__(self, encoder: HopEncoder, inputs: RowInputs) -> None:
+        super().__init__()
+        self.count = encoder.weight.shape[1]
+        with torch.no_grad():
+            z = encoder.latents(inputs)
+            mean, spread = z.mean(dim=0), z.std(dim=0, correction=0)
+        self.register_buffer("mean", mean)
+        self.register_buffer("spread", torch.where(spread > 0, spread, torch.ones_like(spread)))
+
+    def predicted(self, encoder: HopEncoder, inputs: GraphInputs, rows: npt.NDArray[np.bool_]) -> Tensor:
+        """What is to be predicted of ``rows`` (bool ``[N]``)."""
+        return (encoder.latents_of(inputs, rows) - self.mean) / self.spread.square().mean().sqrt()
+
+    def guarded(self, encoder: HopEncoder, inputs: GraphInputs, rows: npt.NDArray[np.bool_]) -> Tensor:
+        """What must not collapse, of ``rows`` (bool ``[N]``)."""
+        return (encoder.latents_of(inputs, rows) - self.mean) / self.spread
 
 
 class NodeJEPATask(TeacherTask):
@@ -203,7 +253,7 @@ class NodeJEPATask(TeacherTask):
         return self.config.loss.prediction_weight * terms["prediction"]
 
 
-class NodeJEPA(StartedEstimator):
+class NodeJEPA(TrainedEstimator):
     """Node embeddings by predicting, in latent space, neighbourhoods hidden from the encoder.
 
     >>> from nodejepa.data import load_dataset
@@ -219,6 +269,7 @@ class NodeJEPA(StartedEstimator):
     presets = ("default", "paper", "linear-start")
     about_presets = "default is paper; linear-start: trained on from LinearJEPA's solution"
     config_class = NodeJEPAConfig
+    solved_: LinearJEPA | None = None  # where training started; none: the encoder is a network
 
     @classmethod
     def preset_config(cls, name: str, dataset: str | None) -> Any:
@@ -241,5 +292,83 @@ class NodeJEPA(StartedEstimator):
             descriptors(graph, self.config.predictor.descriptors, self.config.predictor.spectral_dim)
 
     def make_task(self, inputs: RowInputs) -> NodeJEPATask:
-        """Algorithm 1."""
-        return NodeJEPATask(inputs, self.config, self.start(inputs))
+        """Algorithm 1, on a network or from the closed form on."""
+        if self.config.start == "random":
+            return NodeJEPATask(inputs, self.config)
+        # not rotated yet: the guards take every latent in its own unit
+        encoder, _ = self._solve(inputs, Logging(description="Solving the closed form"), rotated=False)
+        entry = float(encoder.weight.double().square().mean().sqrt()) or 1.0  # root of the mean square
+        encoder.unit = 2.0 ** round(math.log2(entry))
+        encoder.weight.div_(encoder.unit)  # exact: a power of two
+        return NodeJEPATask(inputs, self.config, encoder.requires_grad_(True))
+
+    def learn(self, inputs: RowInputs, run: Run | None, logging: Logging) -> tuple[Any, History]:
+        """As LinearJEPA where the start is kept as it is."""
+        if self.config.start == "closed-form" and not self.config.training.epochs:
+            return self._solve(inputs, logging)
+        return super().learn(inputs, run, logging)
+
+    # ---------------------------------------------------------------- the start at the closed form
+
+    def solver(self, **settings: Any) -> LinearJEPA:
+        """The closed form, as wide as the network would be."""
+        return LinearJEPA(dim=self.config.encoder.hidden, device=self.device, **settings)
+
+    def _solve(
+        self, inputs: RowInputs, logging: Logging, *, rotated: bool = True
+    ) -> tuple[HopEncoder, History]:
+        solver = self.solved_ = self.solver(rotated=rotated)
+        solver.process_group = self.process_group
+        encoder, history = solver.learn(inputs, None, logging)
+        if self.config.start == "random-hops":
+            _redraw(encoder, inputs, solver.findings_.mean_kept)
+        return encoder, history
+
+    def trained_encoder(self, task: Any) -> Any:
+        """The encoder to keep, its weights in plain units and rotated as LinearJEPA's are."""
+        encoder = super().trained_encoder(task)
+        if isinstance(encoder, HopEncoder):
+            with torch.no_grad():
+                encoder.weight.mul_(encoder.unit)
+                if encoder.equal_rows:  # hops that stand side by side are neither
+                    rotation = hartley(len(encoder.shift)).to(encoder.weight)
+                    encoder.weight.copy_(encoder.weight @ rotation)
+                    encoder.shift.copy_(encoder.shift @ rotation)
+            encoder.unit = 1.0
+            encoder.requires_grad_(False)
+        return encoder
+
+    def make_encoder(self, in_dim: int) -> Any:
+        """What the settings ``encoder.*`` say, or LinearJEPA's, as large as the graph asked for."""
+        return self.solved_.make_encoder(in_dim) if self.solved_ else super().make_encoder(in_dim)
+
+    def width(self, graph: RowGraph) -> int:
+        """As LinearJEPA's, where it starts there."""
+        return super().width(graph) if self.config.start == "random" else self.solver().width(graph)
+
+    def describe(self) -> str:
+        """What the closed form found, where it was the start."""
+        return self.solved_.describe() if self.solved_ else ""
+
+    def spectrum(self) -> tuple[float, ...]:
+        """rho of every latent of the closed form, where it was the start."""
+        return self.solved_.spectrum() if self.solved_ else ()
+
+    def own_facts(self) -> dict[str, Any]:
+        """What the closed form found, which also says how large the encoder is."""
+        return self.solved_.own_facts() if self.solved_ else {}
+
+    def take_facts(self, facts: Mapping[str, Any]) -> None:
+        """The findings back from a file."""
+        self.solved_ = None if self.config.start == "random" else self.solver()
+        if self.solved_:
+            self.solved_.take_facts(facts)
+
+
+def _redraw(encoder: HopEncoder, inputs: RowInputs, mean_kept: float) -> None:
+    """Directions drawn at random, as long as those found; the mean's share and the mixture of hops stay."""
+    length = encoder.weight.norm(dim=0) / math.sqrt(len(encoder.weight))
+    encoder.weight.copy_(torch.randn(encoder.weight.shape).to(length.device) * length)
+    if encoder.shift.any():
+        encoder.shift.zero_()
+        encoder.shift.copy_((1 - mean_kept) * encoder.latents(inputs).mean(dim=0))

@@ -25,7 +25,7 @@ from nodejepa.graph import Graph
 from nodejepa.machine import Room, TooLarge, gigabytes, one_thread
 from nodejepa.methods import UNTRAINED, make_estimator, make_method
 from nodejepa.methods.estimator import Estimator
-from nodejepa.methods.start import StartedEstimator
+from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.trained import NODES_OF_A_STEP, joined_parts
 from nodejepa.nn.workspace import array_bytes
 from nodejepa.progress import in_words
@@ -115,9 +115,9 @@ def budget(
         return _solved(config, work, speed, where)
     trained = _trained if where is None else partial(_trained_in_parts, where=where)
     found = trained(config, work, speed)
-    if not isinstance(estimator, StartedEstimator) or config.start == "random":
+    if not isinstance(estimator, NodeJEPA) or config.start == "random":
         return found
-    solved = _solved(estimator.solver(config), work, speed, where)
+    solved = _solved(estimator.solver().config, work, speed, where)
     if not config.training.epochs:
         return solved
     return Budget(
