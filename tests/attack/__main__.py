@@ -1,4 +1,4 @@
-"""Kills with resume, of one process and of a group's, mutated inputs and files, races: counts by outcome.
+"""Kills with resume, of one process and of a group's, and races: counts by outcome.
 
     OMP_NUM_THREADS=1 python -m tests.attack [--out tests/attack/record.json] [--seed 0] [--only STAGE]
 
@@ -27,7 +27,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from tests.attack import mutations
 from tests.attack.ranks import kills_of_ranks
 
 import nodejepa
@@ -181,98 +180,16 @@ def in_child(folder: Path, work: Callable[[], Counts]) -> Counts:
     return Counts(json.loads(told.read_text())) if code == 0 else Counts({f"process ended with {code}": 1})
 
 
-def mutated_inputs(folder: Path, number: int, chance: random.Random) -> Counts:
-    """embed-graph --check on damaged files of every format."""
-    edges, nodes = graph_files(folder)
-    files, counts = mutations.inputs(edges.read_bytes(), nodes.read_bytes()), Counts()
-    for _ in range(number):
-        name = chance.choice(sorted(files))
-        archived = name.endswith(".gz") and chance.random() < 0.5
-        content = (mutations.inside_archive if archived else mutations.damaged)(files[name], chance)
-        path = folder / f"bad-{name}"
-        path.write_bytes(content)
-        pair = ("--edges", path) if "edges" in name else ("--edges", edges, "--nodes", path)
-        counts[call("embed-graph", *pair, "--check", "--memory-limit", "8", *QUICK)] += 1
-    return counts
-
-
-def mutated_own(folder: Path, number: int, chance: random.Random) -> Counts:
-    """Models, checkpoints, schemas, histories, manifests and records that are not what they were."""
-    good, counts = folder / "good", Counts()
-    good.mkdir()
-    edges, nodes = graph_files(good)
-    assert embed(good) == 0
-    half = folder / "half"
-    shutil.copytree(good, half)
-    shutil.rmtree(half / "z.run")
-    for name in ("z.parquet", "z.json"):
-        (half / name).unlink()
-    from nodejepa.training.run import Run
-
-    def full(_: Run, record: dict[str, object]) -> None:
-        if record["epoch"] == 5:
-            raise OSError(28, "full")
-
-    saved, Run.append = Run.append, full
-    embed(half)
-    Run.append = saved
-    assert (half / "z.run" / "checkpoint.safetensors").exists()
-    study = folder / "study"
-    study.mkdir()
-    record = {
-        "study": "s",
-        "method": "raw",
-        "dataset": "digits",
-        "seed": 1,
-        "split": "20-30",
-        "status": "done",
-    }
-    (study / "records.jsonl").write_text(
-        json.dumps(record | {"test_accuracy": 90.0, "config": {}, "key": "k"}) + "\n"
-    )
-    resume = ("embed-graph", "--edges", edges, "--nodes", nodes, "--out", "{}/z.parquet", *QUICK, "--resume")
-    apply = ("embed", "{}/z.run", "--edges", edges, "--nodes", nodes, "--out", "{}/new.parquet")
-    targets = [
-        (good, "z.run/model.safetensors", apply),
-        (good, "z.run/model.safetensors", ("report", "{}/z.run", "--out", "{}/page.html")),
-        (good, "z.run/schema.json", apply),
-        (good, "z.run/config.json", resume),
-        (good, "z.run/history.jsonl", ("report", "{}/z.run", "--out", "{}/page.html")),
-        (
-            good,
-            "z.json",
-            ("embed", "{}/z.run", "--edges", edges, "--nodes", nodes, "--out", "{}/z.parquet", "--force"),
-        ),
-        (half, "z.run/checkpoint.safetensors", resume),
-        (half, "z.run/config.json", resume),
-        (study, "records.jsonl", ("study", "table", "{}")),
-    ]
-    for _ in range(number):
-        origin, name, command = chance.choice(targets)
-        here = folder / "here"
-        shutil.rmtree(here, ignore_errors=True)
-        shutil.copytree(origin, here)
-        path = here / name
-        if chance.random() < 0.25:
-            path.write_bytes(mutations.damaged(path.read_bytes(), chance))
-        else:
-            (mutations.own_tensors if path.suffix == ".safetensors" else mutations.own_json)(path, chance)
-        end = call(*(str(word).format(here) for word in command))
-        counts[end if end in GOOD else f"{name}: {end}"] += 1
-    return counts
-
-
 def races(folder: Path, number: int, chance: random.Random) -> Counts:
-    """Two processes with the same output, and another or the same run folder: one wins, all is its own."""
+    """Two processes with the same output: one wins, all is its own."""
     counts = Counts()
     for attempt in range(number):
         here = folder / f"race{attempt}"
         here.mkdir()
         graph_files(here)
-        runs = ["a", "b"] if attempt % 2 else ["a", "a"]
         processes = []
-        for seed, run in enumerate(runs):
-            processes.append(forked(lambda h=here, r=run, s=seed: embed(h, "--run", h / r, "--seed", s)))
+        for seed in (0, 1):
+            processes.append(forked(lambda h=here, s=seed: embed(h, "--seed", s)))
             time.sleep(chance.choice([0, 0, 0.05, 0.3]))
         codes = [ended(process) for process in processes]
         winner = codes.index(0) if codes.count(0) == 1 and codes.count(2) == 1 else None
@@ -292,7 +209,6 @@ def attack() -> int:
     options = parser.parse_args()
     torch.set_num_threads(1)
     stages = {"kills": (kills, 50), "kills_of_ranks": (kills_of_ranks, 20), "races": (races, 20)}
-    stages |= {"mutated_inputs": (mutated_inputs, 1500), "mutated_own_files": (mutated_own, 300)}
     kept = json.loads(options.out.read_text()) if options.only else {}
     record: dict[str, object] = kept
     versions = {"nodejepa": nodejepa.__version__, "torch": torch.__version__, "seed": options.seed}

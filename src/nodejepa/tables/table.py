@@ -206,7 +206,11 @@ def require_room(path: Path, kind: str, room: Room) -> None:
     needed = path.stat().st_size * (PEAK_OF_TEXT if kind == "text" else _PEAK_OF_PARQUET)
     if kind == "parquet":
         with reading(str(path)):
-            metadata = pq.read_metadata(path)
+            with pq.ParquetFile(
+                path
+            ) as file:  # columns of a damaged footer end the process, unless read first
+                next(file.iter_batches(batch_size=1), None)
+                metadata = file.metadata
             groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
             values = sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
             needed = max(needed, _PARQUET_VALUE * values)
