@@ -61,18 +61,37 @@ def small_digits() -> Dataset:
     return replace(load_dataset("synthetic:nodes=300,edges=1200,features=16,classes=3,seed=1"), name="digits")
 
 
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """Run a command in this process: exit code, stdout, stderr."""
-    from nodejepa.cli import main
+class Run:
+    """Runs commands in this process."""
 
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("NODEJEPA_DEBUG", "")  # put back afterwards, whatever --debug does to it
+    def __init__(self, capsys) -> None:
+        self._capsys = capsys
 
-    def call(*arguments: object) -> tuple[int, str, str]:
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr; tracebacks are for ``--debug``."""
+        from nodejepa.cli import main
+
         with pytest.raises(SystemExit) as left:
             main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
+        out, err = self._capsys.readouterr()
+        assert "Traceback" not in out + err or "--debug" in arguments or os.environ["NODEJEPA_DEBUG"]
         return int(left.value.code or 0), out, err
 
-    return call
+    def ok(self, *arguments: object) -> tuple[str, str]:
+        """Stdout and stderr of a command that ends well."""
+        code, out, err = self(*arguments)
+        assert code == 0, err
+        return out, err
+
+    def refused(self, *arguments: object) -> str:
+        """What is said against the command, as one line."""
+        code, _, err = self(*arguments)
+        assert code == 2, (arguments, err)
+        return " ".join(err.split())
+
+
+@pytest.fixture
+def run(capsys, monkeypatch) -> Run:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NODEJEPA_DEBUG", "")  # put back afterwards, whatever --debug does to it
+    return Run(capsys)

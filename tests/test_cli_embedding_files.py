@@ -50,16 +50,14 @@ def test_neighbours_of_one_type(run, tmp_path):
     graph, kinds = Graph.from_edges([0], [1], num_nodes=5), ["user", "user", "item", "item", None]
     for name, column in (("sides.parquet", "side"), ("classes.parquet", "label")):
         write_embeddings(tmp_path / name, graph, Z, {column: kinds})
-        code, out, err = run("neighbours", name, "--id", "0", "--among", "item", "--json")
-        assert code == 0, err
+        out, _ = run.ok("neighbours", name, "--id", "0", "--among", "item", "--json")
         assert [one["id"] for one in json.loads(out)["neighbours"]] == [2, 3]
     code, _, err = run("neighbours", "sides.parquet", "--id", "0", "--among", "items")
     assert (code, "There are: item, user" in err) == (2, True)
 
 
 def test_neighbours_of_npy_rows(run):
-    code, out, _ = run("neighbours", "z.npy", "--id", "0", "-k", "1", "--json")
-    assert code == 0
+    out, _ = run.ok("neighbours", "z.npy", "--id", "0", "-k", "1", "--json")
     assert json.loads(out)["neighbours"][0]["id"] == 1
 
 
@@ -86,7 +84,6 @@ def test_mistakes_end_with_advice_and_exit_code_2(run, tmp_path, arguments, mess
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert message in err
-    assert "Traceback" not in err
     assert {path.name for path in tmp_path.iterdir()} == {"z.parquet", "whole.parquet", "z.npy"}
 
 

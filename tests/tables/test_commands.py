@@ -28,26 +28,20 @@ def files(tmp_path):
 @pytest.mark.slow
 def test_the_road_on_disk_ends_where_the_road_in_memory_does(run, files, tmp_path):
     store, trained, out = tmp_path / "g.store", tmp_path / "run", tmp_path / "z.parquet"
-    code, said, err = run("prepare", *files, "--out", store)
-    assert code == 0, err
+    said, _ = run.ok("prepare", *files, "--out", store)
     assert "300 nodes" in said
     assert run("prepare", "--verify", store)[0] == 0
-    code, said, err = run("pretrain", store, "--method", "linear-jepa", "--out", trained)
-    assert code == 0, err
+    said, _ = run.ok("pretrain", store, "--method", "linear-jepa", "--out", trained)
     assert "directions of the features" in said
-    code, said, err = run("embed", trained, store, "--out", out)
-    assert code == 0, err
+    said, _ = run.ok("embed", trained, store, "--out", out)
     assert "300 nodes x 140" in said
-    code, _, err = run("embed-graph", *files, "--out", tmp_path / "m.parquet", "--no-report")
-    assert code == 0, err
+    run.ok("embed-graph", *files, "--out", tmp_path / "m.parquet", "--no-report")
     ours, theirs = read_embeddings(out), read_embeddings(tmp_path / "m.parquet")
     assert ours.ids.tolist() == theirs.ids.tolist()
     np.testing.assert_array_equal(ours.matrix, theirs.matrix)
     # what learned on disk may see files in memory, and the other way round
-    code, _, err = run("embed", trained, *files, "--out", tmp_path / "f.parquet")
-    assert code == 0, err
-    code, _, err = run("embed", tmp_path / "m.run", store, "--out", tmp_path / "s.npy")
-    assert code == 0, err
+    run.ok("embed", trained, *files, "--out", tmp_path / "f.parquet")
+    run.ok("embed", tmp_path / "m.run", store, "--out", tmp_path / "s.npy")
     np.testing.assert_array_equal(read_embeddings(tmp_path / "f.parquet").matrix, theirs.matrix)
     np.testing.assert_array_equal(read_embeddings(tmp_path / "s.npy").matrix, theirs.matrix)
     # nothing is replaced without asking, and a model is of one graph
@@ -65,8 +59,7 @@ def test_a_model_refuses_a_store_whose_columns_mean_something_else(run, tmp_path
     def prepared(name, *options, **columns):
         pq.write_table(pa.table({"id": np.arange(60), **columns}), tmp_path / "n.parquet")
         files = ("--edges", tmp_path / "e.parquet", "--nodes", tmp_path / "n.parquet")
-        code, _, err = run("prepare", *files, "--out", tmp_path / name, *options)
-        assert code == 0, err
+        run.ok("prepare", *files, "--out", tmp_path / name, *options)
         return tmp_path / name
 
     def embedded(name):
@@ -118,21 +111,17 @@ def test_a_trained_encoder_goes_the_whole_road_on_disk(run, files, tmp_path):
     assert run("prepare", *files, "--out", store)[0] == 0
     settings = [part for name, value in IN_PARTS.items() for part in ("--set", f"{name}={value}")]
     chosen = ["--method", "nodejepa", "--preset", "paper", "--device", "cpu", *settings]
-    code, _, err = run("pretrain", store, *chosen[:6], "--out", tmp_path / "no")
-    assert code == 2
-    assert "in parts only" in err
+    assert "in parts only" in run.refused("pretrain", store, *chosen[:6], "--out", tmp_path / "no")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        code, said, err = run("pretrain", store, *chosen, "--out", trained)
-        assert code == 0, err
+        said, _ = run.ok("pretrain", store, *chosen, "--out", trained)
         assert "last loss" in said
         graph = read_graph(files[1], files[3]).graph
         wanted = NodeJEPA(preset="paper", **IN_PARTS, device="cpu").fit(graph).transform(graph)
     finally:
         torch.set_num_threads(threads)
-    code, said, err = run("embed", trained, store, "--out", out)
-    assert code == 0, err
+    run.ok("embed", trained, store, "--out", out)
     found = read_embeddings(out)
     assert found.ids.tolist() == graph.node_ids.tolist()
     np.testing.assert_array_equal(found.matrix, wanted)
@@ -140,9 +129,7 @@ def test_a_trained_encoder_goes_the_whole_road_on_disk(run, files, tmp_path):
 
 def test_prepare_says_what_it_needs(run, tmp_path):
     assert "--edges and --out" in run("prepare")[2]
-    code, _, err = run("prepare", "--verify", tmp_path)
-    assert code == 2
-    assert "no graph store" in err
+    assert "no graph store" in run.refused("prepare", "--verify", tmp_path)
 
 
 @pytest.mark.slow
@@ -151,15 +138,10 @@ def test_prepare_speaks_in_options(run, tmp_path):
     rows = "".join(f"n{i},{i % 3},{i * i % 7}\n" for i in range(41))
     (tmp_path / "n.csv").write_text(f"id,label,x\n{rows}")
     given = ["--edges", tmp_path / "e.csv", "--nodes", tmp_path / "n.csv"]
-    code, _, err = run("prepare", *given, "--out", tmp_path / "g.store")
-    assert code == 0, err
+    _, err = run.ok("prepare", *given, "--out", tmp_path / "g.store")
     assert "Say --labels label to score by it" in err
-    code, said, err = run("prepare", *given, "--labels", "label", "--out", tmp_path / "h.store")
-    assert code == 0, err
+    said, _ = run.ok("prepare", *given, "--labels", "label", "--out", tmp_path / "h.store")
     assert "labels of 3 classes" in said
-    code, said, err = run("prepare", *given[:2], "--structural", "degree", "--out", tmp_path / "d.store")
-    assert code == 0, err
+    said, _ = run.ok("prepare", *given[:2], "--structural", "degree", "--out", tmp_path / "d.store")
     assert "1 features" in said
-    code, _, err = run("probe", tmp_path / "g.store")
-    assert code == 2
-    assert "naming the column of the labels" in err
+    assert "naming the column of the labels" in run.refused("probe", tmp_path / "g.store")

@@ -27,8 +27,7 @@ def manifest_of(files):
 @pytest.mark.slow
 @pytest.mark.parametrize("files", ["parquet", "csv"], indirect=True)
 def test_from_files_to_embeddings_keyed_by_the_ids_in_their_order(run, files):
-    code, out, err = run(*files.quick("--labels", "team"))
-    assert code == 0, err
+    out, err = run.ok(*files.quick("--labels", "team"))
     table = pq.read_table(files.folder / "z.parquet")
     assert table["id"].to_pylist() == people()[1]["user"].to_pylist()
     assert table.column_names == ["id", "label", *(f"z{j}" for j in range(8))]
@@ -75,8 +74,7 @@ def test_the_same_in_python(files):
 
 @pytest.mark.slow
 def test_labels_give_scores_a_page_and_never_other_embeddings(run, files):
-    code, out, err = run(*files.quick("--labels", "team", "--report"))
-    assert code == 0, err
+    out, _ = run.ok(*files.quick("--labels", "team", "--report"))
     assert manifest_of(files)["scores"]["means"]["nodejepa"]["test_accuracy"] > 40
     assert "What the embeddings are worth" in out
     page = (files.folder / "z.html").read_text(encoding="utf-8")
@@ -99,8 +97,7 @@ def test_too_few_labels_cost_the_scores_and_not_the_embeddings(run, files, label
     nodes = people()[1]
     nodes = nodes.set_column(nodes.column_names.index("team"), "team", pa.array(labels))
     write(nodes, files.nodes)
-    code, _, err = run(*files.quick("--labels", "team"))
-    assert code == 0, err
+    _, err = run.ok(*files.quick("--labels", "team"))
     assert "too few" in err
     assert manifest_of(files)["scores"] is None
     assert any("too few" in said for said in manifest_of(files)["warnings"])
@@ -124,8 +121,7 @@ def test_columns_by_name_weights_direction_and_npy(run, files):
     write(nodes.select(["age", "team", "user", "city", "active"]), files.nodes)
     columns = ("--source", "from", "--target", "to", "--weight", "strength", "--id", "user", "--directed")
     out = files.folder / "z.npy"
-    code, _, err = run(*files.quick(*columns, "--ignore", "team", "--ignore", "age", "--out", str(out)))
-    assert code == 0, err
+    _, err = run.ok(*files.quick(*columns, "--ignore", "team", "--ignore", "age", "--out", str(out)))
     assert "guessed" not in err
     manifest = manifest_of(files)
     assert manifest["graph"]["directed"]
@@ -137,8 +133,7 @@ def test_columns_by_name_weights_direction_and_npy(run, files):
 
 def test_without_a_node_table_structure_describes_the_nodes(run, files):
     out = files.folder / "z.parquet"
-    code, _, err = run("embed-graph", "--edges", files.edges, "--out", out, *QUICK)
-    assert code == 0, err
+    _, err = run.ok("embed-graph", "--edges", files.edges, "--out", out, *QUICK)
     assert "features are structural" in err
     assert manifest_of(files)["features"]["structural"] == 139
 
@@ -170,16 +165,14 @@ def test_wrong_options_are_explained_before_anything_is_written(run, files, more
 
 
 def test_where_to_write_must_be_said(run, files):
-    code, _, err = run("embed-graph", "--edges", files.edges)
-    assert code == 2
+    err = run.refused("embed-graph", "--edges", files.edges)
     assert "--out" in err
     assert "--check" in err
 
 
 def test_check_reports_and_writes_nothing(run, files):
     before = set(files.folder.rglob("*"))
-    code, out, err = run(*files.quick("--check"))
-    assert code == 0
+    out, err = run.ok(*files.quick("--check"))
     assert err == ""
     for said in (
         "rows of edges",
@@ -189,7 +182,7 @@ def test_check_reports_and_writes_nothing(run, files):
         "guessed",
     ):
         assert said in out
-    code, out, _ = run(*files.quick("--check", "--json"))
+    _code, out, _ = run(*files.quick("--check", "--json"))
     found = json.loads(out)
     assert found["graph"]["nodes"] == NODES
     assert found["plan"]["fits"]
@@ -198,8 +191,7 @@ def test_check_reports_and_writes_nothing(run, files):
 
 
 def test_json_is_the_manifest(run, files):
-    code, out, _ = run(*files.quick("--json"))
-    assert code == 0
+    out, _ = run.ok(*files.quick("--json"))
     assert json.loads(out) == manifest_of(files)
 
 
@@ -207,20 +199,16 @@ def test_json_is_the_manifest(run, files):
 def test_what_is_there_is_kept_unless_told_otherwise(run, files):
     assert run(*files.quick())[0] == 0
     first = (files.folder / "z.parquet").read_bytes()
-    code, _, err = run(*files.quick("--seed", "5"))
-    assert code == 2
+    err = run.refused(*files.quick("--seed", "5"))
     assert "--resume" in err
     assert "--force" in err
     assert (files.folder / "z.parquet").read_bytes() == first
-    code, _, err = run(*files.quick("--seed", "5", "--resume"))  # another run: not gone on with
-    assert code == 2
+    err = run.refused(*files.quick("--seed", "5", "--resume"))  # another run: not gone on with
     assert "seed" in err
     assert manifest_of(files)["seed"] == 0
     schema = (files.folder / "z.run" / "schema.json").read_bytes()
     for other in (("--directed",), ("--ignore", "age")):
-        code, _, err = run(*files.quick("--resume", *other))
-        assert code == 2
-        assert "another graph" in err
+        assert "another graph" in run.refused(*files.quick("--resume", *other))
         assert (files.folder / "z.run" / "schema.json").read_bytes() == schema
     assert run(*files.quick("--resume"))[0] == 0  # the same: nothing to train, the same bits again
     assert (files.folder / "z.parquet").read_bytes() == first
@@ -231,24 +219,19 @@ def test_what_is_there_is_kept_unless_told_otherwise(run, files):
 
 def test_resume_does_not_replace_a_file_that_no_run_made(run, files):
     (files.folder / "z.parquet").write_bytes(b"precious")
-    code, _, err = run(*files.quick("--resume"))
-    assert code == 2
-    assert "no run to go on with" in err
+    assert "no run to go on with" in run.refused(*files.quick("--resume"))
     assert (files.folder / "z.parquet").read_bytes() == b"precious"
 
 
 def test_an_input_is_never_the_output(run, files):
     content = files.nodes.read_bytes()
-    code, _, err = run(*files.quick("--out", str(files.nodes), "--force"))
-    assert code == 2
-    assert "replace an input" in err
+    assert "replace an input" in run.refused(*files.quick("--out", str(files.nodes), "--force"))
     assert files.nodes.read_bytes() == content
 
 
 def test_without_a_method_it_is_the_closed_form_and_says_what_it_found(run, files):
     out = files.folder / "z.parquet"
-    code, said, err = run("embed-graph", "--edges", files.edges, "--nodes", files.nodes, "--out", out)
-    assert code == 0, err
+    said, _ = run.ok("embed-graph", "--edges", files.edges, "--nodes", files.nodes, "--out", out)
     manifest = manifest_of(files)
     assert (manifest["method"], manifest["epochs"]) == ("linear-jepa", 0)
     assert "directions of the features are clearly predicted by the neighbours" in manifest["found"]
@@ -263,10 +246,8 @@ def test_a_report_over_own_embeddings_shows_their_maps(run, files):
     first, second = (str(files.folder / f"{name}.parquet") for name in ("first", "second"))
     given = ("embed-graph", "--edges", files.edges, "--nodes", files.nodes, "--labels", "team")
     for arguments in ((*given, "--out", first), files.quick("--labels", "team", "--report", "--out", second)):
-        code, _, err = run(*arguments)
-        assert code == 0, err
-    code, _, err = run("report", first, second, "--out", str(files.folder / "both.html"))
-    assert code == 0, err
+        run.ok(*arguments)
+    run.ok("report", first, second, "--out", str(files.folder / "both.html"))
     page = (files.folder / "both.html").read_text(encoding="utf-8")
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert [chapter["title"] for chapter in data["chapters"]] == [

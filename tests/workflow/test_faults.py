@@ -134,8 +134,7 @@ def test_killed_and_resumed_ends_in_the_bits_of_an_undisturbed_run(run, folder, 
     assert not is_finished(folder)
     if (folder / "z.parquet").exists():
         assert pq.read_table(folder / "z.parquet").num_rows == 60
-    code, _, err = run(*command(folder, "--method", method, "--resume"))
-    assert code == 0, err
+    run.ok(*command(folder, "--method", method, "--resume"))
     whole = undisturbed(method)
     assert is_finished(folder)
     assert (folder / "z.parquet").read_bytes() == (whole / "z.parquet").read_bytes()
@@ -154,8 +153,7 @@ def test_a_kill_while_replacing_leaves_the_old_ones_or_says_unfinished(run, fold
     assert code == -signal.SIGKILL, err
     assert is_finished(folder)
     assert (folder / "z.parquet").read_bytes() == before
-    code, _, err = run(*command(folder, "--seed", "4", "--resume"))
-    assert code == 0, err
+    _, err = run.ok(*command(folder, "--seed", "4", "--resume"))
     assert "dimensional collapse" in err
     assert "dimensional collapse" in " ".join(json.loads((folder / "z.json").read_text())["warnings"])
     assert is_finished(folder)
@@ -182,7 +180,6 @@ def test_a_full_disk_is_told_and_costs_nothing(run, folder, monkeypatch, place, 
         code, _, err = run(*command(folder))
     assert code == 2
     assert "No space left on device" in err
-    assert "Traceback" not in err
     assert not is_finished(folder)
     assert not (folder / "z.parquet").exists()
     assert run(*command(folder, "--resume"))[0] == 0
@@ -193,26 +190,18 @@ def test_no_room_for_the_embeddings_is_told_before_training(run, folder, monkeyp
     monkeypatch.setattr(
         "nodejepa.workflow.embed.shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 9)
     )
-    code, _, err = run(*command(folder))
-    assert code == 2
-    assert "are free" in err
+    assert "are free" in run.refused(*command(folder))
     assert not (folder / "z.run" / "config.json").exists()
 
 
 def test_where_nothing_can_be_written_nothing_is_begun(run, folder):
     (folder / "file").write_text("in the way")
-    code, _, err = run(*command(folder), "--out", folder / "file" / "z.parquet")
-    assert code == 2
-    assert "written here" in err
+    assert "written here" in run.refused(*command(folder), "--out", folder / "file" / "z.parquet")
     (folder / "z.run").write_text("in the way")
-    code, _, err = run(*command(folder))
-    assert code == 2
-    assert "is a file" in err
+    assert "is a file" in run.refused(*command(folder))
     (folder / "z.run").unlink()
     (folder / "z.json").mkdir()
-    code, _, err = run(*command(folder))
-    assert code == 2
-    assert "is a folder" in err
+    assert "is a folder" in run.refused(*command(folder))
 
 
 @pytest.mark.slow
@@ -263,9 +252,7 @@ def test_a_damaged_checkpoint_or_model_is_refused_and_never_executed(run, folder
     checkpoint = interrupted(folder, monkeypatch)
     good = checkpoint.read_bytes()
     checkpoint.write_bytes(DAMAGES[damage](good))
-    code, _, err = run(*command(folder, "--resume"))
-    assert code == 2
-    assert "checkpoint.safetensors" in err
+    assert "checkpoint.safetensors" in run.refused(*command(folder, "--resume"))
     assert not (folder / "z.parquet").exists()
     checkpoint.write_bytes(good)
     assert run(*command(folder, "--resume"))[0] == 0
@@ -275,9 +262,7 @@ def test_a_damaged_checkpoint_or_model_is_refused_and_never_executed(run, folder
         command(folder, "--resume"),
         ("embed", folder / "z.run", "--edges", folder / "edges.parquet", "--out", folder / "z2.npy"),
     ):
-        code, _, err = run(*attempt)
-        assert code == 2
-        assert "model.safetensors" in err
+        assert "model.safetensors" in run.refused(*attempt)
     assert not (folder / "was-executed").exists()
     assert is_finished(folder), "the embeddings that were there are still there"
 
@@ -286,9 +271,7 @@ def test_a_damaged_checkpoint_or_model_is_refused_and_never_executed(run, folder
 def test_damaged_settings_of_a_run_are_refused(run, folder, monkeypatch):
     interrupted(folder, monkeypatch)
     (folder / "z.run" / "config.json").write_text('{"method": "nodejepa", "confi')
-    code, _, err = run(*command(folder, "--resume"))
-    assert code == 2
-    assert "config.json is damaged" in err
+    assert "config.json is damaged" in run.refused(*command(folder, "--resume"))
 
 
 @pytest.mark.slow
@@ -301,14 +284,11 @@ def test_damaged_inputs_are_refused_or_read_right(run, folder):
         flipped.append(good[:place] + bytes([good[place] ^ (1 << rng.integers(8))]) + good[place + 1 :])
     for content in cut:
         (folder / "edges.parquet").write_bytes(content)
-        code, _, err = run(*command(folder, "--check"))
-        assert code == 2
-        assert "edges.parquet" in err
+        assert "edges.parquet" in run.refused(*command(folder, "--check"))
     for content in flipped:
         (folder / "edges.parquet").write_bytes(content)
-        code, out, err = run(*command(folder, "--check"))
+        code, _, _ = run(*command(folder, "--check"))
         assert code in (0, 2)
-        assert "Traceback" not in out + err
 
 
 def test_the_explosive_explodes(tmp_path, monkeypatch):

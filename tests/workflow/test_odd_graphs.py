@@ -24,8 +24,7 @@ def embedded(run, tmp_path, edges, nodes=None, *more):
     ]
     if nodes is not None:
         command += ["--nodes", write(nodes, tmp_path / "n.parquet")]
-    code, out, err = run(*command, *QUICK, *more)
-    assert "Traceback" not in out + err
+    code, _, err = run(*command, *QUICK, *more)
     assert "bug in nodejepa" not in err, err
     table = pq.read_table(tmp_path / "z.parquet") if code == 0 else None
     assert (tmp_path / "z.json").exists() == (code == 0)

@@ -53,8 +53,7 @@ def test_ctrl_c_while_scoring_keeps_everything_and_resuming_scores(run, files, g
     assert manifest["scores"] is None
     assert "Not scored" in page
     before = (files.folder / "z.parquet").read_bytes()
-    code, out, err = run(*asked, "--resume")
-    assert code == 0, err
+    out, _ = run.ok(*asked, "--resume")
     assert "What the embeddings are worth" in out
     manifest, page = everything_is_there(files.folder)
     assert manifest["scores"]["means"]
@@ -66,8 +65,7 @@ def test_ctrl_c_while_scoring_keeps_everything_and_resuming_scores(run, files, g
 def test_an_error_while_scoring_is_a_warning_and_a_bug_is_shown(run, files, given, monkeypatch):
     asked = ["embed-graph", *given, "--out", files.folder / "z.parquet"]
     monkeypatch.setattr(SCORE, raising(OSError(28, "No space left on device")))
-    code, _, err = run(*asked)
-    assert code == 0
+    _, err = run.ok(*asked)
     assert "No scores" in err
     manifest, page = everything_is_there(files.folder)
     assert "No space left" in manifest["warnings"][-1]
@@ -86,6 +84,5 @@ def test_in_python_an_interrupt_stays_one(files, monkeypatch):
 
 def test_scores_can_be_left_out(run, files, given, monkeypatch):
     monkeypatch.setattr(SCORE, raising(AssertionError("not asked for")))
-    code, _, err = run("embed-graph", *given, "--out", files.folder / "z.parquet", "--no-score")
-    assert code == 0, err
+    run.ok("embed-graph", *given, "--out", files.folder / "z.parquet", "--no-score")
     assert "Not scored" not in everything_is_there(files.folder)[1]
