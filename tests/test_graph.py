@@ -76,13 +76,6 @@ def test_adjacency_is_canonical(edges):
     assert abs(matrix - matrix.T).nnz == 0
 
 
-@given(edge_lists())
-def test_self_loops_are_counted_once_a_node(edges):
-    weights = edges.weights or [1.0] * len(edges.source)
-    rows = zip(edges.source, edges.target, weights, strict=True)
-    assert edges.graph().self_loops_dropped == len({i for i, j, w in rows if i == j and w > 0})
-
-
 @given(edge_lists(), st.booleans())
 def test_normalized_adjacency_equals_the_dense_formula(edges, directed):
     graph = edges.graph("keep" if directed else "symmetrize")

@@ -19,7 +19,7 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 # A module may import from its own group and the groups above it; no two import each other. The rooms of a
 # folder stand for themselves.
 ORDER = [
-    {"errors", "compiled", "files", "progress", "config", "machine"},
+    {"errors", "compiled", "files", "config", "machine"},
     {"diagnostics", "neighbours"},
     {"graph_checks", "graph", "propagation"},
     {"structure"},

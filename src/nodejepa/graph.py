@@ -113,7 +113,6 @@ class Graph:
     features: Features
     node_ids: npt.NDArray[Any] | None = None
     directed: bool = False
-    self_loops_dropped: int = 0
     incomparable: bool = False  # features hold the adjacency's coordinates, which no other graph shares
     structural: int = 0  # so many of the feature columns, the last ones, describe the structure
 
@@ -185,7 +184,7 @@ class Graph:
         """The same nodes and edges with other features; a pandas frame is aligned by its index of ids."""
         ordered = in_node_order(features, self.node_ids, self.num_nodes)
         checked = fit_features(read_features(ordered), self.num_nodes)
-        return Graph(self.adjacency, checked, self.node_ids, self.directed, self.self_loops_dropped)
+        return Graph(self.adjacency, checked, self.node_ids, self.directed)
 
     def __repr__(self) -> str:
         kind = ", directed" if self.directed else ""
@@ -269,9 +268,7 @@ class Graph:
         if ids is not None:
             check_ids(ids, size)
         weight = check_weights(weights, start.size)
-        loop = start == end
-        loops = np.unique(start[loop & (weight > 0)]).size
-        keep = ~loop
+        keep = start != end
         heavy = None if weights is None else weight[keep]
         matrix = merge_entries(start[keep], end[keep], heavy, (size, size))
         if direction == "check":
@@ -279,7 +276,7 @@ class Graph:
         if direction != "keep":
             matrix = merge_directions(matrix, matrix.T)  # exactly symmetric, also where "check" forgave
         adjacency = compact_csr(matrix.data, matrix.indices, matrix.indptr, size)
-        return cls(adjacency, fit_features(table, size), ids, direction == "keep", loops)
+        return cls(adjacency, fit_features(table, size), ids, direction == "keep")
 
     @classmethod
     def from_scipy(

@@ -1,4 +1,4 @@
-"""The machine: how much memory this process may still take, and threads where they pay.
+"""The machine: how much memory this process may still take, threads where they pay, and how long things take.
 
 Memory is what is free, and what the control groups of the process allow. Threads work on independent problems
 side by side, each with products of one thread: two threads inside many small products wait for each other
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import resource
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,6 +20,9 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 import psutil
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from nodejepa.errors import ConfigError
 
@@ -193,3 +197,70 @@ def side_by_side(jobs: Iterable[Callable[[], Result]]) -> Iterator[Result]:
                     yield begun.popleft().result()
             finally:
                 pool.shutdown(cancel_futures=True)
+
+
+# ---------------------------------------------------------------- progress, and time in words
+
+
+@contextmanager
+def progress_bar(
+    description: str, total: float | None = None, *, shown: bool = True
+) -> Iterator[Callable[..., None]]:
+    """Yield ``advance(amount=1, note="")``. Drawn on stderr, only on a terminal, and gone when done.
+
+    >>> with progress_bar("Counting", total=3) as advance:
+    ...     for _ in range(3):
+    ...         advance()
+    """
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}", table_column=Column(no_wrap=True)),
+        BarColumn(bar_width=20, table_column=Column(min_width=10)),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True, min_width=5)),
+        # what is too long for the line is cut here, and nowhere else
+        TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+    )
+    hidden = not (shown and console.is_terminal)
+    with Progress(*columns, console=console, transient=True, disable=hidden, expand=True) as bar:
+        task = bar.add_task(description, total=total, note="")
+
+        def advance(amount: float = 1, note: str = "") -> None:
+            bar.update(task, advance=amount, note=note)
+
+        yield advance
+
+
+@contextmanager
+def timed(seconds: dict[str, float], phase: str, digits: int = 3) -> Iterator[None]:
+    """Add the seconds of the block to those of the phase, also if it fails."""
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[phase] = round(seconds.get(phase, 0.0) + time.perf_counter() - started, digits)
+
+
+def in_words(seconds: float, *, precise: bool = False) -> str:
+    """``40 s``, ``12 min`` or ``3.5 h``; what was measured may be said more precisely than an estimate.
+
+    >>> in_words(100), in_words(100, precise=True), in_words(6000)
+    ('2 min', '100.0 s', '1.7 h')
+    """
+    most = 120 if precise else 90  # of a unit, before the next one
+    if seconds < most:
+        return f"{seconds:.{int(precise)}f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 60 * most else f"{seconds / 3600:,.1f} h"
+
+
+def announce_duration(description: str, seconds: float, *, may_end_early: bool = False) -> None:
+    """Say on stderr how long something will take, if it is more than two minutes."""
+    if seconds > 120:
+        minutes = f"{seconds / 60:.0f} minutes"
+        text = f"at most {minutes}, likely fewer: it stops early" if may_end_early else f"about {minutes}"
+        announce(f"{description}: {text}")
+
+
+def announce(text: str) -> None:
+    """Say something on stderr before the work begins."""
+    Console(stderr=True).print(text, markup=False, soft_wrap=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import DataError, EvaluationError
-from nodejepa.progress import progress_bar
+from nodejepa.machine import progress_bar
 
 Metric: TypeAlias = Literal["cosine", "euclidean"]
 Floats: TypeAlias = npt.NDArray[np.float64]

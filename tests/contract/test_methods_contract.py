@@ -237,7 +237,7 @@ def test_pyg_data_gives_the_same_bits_and_its_labels_are_not_read(name):
 def test_a_graph_has_no_place_for_labels():
     fields = {field.name for field in dataclasses.fields(Graph)}
     assert fields == {
-        "adjacency", "features", "node_ids", "directed", "self_loops_dropped", "incomparable", "structural"
+        "adjacency", "features", "node_ids", "directed", "incomparable", "structural"
     }  # fmt: skip
 
 

@@ -33,7 +33,6 @@ def test_npz_is_symmetrised_binarised_and_loses_self_loops(tmp_path):
     dataset = read_gnn_benchmark(tmp_path / "a.npz", "a")
     assert dataset.graph.adjacency.toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     assert dataset.graph.features.toarray().tolist() == [[1, 0], [0, 0], [1, 1]]
-    assert dataset.graph.self_loops_dropped == 1
     assert dataset.labels.tolist() == [0, 1, 1]
     assert dataset.class_names == ("a", "b")
 

@@ -113,7 +113,6 @@ def test_networkx_names_weights_and_multi_edges():
     graph = from_networkx(source, weight="w")
     assert graph.node_ids.tolist() == [(0, "a"), (0, "b"), (1, "a")]
     assert graph.adjacency.toarray().tolist() == [[0, 5, 0], [5, 0, 0], [0, 0, 0]]
-    assert graph.self_loops_dropped == 1
 
 
 def test_one_way_edges_join_both_ways_with_a_warning():

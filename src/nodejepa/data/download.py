@@ -20,7 +20,7 @@ from typing import Any
 
 from nodejepa.errors import DataError, NodeJEPAError
 from nodejepa.files import atomic_path
-from nodejepa.progress import progress_bar
+from nodejepa.machine import progress_bar
 
 _CHUNK = 1 << 20
 _TIMEOUT_SECONDS = 30

@@ -17,8 +17,7 @@ from nodejepa.config import NonNegativeInt, PositiveInt, Settings, Share, requir
 from nodejepa.data.dataset import Dataset
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import compact_csr
-from nodejepa.machine import Room
-from nodejepa.progress import progress_bar
+from nodejepa.machine import Room, progress_bar
 
 _EDGES_AT_ONCE = 1 << 21
 _FEATURE_ROWS_AT_ONCE = 1 << 18

@@ -19,8 +19,7 @@ from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation.logistic import LinearClassifiers, RoughFit, TrainingSet, fit_logistic, is_costly
 from nodejepa.evaluation.scaling import Matrix, ScaledEmbeddings, Scaling, scale
-from nodejepa.machine import side_by_side
-from nodejepa.progress import progress_bar
+from nodejepa.machine import progress_bar, side_by_side
 
 ProbeMode: TypeAlias = Literal["fair", "paper"]
 

@@ -23,10 +23,9 @@ import torch
 from torch import Tensor
 
 from nodejepa.errors import GraphError
-from nodejepa.machine import one_thread
+from nodejepa.machine import one_thread, progress_bar
 from nodejepa.nn.inputs import RowInputs
 from nodejepa.nn.sparse import FeatureMatrix, SparseOperator, multiply
-from nodejepa.progress import progress_bar
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 
 WHOLE_UP_TO = 2048  # columns; of wider features only the leading principal directions are computed

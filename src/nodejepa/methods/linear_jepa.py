@@ -19,12 +19,11 @@ from torch import Tensor
 from nodejepa.config import NonNegativeInt, Positive, PositiveInt, Settings, Share, ShareBelowOne, of_type
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
-from nodejepa.machine import peak_memory_mb
+from nodejepa.machine import announce, peak_memory_mb, progress_bar
 from nodejepa.methods.closed_form import SecondMoments, Spectrum, second_moments
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.hop_encoder import HopEncoder, pagerank_weights
 from nodejepa.nn.inputs import RowInputs
-from nodejepa.progress import announce, progress_bar
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
 

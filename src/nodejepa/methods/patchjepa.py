@@ -13,6 +13,7 @@ from torch import Tensor
 from nodejepa.config import Depth, Hops, NonNegative, PositiveInt, Settings, Width
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
+from nodejepa.machine import progress_bar
 from nodejepa.masking.patches import Patches, patch_descriptors
 from nodejepa.methods.blocks import (
     EMAConfig,
@@ -27,7 +28,6 @@ from nodejepa.nn.predictors import PatchPredictor
 from nodejepa.nn.sparse import SparseOperator
 from nodejepa.nn.stack import Encoder
 from nodejepa.objectives.latent import cosine_distance, hyperbola_distance
-from nodejepa.progress import progress_bar
 from nodejepa.structure.partition import partition, recommended_parts
 from nodejepa.training.task import StepContext, TrainingConfig
 

@@ -21,11 +21,11 @@ import torch
 from torch import Tensor, nn
 
 from nodejepa.files import atomic_path
+from nodejepa.machine import progress_bar
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.sparse import Rows
 from nodejepa.nn.stack import transformed
 from nodejepa.nn.workspace import Block, Workspace, mapped
-from nodejepa.progress import progress_bar
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 
 _ROWS = 1 << 10  # that are added to a block at a time: they stay in the processor's cache

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from nodejepa.errors import ConfigError
+from nodejepa.machine import progress_bar
 from nodejepa.nn.inputs import GraphInputs
 from nodejepa.nn.sparse import Rows, SparseOperator
-from nodejepa.progress import progress_bar
 
 Activation = Literal["relu", "prelu", "elu", "gelu"]
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "prelu": nn.PReLU, "elu": nn.ELU, "gelu": nn.GELU}

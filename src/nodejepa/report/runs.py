@@ -18,8 +18,8 @@ from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import CheckpointError, EvaluationError, NodeJEPAError
 from nodejepa.files import parse_json
+from nodejepa.machine import in_words, progress_bar
 from nodejepa.methods import Estimator, load_method
-from nodejepa.progress import in_words, progress_bar
 from nodejepa.report.maps import (
     MAX_POINTS,
     SampledNodes,

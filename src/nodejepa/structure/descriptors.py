@@ -12,8 +12,7 @@ from nodejepa.compiled import compiled
 from nodejepa.errors import ConfigError, did_you_mean
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import FloatArray, SparseMatrix
-from nodejepa.machine import Room
-from nodejepa.progress import progress_bar
+from nodejepa.machine import Room, progress_bar
 from nodejepa.structure.cache import cached
 from nodejepa.structure.laplacian import (
     EXACT_UP_TO,

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import SparseMatrix
-from nodejepa.progress import progress_bar
+from nodejepa.machine import progress_bar
 from nodejepa.structure.undirected import (
     Float64Array,
     largest_component,

@@ -23,7 +23,7 @@ from typing import Any
 from nodejepa.data.catalogue import CATALOGUE, load_dataset
 from nodejepa.errors import ConfigError, DataError, NodeJEPAError
 from nodejepa.files import lock_file, refusals, write_text
-from nodejepa.progress import progress_bar
+from nodejepa.machine import progress_bar
 from nodejepa.study.measure import measure
 from nodejepa.study.records import Record, append_record, finished, read_records
 from nodejepa.study.spec import Cell, StudySpec

@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from nodejepa.errors import GraphError
 from nodejepa.graph_checks import SparseMatrix, merge_directions, merge_entries
-from nodejepa.machine import Room
-from nodejepa.progress import progress_bar
+from nodejepa.machine import Room, progress_bar
 from nodejepa.tables.cells import interpret
 from nodejepa.tables.ids import IdReader, IdSource, Place
 from nodejepa.tables.options import ReadingOptions, ReadReport, is_one_of, refuse_mixed_spaces
@@ -221,7 +220,6 @@ class Counted:
     """What became of the edges; ``pairs`` are distinct pairs of nodes as listed, one way."""
 
     loops: int = 0
-    loop_nodes: int = 0
     zeros: int = 0
     kept: int = 0
     pairs: int = 0
@@ -266,8 +264,6 @@ def adjacency_in_memory(edges: EdgeRows, nodes: int, *, directed: bool) -> tuple
     parts = list(edges.chunks())
     source, target, weight = parts[0] if parts else (np.zeros(0, np.int32), np.zeros(0, np.int32), None)
     keep = counted.look(source, target, weight)
-    looped = ~keep if weight is None else ~keep & (weight > 0)
-    counted.loop_nodes = np.unique(source[looped]).size
     heavy = None if weight is None else weight[keep]
     matrix = merge_entries(source[keep], target[keep], heavy, (nodes, nodes))
     counted.pairs = matrix.nnz

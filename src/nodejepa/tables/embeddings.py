@@ -17,7 +17,7 @@ from nodejepa.errors import DataError, GraphError
 from nodejepa.files import atomic_path
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features, FloatArray, id_array
-from nodejepa.progress import progress_bar
+from nodejepa.machine import progress_bar
 from nodejepa.tables.table import near_path, reading
 
 _ENDINGS = (".parquet", ".npy")

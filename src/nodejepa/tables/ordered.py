@@ -16,7 +16,7 @@ from nodejepa.errors import NodeJEPAError
 from nodejepa.files import lock_file, refusals
 from nodejepa.graph import digest
 from nodejepa.graph_checks import Features, SparseMatrix
-from nodejepa.progress import progress_bar
+from nodejepa.machine import progress_bar
 from nodejepa.tables.store import (
     DENSE,
     SPARSE,

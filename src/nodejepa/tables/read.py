@@ -13,8 +13,7 @@ import pyarrow as pa
 from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import compact_csr, id_array
-from nodejepa.machine import Room
-from nodejepa.progress import progress_bar, timed
+from nodejepa.machine import Room, progress_bar, timed
 from nodejepa.tables.cells import read_labels
 from nodejepa.tables.convert import as_graph
 from nodejepa.tables.edges import Numbered, adjacency_in_memory, number_nodes
@@ -157,7 +156,7 @@ def _build(numbered: Numbered, reading: ReadingOptions, report: ReadReport) -> G
     # the ids are distinct by construction: the constructor takes them without looking at each again
     ids = id_array(numbered.ids.to_pylist()) if isinstance(numbered.ids, pa.Array) else numbered.ids
     features = np.zeros((numbered.nodes, 0), dtype=np.float32)
-    return Graph(adjacency, features, ids, reading.directed, counted.loop_nodes)
+    return Graph(adjacency, features, ids, reading.directed)
 
 
 def labels_of(

@@ -24,7 +24,7 @@ from nodejepa.config import Exact, NonNegativeInt, read_document, write_document
 from nodejepa.errors import DataError, EvaluationError
 from nodejepa.files import file_digest, nameless
 from nodejepa.graph_checks import Features, FloatArray, SparseMatrix, compact_csr, multiplied_sparse
-from nodejepa.progress import progress_bar
+from nodejepa.machine import progress_bar
 from nodejepa.tables.options import IdKind
 from nodejepa.tables.table import MANIFEST
 
@@ -188,53 +188,18 @@ class StoredGraph:
 
     def __init__(self, folder: str | Path, manifest: Manifest | None = None) -> None:
         self.folder = Path(folder)
-        self.manifest = manifest or Manifest.read(self.folder)
+        self.manifest = facts = manifest or Manifest.read(self.folder)
+        self.num_nodes, self.num_features = facts.nodes, facts.columns
+        self.num_edges = facts.entries  # an undirected edge counts twice
+        self.directed, self.is_weighted = facts.directed, facts.weighted
+        self.structural = int(facts.schema.get("structural", 0))  # of the columns, the last ones
+        self.structure_hash, self.content_hash = facts.structure_hash, facts.content_hash
         self._maps: dict[str, Any] = {}
         self._trusted = False
         sides = {"": self.num_edges} | ({"in_": self.num_edges} if self.directed else {})
         if self.manifest.feature_entries is not None:
             sides["feature_"] = self.manifest.feature_entries
         self._pointers = {side: self._opened(side, entries) for side, entries in sides.items()}
-
-    @property
-    def num_nodes(self) -> int:
-        """How many nodes there are."""
-        return self.manifest.nodes
-
-    @property
-    def num_edges(self) -> int:
-        """Number of stored edges. An undirected edge counts twice."""
-        return self.manifest.entries
-
-    @property
-    def num_features(self) -> int:
-        """Columns of the feature matrix."""
-        return self.manifest.columns
-
-    @property
-    def structural(self) -> int:
-        """How many of them, the last ones, describe the structure."""
-        return int(self.manifest.schema.get("structural", 0))
-
-    @property
-    def directed(self) -> bool:
-        """Whether the direction of edges was kept."""
-        return self.manifest.directed
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether any edge weighs something else than 1."""
-        return self.manifest.weighted
-
-    @property
-    def structure_hash(self) -> str:
-        """As that of the same graph in memory."""
-        return self.manifest.structure_hash
-
-    @property
-    def content_hash(self) -> str:
-        """As that of the same graph in memory."""
-        return self.manifest.content_hash
 
     @cached_property
     def degrees(self) -> FloatArray:

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nodejepa.errors import DataError, GraphError, NodeJEPAError, did_you_mean, nearest
-from nodejepa.machine import Room, gigabytes
-from nodejepa.progress import progress_bar
+from nodejepa.machine import Room, gigabytes, progress_bar
 
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 _LISTED = 5000  # files of a folder that are compared with a name

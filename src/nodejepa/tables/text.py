@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from nodejepa.errors import DataError, GraphError
-from nodejepa.progress import progress_bar
+from nodejepa.machine import progress_bar
 from nodejepa.tables.cells import MISSING
 from nodejepa.tables.options import ReadReport, speaks_of_a_graph, unnamed
 from nodejepa.tables.table import InputTable, column_kinds, reading

@@ -19,9 +19,8 @@ from torch import Tensor, nn
 from nodejepa.config import NonNegative, PositiveInt, Settings
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import TrainingError
-from nodejepa.machine import peak_memory_mb
+from nodejepa.machine import announce_duration, peak_memory_mb, progress_bar
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.progress import announce_duration, progress_bar
 from nodejepa.training.distributed import ProcessGroup
 from nodejepa.training.run import Checkpoint, History, Run, damaged, load_into
 from nodejepa.training.task import Task, TrainingConfig

@@ -21,10 +21,9 @@ from nodejepa.evaluation.links import LinkSplit, score_links, split_links
 from nodejepa.files import parse_json, write_json
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.machine import gigabytes, peak_memory_mb, reset_peak_memory
+from nodejepa.machine import gigabytes, in_words, peak_memory_mb, progress_bar, reset_peak_memory
 from nodejepa.methods import METHODS, UNTRAINED, find_method, load_method
 from nodejepa.methods.estimator import Estimator
-from nodejepa.progress import in_words, progress_bar
 from nodejepa.report import write_report
 from nodejepa.report.maps import neighbour_plane
 from nodejepa.tables import ReadingOptions, as_graph, is_store

@@ -20,9 +20,9 @@ from nodejepa.diagnostics import Diagnostics, RowArray, diagnose, sampled_rows
 from nodejepa.errors import ConfigError, NodeJEPAError
 from nodejepa.files import output_owned, refusals, remove_leftovers
 from nodejepa.graph_checks import Features
+from nodejepa.machine import announce_duration, progress_bar, timed
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
-from nodejepa.progress import announce_duration, progress_bar, timed
 from nodejepa.report.runs import read_manifest
 from nodejepa.tables import ReadingOptions, StoredGraph, is_store
 from nodejepa.tables.embeddings import check_ending

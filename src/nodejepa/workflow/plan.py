@@ -22,13 +22,12 @@ from nodejepa.config import flatten, override
 from nodejepa.data.splits import SPLIT_SEEDS, TRAIN
 from nodejepa.evaluation.logistic import is_costly
 from nodejepa.graph import Graph
-from nodejepa.machine import Room, TooLarge, gigabytes, one_thread
+from nodejepa.machine import Room, TooLarge, gigabytes, in_words, one_thread
 from nodejepa.methods import UNTRAINED, make_estimator, make_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.trained import NODES_OF_A_STEP, joined_parts
 from nodejepa.nn.workspace import array_bytes
-from nodejepa.progress import in_words
 from nodejepa.structure.descriptors import ADJACENCY_BYTES
 from nodejepa.structure.partition import METIS_ENTRIES
 from nodejepa.tables import StoredGraph

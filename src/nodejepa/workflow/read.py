@@ -18,12 +18,11 @@ from nodejepa.errors import CheckpointError, ConfigError, DataError, GraphError
 from nodejepa.files import described
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.machine import Room, TooLarge, gigabytes
+from nodejepa.machine import Room, TooLarge, gigabytes, in_words, progress_bar, timed
 from nodejepa.methods import make_method, refuse_supervised
 from nodejepa.methods.arguments import pick_device
 from nodejepa.methods.estimator import Estimator
 from nodejepa.nn.sparse import to_dense
-from nodejepa.progress import in_words, progress_bar, timed
 from nodejepa.tables import FeatureSchema, LoadedGraph, ReadingOptions, StoredGraph, is_store, read_graph
 from nodejepa.tables.embeddings import check_ending, id_column, stream_embeddings
 from nodejepa.tables.options import (

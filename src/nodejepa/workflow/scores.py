@@ -29,10 +29,10 @@ from nodejepa.evaluation import ProbeResult, linear_probe
 from nodejepa.evaluation.probe import MEASURES
 from nodejepa.files import described, versions, write_json
 from nodejepa.graph_checks import Features
+from nodejepa.machine import progress_bar
 from nodejepa.methods import METHODS, UNTRAINED, make_method
 from nodejepa.methods.baselines import RawFeatures
 from nodejepa.methods.estimator import Estimator
-from nodejepa.progress import progress_bar
 from nodejepa.report import Report, footer, write_report
 from nodejepa.report.maps import MAX_POINTS, SampledNodes, embedding_map, error_sections
 from nodejepa.report.sections import (

@@ -16,10 +16,9 @@ from nodejepa.data.splits import Split, default_splits, scored_nodes
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.machine import Room
+from nodejepa.machine import Room, progress_bar
 from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.nn.sparse import to_dense
-from nodejepa.progress import progress_bar
 from nodejepa.structure.laplacian import EXACT_UP_TO
 from nodejepa.tables import FeatureSchema
 from nodejepa.tables.options import ADJACENCY_UP_TO, ReadReport, structure_alone
