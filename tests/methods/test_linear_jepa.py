@@ -51,13 +51,13 @@ def test_fewer_columns_than_asked_are_said_before_and_after_it_is_solved(capsys)
     few = community_graph(columns=20)
     z = LinearJEPA().fit_transform(few)
     said = capsys.readouterr().err
-    assert "at most 80 columns, as the features have 20" in said
+    assert "at most 80 columns, because there are 20 features" in said
     assert f"the embeddings have {z.shape[1]} columns, not 256" in said
     repeated = few.with_features(np.tile(few.features, (1, 15)))
     z = LinearJEPA().fit_transform(repeated)
     said = capsys.readouterr().err
     assert "at most" not in said
-    assert f"the embeddings have {z.shape[1]} columns, not 256, as the features have" in said
+    assert f"the embeddings have {z.shape[1]} columns, not 256, because the features have" in said
     assert "columns" not in (LinearJEPA(dim=8).fit(few), capsys.readouterr().err)[1]
 
 

@@ -243,9 +243,9 @@ def row(method, *accuracy, **more):
 def test_labels_choose_and_what_they_cannot_tell_apart_is_named():
     clear = recommend([row("linear-jepa", 70, 72), row("sgc", 60, 61)])
     assert (clear.method, clear.by_labels) == ("linear-jepa", True)
-    assert "behind by more" in clear.words[-1]
+    assert "below it by more" in clear.words[-1]
     close = recommend([row("linear-jepa", 70, 72), row("sgc", 69.5, 71.4), row("raw", 20, 21)])
-    assert "Level with it by these labels: sgc." in close.words
+    assert "Not clearly below it: sgc." in close.words
     assert "sgc needs no training" in close.words[-1]
     spread = recommend([row("raw", 60, 80), row("sgc", 70, 66)])  # 2 points apart, with a spread of 17
     assert spread.method == "raw"
@@ -262,7 +262,7 @@ def test_scores_without_labels_are_told_and_not_followed():
     ]
     found = recommend(rows)
     assert (found.method, found.by_labels) == ("linear-jepa", False)
-    assert any("Held-out links prefer sgc." in words for words in found.words)
+    assert any("sgc predicts held-out links best." in words for words in found.words)
     without = recommend(rows[1:])
     assert without.method == "sgc"
     assert "could not be measured" in without.words[0]

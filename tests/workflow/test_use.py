@@ -122,7 +122,7 @@ def test_the_run_remembers_what_was_taken(tables):
     told = json.loads((tables / "z.json").read_text(encoding="utf-8"))["use"]
     assert (told["asked"], told["by"]) == ("auto", "labels")
     assert told["taken"] != "columns"
-    assert any("made of" in note for note in made.inspection.data.report.notes)
+    assert any("input features" in note for note in made.inspection.data.report.notes)
     assert made.scores is not None
     rows = {name: result.test_accuracy_mean for name, result in made.scores.rows.items()}
     assert "linear-jepa, columns only" in rows
@@ -155,7 +155,7 @@ def test_the_rule_takes_both_where_the_structure_predicts_the_columns_or_neighbo
 def test_compare_lets_labels_choose_and_keeps_links_to_score_without(tables, tmp_path):
     files = (tables / "edges.csv", tables / "nodes.csv")
     labelled = compare_files(*files, ReadingOptions(labels="kind"), out=tmp_path / "a", methods=["raw"])
-    assert any("as validation labels say" in note for note in labelled.notes)
+    assert any("chosen by validation accuracy" in note for note in labelled.notes)
     bare = compare_files(*files, ReadingOptions(drop=("kind",)), out=tmp_path / "b", methods=["raw"])
     assert bare.rows[0].links_auc is not None
 

@@ -44,7 +44,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with: nodejepa demo\n\nExit codes: 0 fine, 1 a bug, 2 bad usage or input, 130 Ctrl-C.",
+    epilog="Start with: nodejepa demo\n\nExit codes: 0 success, 1 bug, 2 bad usage or bad input, 130 Ctrl-C.",
 )
 app.command(cls=Command)(demo)
 app.command("embed-graph", cls=Command, epilog=EMBED_GRAPH_EXAMPLES)(embed_graph)
@@ -79,7 +79,7 @@ def start(
     version: Version = False,  # noqa: ARG001, its callback has done the work
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
 ) -> None:
-    """Node embeddings of a graph, learned without labels, and an honest score of what they are worth."""
+    """Learn node embeddings of a graph without labels, and compare their scores with untrained baselines."""
     if debug:
         os.environ["NODEJEPA_DEBUG"] = "1"
 

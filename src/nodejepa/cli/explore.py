@@ -27,7 +27,7 @@ EmbeddingsFile = Annotated[
 
 
 def datasets(data_root: DataRoot = None) -> None:
-    """List the named graphs and whether their files are here."""
+    """List the named graphs, and whether their files are present."""
     from nodejepa.data.catalogue import CATALOGUE
     from nodejepa.data.catalogue import data_root as resolve
 
@@ -43,7 +43,7 @@ def datasets(data_root: DataRoot = None) -> None:
 
 
 def methods() -> None:
-    """List the methods, their presets and where they come from."""
+    """List the methods, their presets and their papers."""
     from nodejepa.methods import METHODS
 
     table = Table("name", "what it is", "trained", "presets", "citation")
@@ -55,9 +55,9 @@ def methods() -> None:
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the embeddings and the report.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Folder for graph, embeddings and report.")] = Path("demo"),
 ) -> None:
-    """Compare methods on the built-in graph `digits`; write it as files, embeddings and a report."""
+    """Compare methods on a built-in graph. Writes the graph, embeddings and a report."""
     say("Embedding 1,797 handwritten digits with six methods and scoring them: a minute or two", to=stderr)
     from nodejepa.cli.own_graph import say_row, show_comparison
     from nodejepa.demo import run_demo
@@ -69,21 +69,19 @@ def demo(
 
 def neighbours(
     embeddings: EmbeddingsFile,
-    node: Annotated[str, typer.Option("--id", help="The node, as its id is written in the file.")],
-    k: Annotated[int, typer.Option("-k", "--k", help="How many neighbours.", min=1)] = 10,
+    node: Annotated[str, typer.Option("--id", help="Id of the node.")],
+    k: Annotated[int, typer.Option("-k", "--k", help="Number of neighbours.", min=1)] = 10,
     metric: Annotated[
         Literal["cosine", "euclidean"],
-        typer.Option(help="cosine similarity, or euclidean distance.", metavar="HOW"),
+        typer.Option(help="cosine (similarity) or euclidean (distance).", metavar="HOW"),
     ] = "cosine",
     among: Annotated[
         str | None,
-        typer.Option(
-            help="Only nodes of this side of a bipartite graph, or else of this label.", metavar="TYPE"
-        ),
+        typer.Option(help="Only nodes of this side of a bipartite graph, or of this class.", metavar="TYPE"),
     ] = None,
     as_json: AsJSON = False,
 ) -> None:
-    """List the nodes nearest to a node in a file of embeddings; the search is exact."""
+    """List the nearest nodes of a node in a file of embeddings. The search is exact."""
     import numpy as np
 
     from nodejepa.neighbours import nearest_neighbours

@@ -82,18 +82,18 @@ _READ_AGAIN = (*("source", "target", "weight", "no_weight", "bipartite", "id_col
 @reads_files()
 def prepare(
     edges: Annotated[
-        Path | None, typer.Option(help="Edges, a row each: as in embed-graph.", metavar="FILE")
+        Path | None, typer.Option(help="Table of edges (parquet, CSV, TSV; also .gz).", metavar="FILE")
     ] = None,
     nodes: NodeFile = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the store: there when it is whole.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the store.")] = None,
     verify: Annotated[
-        Path | None, typer.Option(help="Instead: read a store and compare its checksums.", metavar="STORE")
+        Path | None, typer.Option(help="Only compare the checksums of a store.", metavar="STORE")
     ] = None,
     reading: Any = None,  # the options of reading, see reads_files
     force: Force = False,
     memory_limit: MemoryLimit = None,
 ) -> None:
-    """Keep a graph that is larger than memory on disk."""
+    """Write a graph to disk as a graph store. The graph may be larger than memory."""
     from nodejepa.tables import StoredGraph
     from nodejepa.tables.prepare import prepare_store
 
@@ -102,7 +102,7 @@ def prepare(
         graph.verify()
         more = "every checksum matches"
     elif edges is None or out is None:
-        raise typer.BadParameter("Give --edges and --out, or --verify a store.")
+        raise typer.BadParameter("Give --edges and --out, or --verify STORE.")
     else:
         graph = prepare_store(
             edges,
@@ -126,7 +126,7 @@ def pretrain(
     out: Annotated[
         Path,
         typer.Option(
-            help="Run folder: model, history and checkpoints go here.", parser=folder_path, metavar="PATH"
+            help="Folder for the model, its history and checkpoints.", parser=folder_path, metavar="PATH"
         ),
     ],
     method: MethodName = DEFAULT_METHOD,
@@ -140,11 +140,11 @@ def pretrain(
     data_root: DataRoot = None,
     workers: Workers = 1,
     ray: Annotated[
-        bool, machine_option("--ray", help="Let Ray Train start the workers (extra: ray).")
+        bool, machine_option("--ray", help="Start the workers with Ray Train (needs the extra ray).")
     ] = False,
     as_worker: AsWorker = False,
 ) -> None:
-    """Learn an encoder from a named graph, or from a graph store, without labels; --resume goes on."""
+    """Train a method without labels on a named graph or a graph store."""
     from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
     from nodejepa.methods import make_estimator, refuse_supervised
@@ -210,14 +210,14 @@ def embed(
     context: typer.Context,
     run: Annotated[
         Path,
-        typer.Argument(metavar="RUN", help="A folder that `nodejepa pretrain` or `embed-graph` wrote."),
+        typer.Argument(metavar="RUN", help="Model folder that `nodejepa pretrain` or `embed-graph` wrote."),
     ],
     dataset: DatasetNameIfAny = None,
     *,
     out: Annotated[Path, typer.Option(help="File for the embeddings: .parquet (with node ids) or .npy.")],
     edges: Annotated[
         Path | None,
-        typer.Option(help="Instead of DATASET: the edges of your own graph, new nodes included."),
+        typer.Option(help="Table of edges of your own graph, instead of DATASET."),
     ] = None,
     nodes: NodeFile = None,
     reading: Any = None,  # the options of reading, see reads_files
@@ -228,14 +228,14 @@ def embed(
     workers: Workers = 1,
     as_worker: AsWorker = False,
 ) -> None:
-    """Apply a trained encoder to a named graph, or to files of a graph it has never seen."""
+    """Apply a model to a named graph, to a graph store or to your own files."""
     if (dataset is None) == (edges is None):
         raise typer.BadParameter(
             "Give either the name of a data set or --edges of your own graph"
             + (", not both." if dataset is not None else ".")
         )
     if edges is None and (nodes or reading != type(reading)()):
-        raise typer.BadParameter("--nodes and what says how files are read belong to --edges.")
+        raise typer.BadParameter("--nodes and the options for reading files belong to --edges.")
     from nodejepa.data import load_dataset
     from nodejepa.methods import load_method
     from nodejepa.tables import is_store
@@ -250,7 +250,7 @@ def embed(
             start_workers(context, out, workers)
             return
     elif workers > 1 or as_worker:
-        raise typer.BadParameter("Workers embed a graph store: see nodejepa prepare.", param_hint="--workers")
+        raise typer.BadParameter("It needs a graph store: see nodejepa prepare.", param_hint="--workers")
     elif dataset is not None:
         given = load_dataset(dataset, data_root).graph
     machine: Any = {"device": device, "memory_limit": memory_limit}
@@ -270,23 +270,31 @@ def probe(
     dataset: DatasetName,
     method: MethodName = "sgc",
     run: Annotated[
-        Path | None, typer.Option(help="Probe the model in this run folder instead of a fresh method.")
+        Path | None, typer.Option(help="Model folder: score this model instead of a new one.")
     ] = None,
-    seeds: Annotated[str, typer.Option(help='"42-46", "1,2,5": one split and one run each.')] = "42-46",
+    seeds: Annotated[
+        str, typer.Option(help='Seeds, such as "42-46" or "1,2,5". Each has its own split and training.')
+    ] = "42-46",
     split: Annotated[
         str | None,
-        typer.Option(help='"20-30" labels per class, "random-10-10-80" percent, "official".'),
+        typer.Option(
+            help='"20-30": training and validation labels per class. "random-10-10-80": percent for '
+            'training, validation and test. "official": the split of the authors.'
+        ),
     ] = None,
     mode: Annotated[
         Literal["fair", "paper"],
-        typer.Option("--probe", help="fair: scaling and C chosen on validation. paper: raw, C = 1."),
+        typer.Option(
+            "--probe",
+            help="fair: scaling and C are chosen on validation labels. paper: no scaling, C = 1.",
+        ),
     ] = "fair",
     preset: Preset = "default",
     settings: Settings = None,
     data_root: DataRoot = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Embed a named graph, or a graph store with labels, then score a linear classifier on the embeddings."""
+    """Score embeddings of a named graph or a graph store with a logistic regression."""
     chosen = parse_seeds(seeds)
     from nodejepa.config import parse_assignments
     from nodejepa.data import Dataset, load_dataset

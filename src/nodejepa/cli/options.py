@@ -24,24 +24,25 @@ training_option = partial(typer.Option, rich_help_panel="Training")
 output_option = partial(typer.Option, rich_help_panel="Output")
 machine_option = partial(typer.Option, rich_help_panel="Machine")
 
-Device = Annotated[str, machine_option(help="auto, cpu or cuda.")]
-Seed = Annotated[int, training_option(help="Of everything random.", min=0)]
-Preset = Annotated[str, training_option(help="Settings to start from.")]
+Device = Annotated[str, machine_option(help="Device: auto, cpu or cuda.")]
+Seed = Annotated[int, training_option(help="Random seed.", min=0)]
+Preset = Annotated[str, training_option(help="Named set of settings; `nodejepa methods` lists them.")]
 CheckpointEpochs = Annotated[int, training_option(help="Epochs between checkpoints.", min=1)]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with what was stopped.")]
-AsJSON = Annotated[bool, output_option("--json", help="Print JSON and nothing else on stdout.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing output files.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")]
+AsJSON = Annotated[bool, output_option("--json", help="Print the result as JSON on stdout.")]
 MemoryLimit = Annotated[
-    float | None, machine_option(help="Memory this may take (default: what is free).", metavar="GB")
+    float | None, machine_option(help="Most memory to use, in GB (default: the free memory).", metavar="GB")
 ]
 DataRoot = Annotated[
     Path | None,
-    machine_option(help="Folder of the data files (default: NODEJEPA_DATA, else the user's cache)."),
+    machine_option(help="Folder of the named graphs (default: NODEJEPA_DATA, or your cache directory)."),
 ]
 Workers = Annotated[
     int,
     machine_option(
-        help="Processes of one thread each; they share columns (linear-jepa) or training.micro_batches.",
+        help="Number of processes with one thread each. They share the columns of the embeddings "
+        "(linear-jepa) or the micro-batches of a step (training.micro_batches).",
         min=1,
     ),
 ]
@@ -56,6 +57,13 @@ class Command(TyperCommand):
         for option in self.params:
             if isinstance(option, TyperOption) and option.metavar is None:
                 option.metavar = "" if option.is_flag else "VALUE"
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """``--help`` is a flag, too."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.metavar = ""
+        return option
 
 
 def folder_path(text: str | Path) -> Path:
@@ -79,75 +87,75 @@ def _method_names(incomplete: str) -> list[str]:
 
 _DATASET = typer.Argument(
     metavar="DATASET",
-    help="A name that `nodejepa datasets` lists, or a folder that `nodejepa prepare` wrote.",
+    help="A graph that `nodejepa datasets` lists, or a graph store that `nodejepa prepare` wrote.",
     autocompletion=_dataset_names,
 )
 DatasetName = Annotated[str, _DATASET]
 DatasetNameIfAny = Annotated[str | None, _DATASET]
 MethodName = Annotated[
-    str, typer.Option(help="A name that `nodejepa methods` lists.", autocompletion=_method_names)
+    str, typer.Option(help="Method; `nodejepa methods` lists them.", autocompletion=_method_names)
 ]
 Use = Annotated[
     Literal["auto", "columns", "structure", "both"] | None,
     typer.Option(
-        help="What embeddings are made of: columns of the nodes, structure of the graph, both; auto "
-        "(default): validation labels choose, or a rule. Only a model of columns serves other graphs.",
+        help="Input features: columns of the node table, structure of the graph, or both. auto (default) "
+        "chooses one by validation labels or a rule. Only models of columns can embed other graphs.",
     ),
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", "--settings", metavar="NAME=VALUE", help="Change a setting, e.g. masking.hops=2; repeatable."
+        "--set",
+        "--settings",
+        metavar="NAME=VALUE",
+        help="Change a setting, such as masking.hops=2. Repeatable.",
     ),
 ]
 EdgeFile = Annotated[
     Path,
-    typer.Option(help="Edges, a row each: parquet, CSV or TSV (also .gz).", metavar="FILE"),
+    typer.Option(help="Table of edges (parquet, CSV, TSV; also .gz).", metavar="FILE"),
 ]
 NodeFile = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Nodes, a row each (repeatable); without it only the structure describes them.", metavar="FILE"
+        help="Table of nodes with ids and features. Repeatable. Default: structural features only.",
+        metavar="FILE",
     ),
 ]
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 
 def _options(
-    source: Annotated[str | None, typer.Option(help="Column of an edge's start.", metavar="COLUMN")] = None,
-    target: Annotated[str | None, typer.Option(help="Column of an edge's end.", metavar="COLUMN")] = None,
-    weight: Annotated[str | None, file_option(help="Column of edge weights.", metavar="COLUMN")] = None,
-    no_weight: Annotated[
-        bool, file_option("--no-weight", help="Read no edge weights, also where a column is named weight.")
-    ] = False,
+    source: Annotated[str | None, typer.Option(help="Edge column of source ids.", metavar="COLUMN")] = None,
+    target: Annotated[str | None, typer.Option(help="Edge column of target ids.", metavar="COLUMN")] = None,
+    weight: Annotated[str | None, file_option(help="Edge column of weights.", metavar="COLUMN")] = None,
+    no_weight: Annotated[bool, file_option("--no-weight", help="Ignore a column named weight.")] = False,
     id_column: Annotated[
         str | None,
-        typer.Option("--id", help="Column of the node table that edges refer to.", metavar="COLUMN"),
+        typer.Option("--id", help="Node column of ids.", metavar="COLUMN"),
     ] = None,
     labels: Annotated[
         str | None,
-        typer.Option(help="Column of classes: scored, never trained on.", metavar="COLUMN"),
+        typer.Option(help="Node column of classes. No method is trained on them.", metavar="COLUMN"),
     ] = None,
     drop: Annotated[
         list[str] | None,
-        file_option(
-            "--drop", "--ignore", help="Column of the node table to leave out; repeatable.", metavar="COLUMN"
-        ),
+        file_option("--drop", "--ignore", help="Node column to leave out. Repeatable.", metavar="COLUMN"),
     ] = None,
-    directed: Annotated[bool, file_option("--directed", help="Keep the direction of edges.")] = False,
+    directed: Annotated[bool, file_option("--directed", help="Edges are directed.")] = False,
     text: Annotated[
         str,
         file_option(help="Free text: refuse, hash, ignore, or sentence-transformers:MODEL.", metavar="HOW"),
     ] = "refuse",
     text_columns: Annotated[
         int | None,
-        file_option(help="With --text hash: features of a column (default: 512).", metavar="N", min=1),
+        file_option(help="Features per text column with --text hash (default: 512).", metavar="N", min=1),
     ] = None,
     scale: Annotated[
         Literal["auto", "standardise", "none"],
         file_option(
-            help="Numbers: to mean 0 and standard deviation 1 (standardise), as they are (none), or the "
-            "first but for columns of 0 and 1 and lists (auto).",
+            help="Columns of numbers: standardise, or none (as they are). auto standardises all but lists "
+            "and columns of 0 and 1.",
             metavar="HOW",
         ),
     ] = "auto",
@@ -155,16 +163,16 @@ def _options(
         bool | None,
         file_option(
             "--bipartite/--one-id-space",
-            help="The two columns of the edges have ids of their own, as users and items do (a node is "
-            "then COLUMN:ID), or name the same nodes.",
+            help="Source and target ids name different kinds of nodes, such as users and items, or the same "
+            "nodes. Bipartite nodes are called COLUMN:ID.",
         ),
     ] = None,
     structural: Annotated[
         str | None,
         file_option(
-            help="Structural features, separated by commas: pagerank, degree, clustering, spectral (these "
-            "four: all), adjacency (of this graph only); or none. Without it: all five where there are no "
-            "other features, all four on disk and beyond 250,000 nodes.",
+            help="Structural features, separated by commas: pagerank, degree, clustering, spectral, "
+            "adjacency. all means the first four. none means no structural features. The default for graphs "
+            "without other features is all five; on disk or above 250,000 nodes it is all.",
             metavar="NAMES",
         ),
     ] = None,
@@ -172,12 +180,12 @@ def _options(
         bool | None,
         file_option(
             "--header/--no-header",
-            help="The first row of text files names the columns, or not (else guessed).",
+            help="The first row of a CSV or TSV file has column names, or not (default: guessed).",
         ),
     ] = None,
     delimiter: Annotated[
         str | None,
-        file_option(help="Between columns of text files: one character, tab or space (else guessed)."),
+        file_option(help="Delimiter of CSV and TSV files: one character, tab or space (default: guessed)."),
     ] = None,
 ) -> None:
     """What may be said; :func:`_reading` takes it."""

@@ -75,24 +75,27 @@ def embed_graph(
     nodes: NodeFile = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Embeddings: .parquet (with ids) or .npy; .json, .html and .run go beside it."),
+        typer.Option(
+            help="File for the embeddings: .parquet (with ids) or .npy. Manifest, report and model are "
+            "written beside it."
+        ),
     ] = None,
     reading: Any = None,  # the options of reading, see reads_files
     use: Use = None,
     method: MethodName = DEFAULT_METHOD,
     preset: Preset = "default",
     settings: Settings = None,
-    epochs: Annotated[int | None, typer.Option(help="Epochs of training.", min=0)] = None,
+    epochs: Annotated[int | None, typer.Option(help="Number of epochs.", min=0)] = None,
     dim: Annotated[
         int | None,
-        training_option(help="Columns: of wider embeddings keep so many principal components.", min=1),
+        training_option(help="Number of columns: keep the leading principal components.", min=1),
     ] = None,
     seed: Seed = 0,
     device: Device = "auto",
-    check: Annotated[bool, typer.Option("--check", help="Stop after the data report.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Print the data report and stop.")] = False,
     report: Annotated[bool, output_option("--report/--no-report", help="Write the HTML report.")] = True,
     score: Annotated[
-        bool, output_option("--score/--no-score", help="With --labels: score what was written.")
+        bool, output_option("--score/--no-score", help="Score the embeddings if there are labels.")
     ] = True,
     resume: Resume = False,
     force: Force = False,
@@ -102,7 +105,7 @@ def embed_graph(
     as_worker: AsWorker = False,
     as_json: AsJSON = False,
 ) -> None:
-    """Learn embeddings of your own graph: files in, embeddings keyed by your ids out."""
+    """Learn node embeddings of your own graph. The result has one row per node, with your ids."""
     from nodejepa import workflow
     from nodejepa.config import parse_assignments
     from nodejepa.machine import TooLarge
@@ -138,7 +141,7 @@ def embed_graph(
             "Say where the embeddings go, or --check the graph only.", param_hint="--out"
         )
     if (workers > 1 or as_worker) and not is_store(edges):
-        raise typer.BadParameter("Workers share a graph store: see nodejepa prepare.", param_hint="--workers")
+        raise typer.BadParameter("It needs a graph store: see nodejepa prepare.", param_hint="--workers")
     if workers > 1:
         estimator = workflow.make_trainable(**trained)
         estimator.check_processes(workers)
@@ -231,7 +234,7 @@ def compare(
     out: Annotated[
         Path,
         typer.Option(
-            help="Folder of models, scores, report and embeddings.", parser=folder_path, metavar="PATH"
+            help="Folder for models, scores, report and embeddings.", parser=folder_path, metavar="PATH"
         ),
     ],
     nodes: NodeFile = None,
@@ -240,17 +243,17 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Names that `nodejepa methods` lists, separated by commas (default: linear-jepa, untrained "
-            "baselines, nodejepa, patchjepa).",
+            help="Methods, separated by commas (default: linear-jepa, untrained baselines, nodejepa, "
+            "patchjepa).",
             metavar="NAMES",
         ),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Epochs of every method trained by gradient descent.", min=0)
+        int | None, typer.Option(help="Number of epochs of every trained method.", min=0)
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(help="Skip methods that would, by estimate, take longer than this.", metavar="N"),
+        typer.Option(help="Time budget in minutes: methods that would take longer are skipped.", metavar="N"),
     ] = None,
     seed: Seed = 0,
     device: Device = "auto",
@@ -259,7 +262,7 @@ def compare(
     memory_limit: MemoryLimit = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Compare embeddings of your own graph, with or without labels, and say which one to take."""
+    """Compare methods on your own graph, with or without labels, and recommend one."""
     from nodejepa import workflow
 
     chosen = workflow.COMPARED if methods is None else [name.strip() for name in methods.split(",")]
@@ -320,9 +323,9 @@ def links(
     reading: Any = None,  # the options of reading, see reads_files
     node: Annotated[
         list[str] | None,
-        typer.Option(help="List likely new links of the node with this id; repeatable.", metavar="ID"),
+        typer.Option(help="List likely new links of the node with this id. Repeatable.", metavar="ID"),
     ] = None,
-    k: Annotated[int, typer.Option("-k", "--k", help="How many of them.", min=1)] = 10,
+    k: Annotated[int, typer.Option("-k", "--k", help="Number of likely links.", min=1)] = 10,
     method: MethodName = DEFAULT_METHOD,
     preset: Preset = "default",
     settings: Settings = None,
@@ -331,9 +334,9 @@ def links(
     memory_limit: MemoryLimit = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Predict links: hide a tenth, say how well they are found without them; list likely ones of a node.
+    """Link prediction: hide a tenth of the links and score how well they are found.
 
-    A graph without features is described by the links that are left.
+    With --node, list likely new links of a node. Structural features do not use the hidden links.
     """
     import numpy as np
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from nodejepa.study.runner import Worklist
     from nodejepa.study.spec import Cell
 
-study = typer.Typer(no_args_is_help=True, help="Run a study cell by cell, and print its table.")
+study = typer.Typer(
+    no_args_is_help=True, help="Run a study: methods, graphs and seeds of a TOML file. Print its table."
+)
 
 _RUN_EXAMPLES = (
     "Examples:\n\n"
@@ -36,28 +38,30 @@ REPORT_EXAMPLES = (
 
 @study.command(cls=Command, epilog=_RUN_EXAMPLES)
 def run(
-    specification: Annotated[Path, typer.Argument(metavar="SPEC", help="e.g. studies/main.toml")],
+    specification: Annotated[
+        Path, typer.Argument(metavar="SPEC", help="Study as a TOML file, such as studies/main.toml.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the records (default: beside SPEC, without .toml).")
+        Path | None, typer.Option(help="Folder for the records (default: SPEC without .toml).")
     ] = None,
     runs: Annotated[
-        Path | None, typer.Option(help="Folder of trained encoders (default: runs beside SPEC).")
+        Path | None, typer.Option(help="Folder for trained models (default: runs, beside SPEC).")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Cells at a time, each in a process of its own.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of cells to measure at the same time.")] = 1,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads of each process (default: cores/jobs).")
+        int | None, typer.Option(min=1, help="Threads per cell (default: cores / jobs).")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="The small size, for a first look.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is left.")] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Measure cells again that failed before.")
+    quick: Annotated[bool, typer.Option("--quick", help="Run a small version of the study.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the cells that are left and stop.")
     ] = False,
-    method: Annotated[list[str] | None, typer.Option(help="Only these methods; repeatable.")] = None,
-    dataset: Annotated[list[str] | None, typer.Option(help="Only these graphs; repeatable.")] = None,
-    seeds: Annotated[str | None, typer.Option(help='Only these seeds, e.g. "42-43".')] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Measure failed cells again.")] = False,
+    method: Annotated[list[str] | None, typer.Option(help="Only this method. Repeatable.")] = None,
+    dataset: Annotated[list[str] | None, typer.Option(help="Only this graph. Repeatable.")] = None,
+    seeds: Annotated[str | None, typer.Option(help='Only these seeds, such as "42-43".')] = None,
     data_root: DataRoot = None,
 ) -> None:
-    """Measure every cell of a study that has no record yet. Stop it any time; the same command goes on."""
+    """Measure the cells of a study that have no record yet. Run it again after a stop."""
     from nodejepa.config import parse_seeds
     from nodejepa.study.runner import Folders, check_run, make_worklist, run_study
     from nodejepa.study.spec import load_spec
@@ -122,11 +126,13 @@ def run(
 @study.command(cls=Command, epilog="Example:\n\nnodejepa study table studies/main > main.md")
 def table(
     study: Annotated[
-        Path, typer.Argument(metavar="STUDY", help="Its folder or specification, e.g. studies/main.")
+        Path, typer.Argument(metavar="STUDY", help="Folder or TOML file of the study, such as studies/main.")
     ],
-    form: Annotated[Literal["markdown", "csv"], typer.Option("--format", help="What to print.")] = "markdown",
+    form: Annotated[
+        Literal["markdown", "csv"], typer.Option("--format", help="markdown or csv.")
+    ] = "markdown",
 ) -> None:
-    """Print mean, standard deviation and number of seeds of every method and data set of a study."""
+    """Print mean and standard deviation of every method and graph of a study, and the number of seeds."""
     from nodejepa.report.table import to_csv, to_markdown
     from nodejepa.study.table import read_study, study_table
 
@@ -152,19 +158,19 @@ def report(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUNS...",
-            help="Run folders and files of embeddings, in any mixture.",
+            metavar="RUNS",
+            help="Model folders and files of embeddings.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
     dataset: Annotated[
         str | None,
-        typer.Option(help="Graph of the maps, as `nodejepa datasets` lists it; else found by its hash."),
+        typer.Option(help="Named graph for the maps (default: found by the hash of the graph)."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace --out, even if it is no page.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace --out, even if it is no report.")] = False,
     data_root: DataRoot = None,
 ) -> None:
-    """Write one self-contained HTML page: sortable tables, curves, diagnostics, maps of the embeddings."""
+    """Write a report as one HTML file: tables, training curves, collapse checks and maps."""
     from nodejepa.report import write_report
     from nodejepa.report.runs import build_report
     from nodejepa.tables.table import refuse_other_kind

@@ -132,7 +132,7 @@ class LinearJEPA(Estimator):
         if columns < wanted and say:
             most = self._most_columns(columns)
             found = f"at most {most}" if most < wanted else f"perhaps fewer than {wanted}"
-            announce(f"{logging.description}: {found} columns, as the features have {columns}")
+            announce(f"{logging.description}: {found} columns, because there are {columns} features")
         with progress_bar(logging.description, shown=group.leads):
             parts = [
                 second_moments(inputs, basis=self.config.basis, group=group, columns=part)
@@ -145,7 +145,7 @@ class LinearJEPA(Estimator):
         if self.encoder_.out_dim < wanted and say:
             announce(
                 f"{logging.description}: the embeddings have {self.encoder_.out_dim} columns, not {wanted}, "
-                f"as the features have {self.findings_.directions} directions"
+                f"because the features have {self.findings_.directions} directions"
             )
         seconds = time.perf_counter() - started
         history: History = [{"epoch": 1, "seconds": seconds, "peak_memory_mb": peak_memory_mb()}]

@@ -322,7 +322,7 @@ def with_structure(schema: FeatureSchema, names: tuple[str, ...], report: ReadRe
         else f"features are structural: {said}."
     )
     if "adjacency" in names:
-        report.note('a model of the adjacency serves this graph alone; structural="all" leaves it out.')
+        report.note('adjacency features cannot be applied to other graphs; structural="all" leaves them out.')
     return replace(schema, structural=structural_width(names), described_by=names)
 
 

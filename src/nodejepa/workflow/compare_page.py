@@ -42,10 +42,9 @@ _BY_LABELS = {
 }
 _UNLABELLED = {"links_auc": "links AUC", "links_mrr": "MRR"}
 _NOTES = (
-    "links: a tenth of them was taken out before learning; how often a node is nearer to the one it was "
-    "linked to than to one of like degree that it was not (AUC), and the mean of 1 / its place among 20 of "
-    "these (MRR).",
-    "seconds: of learning and embedding once; MB: memory of the whole process at the peak of that.",
+    "links AUC, MRR: a tenth of the links is hidden before training. AUC: how often a node is nearer to its "
+    "hidden neighbour than to a node without a link to it. MRR: mean reciprocal rank among 20 such nodes.",
+    "seconds: one training and embedding. MB: peak memory of the process.",
 )
 
 
@@ -69,7 +68,7 @@ def comparison_table(rows: Sequence[MethodRow], chosen: str, split: str | None) 
         )
 
     done = tuple(line(row) for row in rows if row.problem is None)
-    probed = f"Fair linear probe; {split}. Balanced accuracy and F1: every class counts alike."
+    probed = f"Fair linear probe; {split}. Balanced accuracy and F1 weight all classes equally."
     notes = (*((probed,) if split else ()), *_NOTES)
     return ReportTable("compare", "All methods", columns, (done,), notes)
 

@@ -463,7 +463,7 @@ def _made_of(
     else:
         choice = Choice(use, "columns" if use == "auto" else use, "request")
         if use == "auto":
-            report.note('what embeddings are made of is chosen before training; use="columns" settles it.')
+            report.note('input features are chosen before training. use="columns" takes the columns.')
     if not describe:
         return data, () if choice.taken == "columns" else material.names
     if choice.words:

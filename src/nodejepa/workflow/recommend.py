@@ -67,18 +67,18 @@ def _by_labels(rows: Sequence[MethodRow]) -> Recommendation:
     found = means[best.method]
     spread = "" if found.std is None else f" ± {found.std:.1f}"
     words = [
-        f"Take {best.method}: with your labels it scores best, {found.mean:.1f}{spread} % of the test nodes "
-        f"right over {found.n} draws of the labels, of {len(rows)} methods.",
-        "Being the best of several, it may owe some of that to luck: expect a little less on new nodes.",
+        f"Take {best.method}: its test accuracy of {found.mean:.1f}{spread} % is the highest of {len(rows)} "
+        f"methods (mean over {found.n} splits).",
+        "The best of several methods is partly best by chance: expect a little less on new nodes.",
     ]
     if level:
-        words.append(f"Level with it by these labels: {', '.join(level)}.")
+        words.append(f"Not clearly below it: {', '.join(level)}.")
         cheap = [name for name in level if not METHODS[name].trained]
         if METHODS[best.method].trained and cheap:
             need = f"{', '.join(cheap)} need{'s' if len(cheap) == 1 else ''}"
-            words.append(f"{need} no training: if in doubt, the simplest is good enough.")
+            words.append(f"{need} no training.")
     else:
-        words.append("Every other method is behind by more than the draws of the labels spread.")
+        words.append("Every other method is below it by more than one standard deviation over the splits.")
     return Recommendation(best.method, True, tuple(words))
 
 
@@ -92,12 +92,12 @@ def _as_good(row: MethodRow, best: MethodRow) -> bool:
 
 def _by_default(rows: Sequence[MethodRow]) -> Recommendation:
     best = next((row for row in rows if row.method == DEFAULT), rows[0])
-    words = [f"Take {best.method}, by default: without labels nobody can say which embedding is best here."]
+    words = [f"Take {best.method}, the default: without labels the best method for this graph is unknown."]
     if best.method == DEFAULT:
         words.append(
-            f"On {GRAPHS} graphs with labels it was the best of the methods that need no gradient descent, "
-            f"or within a point of it, on {DEFAULT_RIGHT}. Its rule was chosen on these graphs, so expect "
-            "less on others."
+            f"We compared it with the untrained baselines on {GRAPHS} graphs with labels. It was within a "
+            f"point of the best on {DEFAULT_RIGHT}. Its settings were chosen on these graphs, so expect less "
+            "on others."
         )
     else:
         words[0] = f"Take {best.method}: {DEFAULT}, the default, could not be measured here."
@@ -105,11 +105,8 @@ def _by_default(rows: Sequence[MethodRow]) -> Recommendation:
     if scored:
         preferred = max(scored, key=lambda row: row.links_auc or 0.0).method
         words.append(
-            f"Held-out links prefer {preferred}. That is for information: the best rule made of scores "
-            f"without labels was right on {BEST_RULE_RIGHT} of the {GRAPHS} graphs, and links mislead where "
-            "neighbours differ."
+            f"{preferred} predicts held-out links best. This does not change the recommendation: the best "
+            f"rule without labels was within a point of the best on {BEST_RULE_RIGHT} of the {GRAPHS} graphs."
         )
-    words.append(
-        "Twenty labels per class would settle it: name their column, and the scores are of your task."
-    )
+    words.append("With about 20 labels per class, name their column to compare the methods on your task.")
     return Recommendation(best.method, False, tuple(words))

@@ -106,7 +106,7 @@ def choose(material: Material, use: str, labels: npt.NDArray[np.integer[Any]] | 
     if not material.names or not material.graph.num_edges or material.graph.num_nodes < _FEWEST:
         return Choice(use, "columns", "nothing else")
     if material.graph.num_nodes > EXACT_UP_TO:
-        words = f"embeddings are made of the columns: the graph has more than {EXACT_UP_TO:,} nodes."
+        words = f"input features: the columns, because the graph has more than {EXACT_UP_TO:,} nodes."
         return Choice(use, "columns", "nothing else", f"{words} {_other('columns')}")
     if labels is not None:
         nodes = scored_nodes(labels)
@@ -124,7 +124,7 @@ def _by_labels(material: Material, nodes: npt.NDArray[np.int64], labels: npt.NDA
     found = {taken: validation_accuracy(material.embedded(taken)[nodes], labels, splits) for taken in MADE_OF}
     taken = best_of(found)
     said = ", ".join(f"{name} {value:.1f}" for name, value in found.items())
-    words = f"embeddings are made of {MADE_OF[taken]}, as validation labels say (% right: {said})."
+    words = f"input features: {MADE_OF[taken]}, chosen by validation accuracy (%: {said})."
     return Choice("auto", taken, "labels", f"{words} {_other(taken)}", found)
 
 
@@ -138,8 +138,8 @@ def _by_rule(material: Material) -> Choice:
     encoder = LinearJEPA().fit(material.graph)
     evidence = Evidence.of(material.graph.features, encoder.spectrum(), material.embedded("structure"))
     taken = evidence.taken
-    words = f"embeddings are made of {MADE_OF[taken]}: {evidence.why}."
-    return Choice("auto", taken, "rule", f"{words} {_other(taken)} Labels would settle it.")
+    words = f"input features: {MADE_OF[taken]}, because {evidence.why}."
+    return Choice("auto", taken, "rule", f"{words} {_other(taken)} With labels, accuracy would decide.")
 
 
 @dataclass(frozen=True)
@@ -164,14 +164,14 @@ class Evidence:
         """The reason, as a clause."""
         said = f"the structure predicts {100 * max(0.0, self.predicted):.0f} % of the columns' variance"
         if self.predicted < _PREDICTED and self.taken == "both":
-            said += f" and neighbours hardly any of it (|rho| {self.related:.2f})"
+            said += f" and neighbours predict the columns badly (|rho| {self.related:.2f})"
         return said
 
 
 def _other(taken: str) -> str:
     if taken == "columns":
         return 'use="both" adds the structure, use="structure" takes the edges only.'
-    return 'This model serves this graph alone; use="columns" makes one that serves other graphs, too.'
+    return 'This model cannot be applied to other graphs; one with use="columns" can.'
 
 
 def validation_accuracy(z: Features, labels: npt.NDArray[np.int64], splits: Sequence[Split]) -> float:
