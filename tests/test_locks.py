@@ -5,10 +5,13 @@ import fcntl
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
+from numba.core import caching
 
+from nodejepa.compiled import compiled
 from nodejepa.errors import NodeJEPAError, TrainingError
 from nodejepa.files import hold, lock_file
 from nodejepa.training.run import Run
@@ -94,3 +97,35 @@ def test_a_file_that_is_open_already_can_be_held(tmp_path: Path) -> None:
     with path.open("a+b") as mine, path.open("a+b") as other:
         assert hold(mine, wait=True)
         assert not hold(other, wait=False)
+
+
+# ---------------------------------------------------------------- compiled code
+
+
+def add(a, b):
+    return a + b
+
+
+def test_without_any_folder_to_keep_it_the_code_still_runs(monkeypatch):
+    """A read-only installation and no home: numba finds no place, already when a module is imported."""
+    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
+    with pytest.warns(UserWarning, match="cannot be kept .*NUMBA_CACHE_DIR"):
+        kept = compiled()(add)
+    assert kept(2, 3) == 5
+
+
+def test_it_is_kept_and_found_again(monkeypatch, tmp_path):
+    monkeypatch.setattr(caching.config, "CACHE_DIR", str(tmp_path))
+    assert compiled()(add)(2, 3) == 5
+    again = compiled()(add)
+    assert again(4, 5) == 9
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_the_warning_is_given_once(monkeypatch):
+    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            compiled()(add)
+    assert len(said) == 1

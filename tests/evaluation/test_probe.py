@@ -7,14 +7,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
 
+from nodejepa.data import Dataset
 from nodejepa.data.splits import Split, per_class_split
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation import linear_probe
 from nodejepa.evaluation.logistic import RoughFit
-from nodejepa.evaluation.probe import RELATIVE_STRENGTHS, strength_grid
+from nodejepa.evaluation.probe import RELATIVE_STRENGTHS, balanced_accuracy, macro_f1, roc_auc, strength_grid
 from nodejepa.evaluation.scaling import scale
+from nodejepa.evaluation.scoring import score_method, score_run
 from nodejepa.graph import Graph
+from nodejepa.methods import METHODS, SupervisedGCN
 from reference.evaluation import fair_probe
 
 
@@ -282,3 +286,95 @@ def test_propagated_features_of_photo_score_as_measured_elsewhere(data_root):
     propagated = (smooth @ (smooth @ graph.features)).toarray()
     splits = [per_class_split(labels, seed=seed) for seed in (42, 43)]
     assert 90 <= linear_probe(propagated, labels, splits).test_accuracy_mean <= 92.5
+
+
+# ---------------------------------------------------------------- measures
+
+
+def test_the_largest_class_flatters_accuracy_only():
+    truth = np.array([0] * 90 + [1] * 10)
+    guesses = np.zeros(100, dtype=np.int64)
+    assert balanced_accuracy(guesses, truth) == 50
+    assert macro_f1(guesses, truth) == pytest.approx(100 * (2 * 0.9 / 1.9) / 2)
+    rng = np.random.default_rng(0)
+    guesses, truth = rng.integers(0, 4, (2, 200))
+    assert balanced_accuracy(guesses, truth) == pytest.approx(100 * balanced_accuracy_score(truth, guesses))
+
+
+def test_ranking_of_two_classes():
+    truth = np.array([0, 0, 1, 1])
+    logits = np.array([[0.0, -1], [0, 3], [0, 2], [0, 4]])
+    assert roc_auc(logits, truth) == 75
+    assert roc_auc(np.zeros((4, 3)), truth) is None
+    assert roc_auc(logits, np.zeros(4, dtype=np.int64)) is None
+
+
+def test_a_probe_gives_them():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], [150, 50])
+    z = rng.normal(size=(200, 4)) + labels[:, None]
+    order = rng.permutation(200)
+    split = Split("mine", 0, train=order[:40], val=order[40:80], test=order[80:])
+    (score,) = linear_probe(z, labels, [split]).scores
+    assert 50 < score.roc_auc <= 100
+    assert 0 < score.macro_f1 <= 100
+    assert score.balanced_accuracy != score.test_accuracy
+
+
+# ---------------------------------------------------------------- methods by seeds
+
+
+SMALL = {"encoder.hidden": 8, "training.epochs": 3}
+
+
+@pytest.fixture(scope="module")
+def dataset(toy_graph):
+    return Dataset("toy", toy_graph, np.repeat([0, 1], 30))
+
+
+@pytest.mark.slow
+def test_every_seed_trains_on_its_own_split(dataset):
+    score = score_method(dataset, "supervised-gcn", [3, 4], settings=SMALL, split="5-5")
+    written = json.loads(json.dumps(score.to_dict()))
+    assert [row["seed"] for row in written["head"]["scores"]] == [3, 4]
+    for row in written["head"]["scores"]:
+        split = dataset.split("5-5", seed=row["seed"])
+        made = SupervisedGCN(seed=row["seed"], **SMALL).fit(dataset.graph, labels=dataset.labels, split=split)
+        right = made.predict(dataset.graph) == dataset.labels
+        assert row["test_accuracy"] == pytest.approx(100 * right[split.test].mean())
+        assert row["val_accuracy"] == pytest.approx(100 * right[split.val].mean())
+        assert row["epochs"] == 3
+    tests = [row["test_accuracy"] for row in written["head"]["scores"]]
+    assert written["head"]["test_accuracy_mean"] == pytest.approx(np.mean(tests))
+    assert written["head"]["test_accuracy_std"] == pytest.approx(np.std(tests, ddof=1))
+    assert written["config"]["training"]["epochs"] == 3
+
+
+def test_other_methods_have_no_head(dataset):
+    assert "head" not in score_method(dataset, "sgc", [3], split="5-5").to_dict()
+
+
+def test_a_run_trained_with_labels_is_not_probed_on_other_splits(dataset, tmp_path):
+    split = dataset.split("5-5", seed=0)
+    SupervisedGCN(**SMALL).fit(dataset.graph, labels=dataset.labels, split=split, out=tmp_path)
+    with pytest.raises(EvaluationError, match=r'test labels of other splits.*method="supervised-gcn"'):
+        score_run(dataset, tmp_path, [1], split="5-5")
+
+
+@pytest.mark.parametrize(("method", "fits"), [("sgc", 1), ("random-gcn", 2)])
+def test_only_methods_with_a_seed_are_embedded_again(method, fits, dataset, monkeypatch):
+    baseline, seen = METHODS[method], []
+    fit = baseline.fit
+    monkeypatch.setattr(
+        baseline, "fit", lambda self, *given, **named: seen.append(self) or fit(self, *given, **named)
+    )
+    assert len(score_method(dataset, method, [1, 2], split="5-5").result.scores) == 2
+    assert len(seen) == fits
+
+
+@pytest.mark.slow
+def test_a_score_is_reproducible(dataset):
+    one, other = (score_method(dataset, "random-gcn", [3, 4], split="5-5").to_dict() for _ in range(2))
+    assert one["scores"] == other["scores"]
+    assert one["diagnostics"] == other["diagnostics"]
+    assert [score["seed"] for score in one["scores"]] == [3, 4]

@@ -1,5 +1,7 @@
 """The baselines: each step equals a dense twin or PyG's layers, and presets are the tables."""
 
+from __future__ import annotations
+
 import dataclasses
 
 import numpy as np
@@ -12,14 +14,14 @@ import reference.objectives as reference
 from nodejepa.config import override
 from nodejepa.graph import Graph
 from nodejepa.masking.augment import drop_edges, drop_feature_columns
+from nodejepa.methods import make_method
 from nodejepa.methods.bgrl import BGRL, BGRLConfig, BGRLTask
 from nodejepa.methods.ccassg import CCASSG, CCASSGConfig, CCASSGTask
 from nodejepa.methods.dgi import DGI, DGIConfig, DGITask
 from nodejepa.methods.graphmae import GraphMAE, GraphMAEConfig, GraphMAETask
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.task import StepContext
-from reference.encoders import encode, pyg_gcn
-from reference.gradients import assert_same_gradients
+from reference.encoders import assert_same_gradients, encode, pyg_gcn
 from reference.matrices import edge_index, features, propagation_tensor
 
 CONTEXT = StepContext(seed=0, epoch=3, step=0, progress=0.2)
@@ -223,3 +225,35 @@ def test_official_presets_are_the_authors():
         got = (c.view.features, c.view.edges, c.loss.decorrelation, c.training.epochs, c.encoder.kind)
         assert got == row
         assert (c.encoder.hidden, c.encoder.layers, c.encoder.row_normalise) == (512, 2, False)
+
+
+# ---------------------------------------------------------------- hops
+
+
+def some_graph(*, sparse: bool) -> Graph:
+    rng = np.random.default_rng(0)
+    x = rng.random((40, 12)) * (rng.random((40, 12)) < 0.3)
+    edges = rng.integers(0, 38, (2, 90))  # two nodes stay alone
+    return Graph.from_edges(*edges, features=sp.csr_array(x) if sparse else x, num_nodes=40)
+
+
+def dense(x):
+    return x.toarray() if sp.issparse(x) else np.asarray(x)
+
+
+def by_hand(graph, name):
+    x, s = dense(graph.features).astype(np.float64), graph.normalized_adjacency.toarray().astype(np.float64)
+    if name == "walk":
+        walked = x
+        for _ in range(10):
+            walked = 0.15 * x + 0.85 * s @ walked
+        return walked
+    return sum(hop / np.sqrt(np.mean(np.sum(hop**2, axis=1))) for hop in (x, s @ x, s @ s @ x))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", ["walk", "equal-hops"])
+def test_hops_are_added_as_the_equation_says(name, sparse):
+    graph = some_graph(sparse=sparse)
+    found = dense(make_method(name).fit_transform(graph))
+    np.testing.assert_allclose(found, by_hand(graph, name), atol=1e-5)

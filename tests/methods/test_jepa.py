@@ -14,8 +14,7 @@ from nodejepa.methods.patchjepa import PatchJEPA, PatchJEPAConfig, PatchJEPATask
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.logger import Logging, PredictionShare
 from nodejepa.training.task import StepContext
-from reference.encoders import encode
-from reference.gradients import assert_same_gradients
+from reference.encoders import assert_same_gradients, encode
 from reference.matrices import features, propagation_tensor
 from reference.predictors import message_passing
 

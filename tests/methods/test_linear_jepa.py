@@ -13,7 +13,7 @@ from nodejepa.methods import closed_form
 from nodejepa.methods.closed_form import Spectrum, second_moments
 from nodejepa.methods.linear_jepa import Findings, LinearJEPA, hartley
 from nodejepa.nn.inputs import WholeGraph
-from reference.linear_jepa import dense_hartley, dense_linear_jepa, dense_moments, generalised
+from reference.objectives import dense_hartley, dense_linear_jepa, dense_moments, generalised
 
 
 def community_graph(columns=90, nodes=150, *, sparse=False, directed=False, seed=0):

@@ -19,8 +19,7 @@ from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train
 from nodejepa.training.task import Source, StepContext, TrainingConfig
-from reference.encoders import encode_graph
-from reference.gradients import assert_same_gradients
+from reference.encoders import assert_same_gradients, encode_graph
 from reference.matrices import propagation_tensor
 
 LABELS = np.repeat([0, 1], 30)  # the communities of toy_graph

@@ -1,7 +1,11 @@
 """Parts and views of a graph as a network reads them."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
 from nodejepa.graph import Graph
@@ -9,10 +13,10 @@ from nodejepa.masking.augment import drop_edges
 from nodejepa.masking.khop import khop_mask
 from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.inputs import WholeGraph
-from nodejepa.nn.sparse import SparseOperator, make_operator
-from reference.gradients import assert_same_gradients
-from reference.matrices import dense, edge_index, features
-from reference.samples import COLUMNS, graph_with
+from nodejepa.nn.sparse import SparseOperator, csr_product, make_operator, restrict
+from nodejepa.nn.workspace import Workspace, mapped
+from reference.encoders import assert_same_gradients
+from reference.matrices import COLUMNS, dense, edge_index, features, graph_with
 
 KINDS = ["gcn", "sage", "gin", "gat", "mlp"]
 LISTS = [np.array([0, 3, 7, 8, 20], dtype=np.int32), np.array([3, 5, 36], dtype=np.int32)]
@@ -202,3 +206,115 @@ def test_row_normalised_inputs(kind, layout):
     )
     if layout == "sparse":
         assert isinstance(inputs.row_normalised.features, SparseOperator)
+
+
+# ---------------------------------------------------------------- arrays for columns
+
+
+def test_a_file_is_read_and_never_written(tmp_path):
+    path = tmp_path / "numbers"
+    np.arange(6, dtype=np.float32).tofile(path)
+    with path.open("rb") as file:
+        seen = mapped(file, torch.float32)
+    seen[0] = 7
+    assert seen.tolist() == [7, 1, 2, 3, 4, 5]
+    assert np.fromfile(path, dtype=np.float32)[0] == 0
+
+
+def test_a_file_may_be_larger_than_memory(tmp_path):
+    path = tmp_path / "zeros"
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with path.open("wb") as file:
+        file.truncate(4 * machine)  # takes no room on disk
+    with path.open("rb") as file:
+        seen = mapped(file, torch.float32)
+    assert len(seen) == machine
+    assert seen[-1] == 0
+
+
+def test_blocks_are_written_where_they_stay_also_in_a_file(tmp_path):
+    """Into what is given, else into memory or into a file without a name, as there is room."""
+    spans = [(0, 3), (3, 7), (7, 8)]
+
+    def write(low, high, rows):
+        rows[:] = torch.arange(low, high)[:, None]
+
+    wanted = torch.arange(8.0)[:, None].expand(8, 5)
+    for memory in (1 << 20, 1):
+        space = Workspace(8, lambda: iter(spans), tmp_path, memory=memory)
+        given = torch.full((8, 5), -1.0)
+        assert space.fill_in_place(5, write, given).data_ptr() == given.data_ptr()
+        assert given.equal(wanted)
+        found = space.fill_in_place(5, write)
+        assert found.equal(wanted)
+        assert (str(tmp_path) in Path("/proc/self/maps").read_text()) == (memory == 1)
+        assert not [*tmp_path.iterdir()]
+        del found
+
+
+# ---------------------------------------------------------------- products
+
+
+def random_matrix(rows, columns, seed, symmetric=False):
+    matrix = sp.random_array((rows, columns), density=0.2, rng=np.random.default_rng(seed), dtype=np.float32)
+    return sp.csr_array(matrix + matrix.T) if symmetric else sp.csr_array(matrix)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_product_and_gradient_equal_the_dense_ones(symmetric):
+    matrix = random_matrix(12, 12 if symmetric else 7, 0, symmetric)
+    x = torch.randn(matrix.shape[1], 5, requires_grad=True)
+    out = SparseOperator(matrix, symmetric=symmetric)(x)
+    weights = torch.randn_like(out)
+    (gradient,) = torch.autograd.grad((out * weights).sum(), x)
+    dense = torch.from_numpy(matrix.toarray())
+    torch.testing.assert_close(out, dense @ x)
+    torch.testing.assert_close(gradient, dense.T @ weights)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_blocks_equal_dense_indexing(symmetric):
+    matrix = random_matrix(15, 15, 1, symmetric)
+    operator = SparseOperator(matrix, symmetric=symmetric)
+    rng = np.random.default_rng(2)
+    some, others = rng.random(15) < 0.5, rng.random(15) < 0.4
+    dense = matrix.toarray()
+    for rows, columns in ((some, others), (some, some), (some, None), (None, others), (None, None)):
+        block = restrict(operator, rows, columns)
+        wanted = dense[slice(None) if rows is None else rows][:, slice(None) if columns is None else columns]
+        np.testing.assert_array_equal(block.matrix.toarray(), wanted)
+        np.testing.assert_array_equal(block.transposed_matrix.toarray(), wanted.T)
+
+
+def test_an_empty_block_gives_zeros():
+    operator = SparseOperator(random_matrix(6, 6, 3, symmetric=True), symmetric=True)
+    nothing = np.zeros(6, dtype=bool)
+    assert restrict(operator, ~nothing, nothing)(torch.zeros(0, 4)).equal(torch.zeros(6, 4))
+    assert restrict(operator, nothing, ~nothing)(torch.randn(6, 4)).shape == (0, 4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("width", [1, 5, 256])
+def test_threads_change_no_bit_of_a_product(dtype, width, monkeypatch):
+    monkeypatch.setattr("nodejepa.nn.sparse._WORK_OF_A_THREAD", 100)
+    matrix = random_matrix(40, 70, 4)
+    matrix.data[matrix.indptr[7] : matrix.indptr[9]] = 0
+    matrix.eliminate_zeros()  # rows without an entry
+    operator = SparseOperator(matrix.astype(np.float64 if dtype == torch.float64 else np.float32))
+    x = torch.randn(70, width, dtype=dtype)
+    products = []
+    for threads in (1, 2, 3, 7):
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+        products.append(csr_product(operator.tensor, x))
+    torch.testing.assert_close(products[0], torch.from_numpy(operator.matrix.toarray()) @ x)
+    assert all(product.equal(products[0]) for product in products)
+
+
+def test_a_product_takes_any_layout_and_a_matrix_without_entries():
+    matrix = random_matrix(9, 6, 5)
+    x = torch.randn(4, 6).T
+    torch.testing.assert_close(
+        csr_product(SparseOperator(matrix).tensor, x), torch.from_numpy(matrix.toarray()) @ x
+    )
+    empty = SparseOperator(sp.csr_array((3, 6), dtype=np.float32)).tensor
+    assert csr_product(empty, x).equal(torch.zeros(3, 4))

@@ -26,7 +26,7 @@ from nodejepa.objectives.latent import (
 )
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.training.distributed import ALONE
-from reference.gradients import assert_a_step_lowers, assert_same_gradients
+from reference.encoders import assert_a_step_lowers, assert_same_gradients
 from reference.matrices import propagation_tensor
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 import torch
+
+from nodejepa.graph import Graph
 
 
 def dense(matrix) -> np.ndarray:
@@ -40,3 +43,41 @@ def edge_index(adjacency) -> torch.Tensor:
     """PyG's form of the edges."""
     coo = adjacency.tocoo()
     return torch.from_numpy(np.stack([coo.row, coo.col]).astype(np.int64))
+
+
+# ---------------------------------------------------------------- structure
+
+
+def pagerank(graph, damping: float = 0.85) -> np.ndarray:
+    kind = nx.DiGraph if graph.directed else nx.Graph
+    twin = nx.from_scipy_sparse_array(graph.adjacency, create_using=kind)
+    ranks = nx.pagerank(twin, alpha=damping, tol=1e-13, max_iter=1000)
+    return np.array([ranks[i] for i in range(graph.num_nodes)])
+
+
+def clustering(graph) -> np.ndarray:
+    twin = nx.Graph()
+    twin.add_nodes_from(range(graph.num_nodes))
+    twin.add_edges_from(zip(*(ends.tolist() for ends in graph.edge_arrays()[:2]), strict=True))
+    coefficients = nx.clustering(twin)
+    return np.array([coefficients[i] for i in range(graph.num_nodes)])
+
+
+# ---------------------------------------------------------------- samples
+
+
+COLUMNS = {"narrow": 6, "wide": 30, "sparse": 60}  # fewer and more than an encoder's width; sparse
+
+
+def graph_with(layout="wide", *, directed=False, weighted=True):
+    """40 nodes, the last five without any edge, one without features."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, COLUMNS[layout])).astype(np.float32)
+    x[7] = 0
+    return Graph.from_edges(
+        *rng.integers(0, 35, (2, 90)),
+        features=sp.csr_array(x * (rng.random(x.shape) < 0.1)) if layout == "sparse" else x,
+        num_nodes=40,
+        weights=rng.random(90) + 0.1 if weighted else None,
+        direction="keep" if directed else "symmetrize",
+    )

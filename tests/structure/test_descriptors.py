@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference.structure as reference
+import reference.matrices as reference
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.structure import DESCRIPTORS, descriptors, local_clustering, pagerank, spectral_coordinates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -415,3 +416,19 @@ def test_a_misspelt_choice_is_refused(
         main(["study", "run", str(spec), "--out", str(tmp_path), "--dry-run", option])
     assert left.value.code == 2
     assert message in capfd.readouterr().err
+
+
+# ---------------------------------------------------------------- graphs without features
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_table_is_rebuilt_byte_for_byte() -> None:
+    spec = importlib.util.spec_from_file_location("measured", ROOT / "benchmarks" / "without_features.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    committed = module.RECORDS.with_name("gains.md").read_text(encoding="utf-8")
+    assert module.render(module.read()) == committed

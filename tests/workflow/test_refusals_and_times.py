@@ -13,7 +13,7 @@ from nodejepa import NodeJEPA, embed_graph
 from nodejepa.errors import GraphError, NodeJEPAError
 from nodejepa.methods import load_method
 from nodejepa.structure import descriptors
-from nodejepa.workflow import embed, inspect_graph, make_trainable, scores
+from nodejepa.workflow import inspect_graph, make_trainable, scores
 
 TINY = {"encoder.hidden": 4, "predictor.hidden": 4, "epochs": 3}
 
@@ -98,7 +98,7 @@ def test_seconds_of_training_are_those_of_all_its_processes(edges):
 
 @pytest.mark.slow
 def test_the_report_has_a_bar_and_for_large_graphs_no_neighbour_map(edges, monkeypatch):
-    drawn = watch_bars(monkeypatch, embed)
+    drawn = watch_bars(monkeypatch, scores)
     embed_graph(**options(edges, report=True))
     assert "Writing the report" in drawn
     assert "t-SNE" in (edges.parent / "z.html").read_text()
