@@ -56,7 +56,7 @@ def test_the_wheel_runs_the_demo_from_an_empty_folder(built: list[Path], tmp_pat
     empty.mkdir()
     shutil.unpack_archive(built[0], place, "zip")
     expected = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    script = (  # a smaller graph and one method, as tests/test_demo.py has the demo itself
+    script = (  # a smaller graph and one method, as tests/test_pipeline.py has the demo itself
         "import nodejepa, sys; print(nodejepa.__version__, nodejepa.__file__)\n"
         "from dataclasses import replace; from functools import partial; from nodejepa import demo\n"
         "small = demo.load_dataset('synthetic:nodes=120,edges=400,features=8,classes=2')\n"
