@@ -22,9 +22,9 @@ SAYS = {
     ],
     "02_compare_methods.py": [
         r"  linear-jepa +links \d\.\d\d",
-        r"take linear-jepa - Take linear-jepa, by default",
+        r"take linear-jepa - Take linear-jepa, the default",
         r"  linear-jepa +\d\d\.\d % right",
-        r"take [a-z-]+ - Take [a-z-]+: with your labels",
+        r"take [a-z-]+ - Take [a-z-]+: its test accuracy",
         r"  linear-jepa +\d\d\.\d ± \d",
         r"linear-jepa - raw .* Holm p = \d\.\d{3}: better",
         r"linear-jepa - sgc .* Holm p = ",

@@ -83,7 +83,7 @@ def test_from_files_to_the_embeddings_of_the_recommended_method(run, files):
     assert edges == "edges-only"
     chosen = result["recommendation"]["method"]
     assert result["recommendation"]["by_labels"]
-    assert f"Take {chosen}: with your labels" in said
+    assert f"Take {chosen}: its test accuracy" in said
     for name in names:
         assert name in said
     ids, z = read_embeddings(out / "embeddings.parquet")
@@ -107,7 +107,7 @@ def test_without_labels_the_default_is_taken(run, files):
     out = files.folder / "compared"
     command = ("compare", "--edges", files.edges, "--nodes", files.nodes, "--methods", "raw", "--out", out)
     said, _ = run.ok(*command, "--drop", "team")
-    assert "Take linear-jepa, by default" in said
+    assert "Take linear-jepa, the default" in said
     assert "accuracy" not in said
     assert '"side_by_side":true' in (out / "report.html").read_text()
 
