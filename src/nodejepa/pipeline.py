@@ -18,7 +18,7 @@ from nodejepa.errors import EvaluationError, GraphError
 from nodejepa.graph_checks import Features
 from nodejepa.machine import Room
 from nodejepa.methods import make_method, refuse_supervised
-from nodejepa.methods.arguments import pick_device
+from nodejepa.nn.inputs import pick_device
 from nodejepa.tables import find_rows, graph_with_features
 from nodejepa.workflow.plan import make_plan
 

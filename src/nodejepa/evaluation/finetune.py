@@ -9,10 +9,9 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from nodejepa.config import Settings, ShareBelowOne, require
+from nodejepa.config import NonNegativeInt, Settings, ShareBelowOne, require, setting_of_type
 from nodejepa.data.splits import Split, label_classes
 from nodejepa.errors import ConfigError
-from nodejepa.methods.arguments import check_seed
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.supervised import Classifier, ClassifierTask, supervise
 from nodejepa.methods.trained import TrainedEstimator
@@ -91,7 +90,8 @@ def finetune(
         )
     graph = as_graph(graph)
     inputs = estimator.inputs_to_encode(graph)
-    seed, supervision = check_seed(seed), supervise(labels, split, graph.num_nodes, "finetune")
+    seed = int(setting_of_type(NonNegativeInt, seed, "seed"))
+    supervision = supervise(labels, split, graph.num_nodes, "finetune")
     split.check(label_classes(labels)[1])
     config = config or FinetuneConfig()
 

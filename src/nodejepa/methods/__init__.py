@@ -6,7 +6,6 @@ from typing import Any
 
 from nodejepa.config import override, refuse_unknown
 from nodejepa.errors import CheckpointError, ConfigError, did_you_mean
-from nodejepa.methods.arguments import check_folder
 from nodejepa.methods.baselines import APPNP, SGC, SGC1, SGC3, EqualHops, RandomGCN, RawFeatures
 from nodejepa.methods.bgrl import BGRL
 from nodejepa.methods.ccassg import CCASSG
@@ -120,7 +119,7 @@ def make_estimator(name: str, **arguments: Any) -> Estimator:
 
 def load_method(folder: str | Path, *, device: str = "auto") -> Estimator:
     """The method saved in a folder, whichever it is."""
-    path = Run(check_folder(folder)).model
+    path = Run(folder).model
     name = load_tensors(path)[1].get("method")
     method = METHODS.get(str(name))
     if method is None:

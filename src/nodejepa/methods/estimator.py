@@ -14,26 +14,24 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from nodejepa.config import NonNegativeInt, PositiveInt, flatten, of_type, override, to_dict
+from nodejepa.config import (
+    NonNegativeInt,
+    PositiveInt,
+    flatten,
+    of_type,
+    override,
+    setting_of_type,
+    to_dict,
+)
 from nodejepa.diagnostics import PrincipalAxes, RowArray
-from nodejepa.errors import CheckpointError, ConfigError
+from nodejepa.errors import CheckpointError, ConfigError, GraphError
 from nodejepa.files import parse_json, source_hash, versions
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features
 from nodejepa.machine import Room
-from nodejepa.methods.arguments import (
-    as_row_graph,
-    check_columns,
-    check_config,
-    check_folder,
-    check_seed,
-    dataset_key,
-    pick_device,
-    with_features,
-)
 from nodejepa.methods.migrations import config_of_today
 from nodejepa.nn.hop_encoder import HopEncoder
-from nodejepa.nn.inputs import RowInputs, WholeGraph
+from nodejepa.nn.inputs import RowInputs, WholeGraph, pick_device
 from nodejepa.nn.workspace import array_bytes
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.training.logger import Logging
@@ -113,8 +111,15 @@ class Estimator(ABC):
     ) -> None:
         if config is None:
             config = self.preset(preset, dataset)
-        self.config = override(check_config(config, self.config_class, self.name), settings)
-        self.seed, self.device = check_seed(seed), device
+        elif not isinstance(config, self.config_class):
+            raise ConfigError(
+                f"config is of type {type(config).__name__}",
+                where=self.name,
+                fix=f"Give a {self.config_class.__name__}, or name a preset and single settings: "
+                f"make_method({self.name!r}, preset=..., settings={{...}}).",
+            )
+        self.config = override(config, settings)
+        self.seed, self.device = int(setting_of_type(NonNegativeInt, seed, "seed")), device
 
     @classmethod
     def preset(cls, name: str = "default", dataset: str | None = None) -> Any:
@@ -123,7 +128,11 @@ class Estimator(ABC):
             raise ConfigError(
                 f"method {cls.name} has no preset {name!r}", fix=f"Use one of {', '.join(cls.presets)}."
             )
-        return cls.preset_config(name, dataset_key(dataset))
+        if not isinstance(dataset, str | None):
+            raise ConfigError(
+                f"dataset is a {type(dataset).__name__}", fix="Give the data set's name, or leave it out."
+            )
+        return cls.preset_config(name, dataset.lower() if dataset else None)
 
     @classmethod
     def preset_config(cls, name: str, dataset: str | None) -> Any:  # noqa: ARG003 - one for all
@@ -187,7 +196,7 @@ class Estimator(ABC):
                 raise ConfigError("resume=True needs a run folder", fix="Name one with out=...")
             self._learn(graph, None, logging)
         elif self.process_group.leads:  # the folder is the first one's
-            with Run(check_folder(out)).owned() as run:
+            with Run(out).owned() as run:
                 self._run(graph, run, resume, logging)
         elif not self.process_group.decide(False):
             self._learn(graph, None, logging)
@@ -281,7 +290,12 @@ class Estimator(ABC):
 
             refuse_another(graph, self.only_for_)
         graph = with_features(graph, comparable=self.only_for_ is None)
-        check_columns(graph, self.in_dim_)
+        if graph.num_features != self.in_dim_:
+            raise GraphError(
+                f"the graph has {graph.num_features} feature columns, the encoder expects {self.in_dim_}",
+                where="features",
+                fix="Give the same columns in the same order.",
+            )
         inputs = self._inputs(graph, scratch)
         self.encoder_.eval().to(inputs.device)
         return inputs
@@ -300,7 +314,7 @@ class Estimator(ABC):
     def save(self, folder: str | Path) -> None:
         """Write the trained encoder and its settings: safetensors and JSON, no pickle."""
         self._require_fitted()
-        save_tensors(Run(check_folder(folder)).model, self._model_tensors(), self._model_facts())
+        save_tensors(Run(folder).model, self._model_tensors(), self._model_facts())
 
     def _identity(self) -> dict[str, Any]:
         """What runs and models say first: who made them, and how."""
@@ -325,7 +339,7 @@ class Estimator(ABC):
 
     def _restore(self, folder: str | Path) -> Self:
         """Bring the method to what :meth:`save` wrote."""
-        path = Run(check_folder(folder)).model
+        path = Run(folder).model
         self._take_model(*load_tensors(path), str(path))
         return self
 
@@ -415,3 +429,35 @@ class Estimator(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(seed={self.seed}, config={json.dumps(to_dict(self.config))})"
+
+
+def as_row_graph(source: Any, X: Any = None) -> RowGraph:
+    """A graph, in memory or on disk; foreign objects are read by :func:`nodejepa.tables.as_graph`.
+
+    ``X`` are features in the place of its own; one-dimensional ones are the labels that pipelines pass, and
+    unused.
+    """
+    graph: RowGraph = source
+    if not hasattr(type(source), "in_rows"):
+        from nodejepa.tables import as_graph
+
+        graph = as_graph(source)
+    if X is None or np.ndim(X) == 1:
+        return graph
+    if isinstance(graph, Graph):
+        return graph.with_features(X)
+    raise GraphError(
+        "a graph on disk has its features beside it", where="features", fix="Leave X out, or prepare it anew."
+    )
+
+
+def with_features(graph: RowGraph, *, comparable: bool = False) -> RowGraph:
+    """The graph; one in memory that has no features is described by its structure.
+
+    ``comparable``: by descriptors alone, which mean the same on every graph.
+    """
+    if graph.num_features or not isinstance(graph, Graph):
+        return graph
+    from nodejepa.tables import graph_with_features
+
+    return graph_with_features(graph, comparable=comparable)

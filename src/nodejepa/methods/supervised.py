@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from nodejepa.config import NonNegative, Settings, ShareBelowOne, of_type
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.graph import RowGraph
-from nodejepa.methods.arguments import as_row_graph
 from nodejepa.methods.blocks import PRESETS, BaselineEncoderConfig, build_encoder, frozen_copy
+from nodejepa.methods.estimator import as_row_graph
 from nodejepa.methods.trained import TrainedEstimator
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.sparse import Rows

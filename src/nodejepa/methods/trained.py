@@ -10,10 +10,9 @@ from torch import nn
 
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph, RowGraph
-from nodejepa.methods.arguments import pick_device
 from nodejepa.methods.blocks import build_encoder
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.inputs import GraphInputs, RowInputs
+from nodejepa.nn.inputs import GraphInputs, RowInputs, pick_device
 from nodejepa.structure.partition import METIS_ENTRIES, partition, random_parts
 from nodejepa.training.logger import Logging
 from nodejepa.training.loop import train

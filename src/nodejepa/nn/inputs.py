@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from nodejepa.errors import GraphError
+from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features, SparseMatrix
 from nodejepa.nn.sparse import (
@@ -31,6 +31,17 @@ from nodejepa.nn.sparse import (
 from nodejepa.nn.workspace import Workspace
 
 NodeList = npt.NDArray[np.int32]
+
+
+def pick_device(name: str) -> torch.device:
+    """``auto``, ``cpu`` or ``cuda`` as a device."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name not in ("cpu", "cuda"):
+        raise ConfigError(f"device {name!r} is unknown", fix="Use auto, cpu or cuda.")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("there is no CUDA device on this machine", fix="Use device cpu or auto.")
+    return torch.device(name)
 
 
 class GraphInputs(ABC):

@@ -12,6 +12,7 @@ one, never half of one; the digest finds what a disk did to it later.
 
 import hashlib
 import json
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,6 +47,9 @@ class Run:
     """Reads and writes the files of one run folder."""
 
     def __init__(self, folder: str | Path) -> None:
+        # the empty path would mean the current folder
+        if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
+            raise ConfigError(f"{folder!r} is no folder", fix='Give its path; "." is the current one.')
         self.folder = Path(folder)
         self.checkpoint = self.folder / "checkpoint.safetensors"
         self.model = self.folder / "model.safetensors"

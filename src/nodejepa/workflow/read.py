@@ -20,8 +20,8 @@ from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
 from nodejepa.machine import Room, TooLarge, gigabytes, in_words, progress_bar, timed
 from nodejepa.methods import make_method, refuse_supervised
-from nodejepa.methods.arguments import pick_device
 from nodejepa.methods.estimator import Estimator
+from nodejepa.nn.inputs import pick_device
 from nodejepa.nn.sparse import to_dense
 from nodejepa.tables import FeatureSchema, LoadedGraph, ReadingOptions, StoredGraph, is_store, read_graph
 from nodejepa.tables.embeddings import check_ending, id_column, stream_embeddings
