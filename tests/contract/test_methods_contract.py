@@ -209,21 +209,15 @@ def test_same_seed_same_bits_whatever_was_drawn_before(name):
     before = torch.get_rng_state()
     again = fit(tiny(name), graph_of())
     assert torch.get_rng_state().equal(before)
-    np.testing.assert_array_equal(
-        dense(again.transform(graph_of())), dense(fitted(name).transform(graph_of()))
-    )
+    for _ in range(2):
+        z = dense(again.transform(graph_of()))
+        np.testing.assert_array_equal(z, dense(fitted(name).transform(graph_of())))
 
 
 @SEEDED
 def test_another_seed_gives_other_embeddings(name):
     z, other = (fitted(name, seed).transform(graph_of()) for seed in (0, 1))
     assert not np.allclose(z, other)
-
-
-@EVERY
-def test_transform_repeats_itself(name):
-    method = fitted(name)
-    np.testing.assert_array_equal(dense(method.transform(graph_of())), dense(method.transform(graph_of())))
 
 
 @EVERY

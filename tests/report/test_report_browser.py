@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,7 @@ def page(browser: Page, file: Path):
 
 
 TABLE = "document.querySelector('.section.table')"
+INK = "(c) => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.reduce((a, b) => a + b, 0)"
 CANVAS = "document.querySelector('.map canvas')"
 
 
@@ -323,3 +325,56 @@ def test_nothing_else_would_run_if_it_got_in(browser, file):
     )
     assert browser.run("window.broken === undefined")
     assert any("Content Security Policy" in problem for problem in browser.problems)
+
+
+def side_by_side(labels=None):
+    ring = np.arange(40)
+    graph = Graph.from_edges(ring, np.roll(ring, 1), features=np.eye(40))
+    angle = 2 * np.pi * ring / 40
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    one = embedding_map(graph, circle, labels=labels, neighbours=False)
+    planes = {"raw": circle, "<b>sgc</b>": circle * [1, 0.5], "random-gcn": circle**3}
+    return replace(one, projections=planes, side_by_side=True)
+
+
+def test_all_maps_side_by_side_are_shown_and_act_as_one(browser, tmp_path):
+    """One choice of colours, one legend, a node marked in all of them."""
+    write_report(
+        Report(
+            "Maps", (Chapter("One", (side_by_side(np.arange(40) % 2),)), Chapter("Two", (side_by_side(),)))
+        ),
+        tmp_path / "r.html",
+    )
+    browser.problems.clear()
+    browser.open(tmp_path / "r.html", width=1200)
+    titles = browser.run("[...document.querySelectorAll('#chapter-1 .maps h4')].map((h) => h.textContent)")
+    assert titles == ["raw", "<b>sgc</b>", "random-gcn"]
+    canvases = "[...document.querySelectorAll('#chapter-1 .maps canvas')]"
+    tops = browser.run(f"{canvases}.map((c) => Math.round(c.getBoundingClientRect().top))")
+    assert len(set(tops)) == 1  # beside each other on a wide screen
+    before = browser.run(f"{canvases}.map({INK})")
+    assert all(before)
+    box = browser.place(f"{canvases}[0]")
+    side = min(box["width"], box["height"]) / 2 - 24
+    browser.mouse("mouseMoved", box["x"] + box["width"] / 2 + side, box["y"] + box["height"] / 2)
+    assert browser.run("document.querySelector('#chapter-1 .readout').textContent").startswith(
+        "node 0, class 0"
+    )
+    assert all(a != b for a, b in zip(browser.run(f"{canvases}.map({INK})"), before, strict=True))
+    assert browser.run("document.querySelectorAll('#chapter-1 .tip:not([hidden])').length") == 1
+    legend = "[...document.querySelectorAll('#chapter-1 .legend button')]"
+    assert browser.run(f"{legend}.map((b) => b.textContent)") == ["0", "1"]
+    browser.click(f"{legend}[0]")
+    hidden = browser.run(f"{canvases}.map({INK})")
+    assert all(a < b for a, b in zip(hidden, before, strict=True))
+    browser.run(
+        "(() => { const s = document.querySelector('#chapter-1 select'); s.value = 'degree';"
+        "s.dispatchEvent(new Event('change')); })()"
+    )
+    assert browser.run(f"{legend}.map((b) => b.textContent)") != ["0", "1"]
+    browser.open(tmp_path / "r.html", width=360)
+    assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    tops = browser.run(f"{canvases}.map((c) => Math.round(c.getBoundingClientRect().top))")
+    assert len(set(tops)) == 3  # below each other on a phone
+    said = [text for text in browser.problems if "getImageData" not in text]  # which this test asks for
+    assert said == []
