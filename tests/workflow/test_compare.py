@@ -161,11 +161,8 @@ def test_a_damaged_result_is_measured_again(tmp_path):
     assert [measured(row) for row in again.rows] == [measured(row) for row in whole.rows]
 
 
-def test_what_does_not_fit_the_time_or_the_memory_is_not_begun():
+def test_what_does_not_fit_the_memory_is_not_begun():
     graph, _ = two_groups()
-    made = compare(graph, methods=[*FEW, "nodejepa"], minutes=1e-6)
-    assert made.rows[0].problem is None  # the default is always there
-    assert all("not begun: about" in row.problem and "were left" in row.problem for row in made.rows[1:])
     with pytest.raises(EvaluationError, match=r"no method could be measured.*not begun: it needs"):
         compare(graph, methods=FEW, memory_limit=0.001)
 
@@ -208,8 +205,6 @@ def test_results_that_are_there_are_not_replaced_unasked(tmp_path):
     [
         ({"methods": ["supervised-gcn"]}, ConfigError, "learns from labels"),
         ({"methods": ["sgx"]}, ConfigError, "Did you mean"),
-        ({"minutes": 0}, ConfigError, "positive"),
-        ({"minutes": float("nan")}, ConfigError, "positive"),
         ({"labels": [0, 1]}, EvaluationError, r"labels are .* for 60 nodes"),
         ({"labels": ["a"] * 60}, EvaluationError, "whole number per node"),
     ],

@@ -54,7 +54,7 @@ EMBED_GRAPH_EXAMPLES = (
 )
 COMPARE_EXAMPLES = (
     "Examples:\n\n"
-    "nodejepa compare --edges edges.csv --nodes nodes.csv --out compared --minutes 10\n\n"
+    "nodejepa compare --edges edges.csv --nodes nodes.csv --out compared\n\n"
     "nodejepa compare --edges edges.csv --nodes nodes.csv --labels team --methods sgc,dgi --out compared"
 )
 LINKS_EXAMPLES = (
@@ -251,10 +251,6 @@ def compare(
     epochs: Annotated[
         int | None, typer.Option(help="Number of epochs of every trained method.", min=0)
     ] = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(help="Time budget in minutes: methods that would take longer are skipped.", metavar="N"),
-    ] = None,
     seed: Seed = 0,
     device: Device = "auto",
     resume: Resume = False,
@@ -274,7 +270,6 @@ def compare(
         use=use,
         methods=chosen,
         epochs=epochs,
-        minutes=minutes,
         seed=seed,
         device=device,
         resume=resume,

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.config import of_type, to_dict
-from nodejepa.errors import CheckpointError, ConfigError, DataError, EvaluationError, NodeJEPAError
+from nodejepa.errors import CheckpointError, DataError, EvaluationError, NodeJEPAError
 from nodejepa.evaluation import SplitScore
 from nodejepa.evaluation.links import LinkSplit, score_links, split_links
 from nodejepa.files import parse_json, write_json
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
-from nodejepa.machine import gigabytes, in_words, peak_memory_mb, progress_bar, reset_peak_memory
+from nodejepa.machine import gigabytes, peak_memory_mb, progress_bar, reset_peak_memory
 from nodejepa.methods import METHODS, UNTRAINED, find_method, load_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.report import write_report
@@ -73,7 +73,6 @@ def compare(
     epochs: int | None = None,
     seed: int = 0,
     device: str = "auto",
-    minutes: float | None = None,
     memory_limit: float | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -92,7 +91,6 @@ def compare(
         epochs: of every method that is trained by gradient descent; its own number if not given.
         seed: of everything random.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        minutes: begin no method that, by estimate, would not be done in this time.
         memory_limit: gigabytes the process may take; what is available if not given.
         out: folder for models, results, the report and the embeddings of the recommended method, keyed by
             the graph's ids; nowhere if not given.
@@ -110,15 +108,12 @@ def compare(
     for name in asked:
         steps = {"training.epochs": epochs} if epochs is not None and METHODS[name].by_gradient else {}
         estimators.append(make_trainable(name, settings=steps, seed=seed, device=device))
-    if minutes is not None and not 0 < minutes < 1e9:
-        raise ConfigError(f"minutes is {minutes!r}", where="minutes", fix="Give a positive number.")
-    deadline = None if minutes is None else time.monotonic() + 60 * minutes
     with ExitStack() as held_open:
         folder = Path(held_open.enter_context(tempfile.TemporaryDirectory()) if out is None else out)
         if out is not None:
             held_open.enter_context(Run(folder).owned(".compare.lock"))
             _clear(folder, resume=resume, force=force)
-        bench = Bench(data, folder / "runs", seed, deadline, memory_limit, 0 if out is None else _MAP_NODES)
+        bench = Bench(data, folder / "runs", seed, memory_limit, 0 if out is None else _MAP_NODES)
         rows = []
         for estimator in [*estimators, None]:
             if estimator is None and bench.graph.structural == bench.graph.num_features:
@@ -240,13 +235,12 @@ class Bench:
         data: UserGraph,
         runs: Path,
         seed: int,
-        deadline: float | None = None,
         memory_limit: float | None = None,
         map_nodes: int = 0,
     ) -> None:
         assert isinstance(data.graph, Graph)
         self.data, self.graph, self.runs, self.seed = data, data.graph, runs, seed
-        self.deadline, self.memory_limit = deadline, memory_limit
+        self.memory_limit = memory_limit
         self.held: LinkSplit | None = None
         with suppress(EvaluationError):  # few links, or features that know them: none are hidden
             self.held = split_links(self.graph, seed=seed)
@@ -271,7 +265,7 @@ class Bench:
         except NodeJEPAError as error:
             return MethodRow(EDGES_ONLY, error.what)
         alone = replace(self.data, graph=graph, schema=None)
-        bench = Bench(alone, self.runs, self.seed, self.deadline, self.memory_limit, len(self.drawn))
+        bench = Bench(alone, self.runs, self.seed, self.memory_limit, len(self.drawn))
         return bench.row(make_trainable(DEFAULT, device=device), EDGES_ONLY)
 
     def row(self, estimator: Estimator, name: str = "") -> MethodRow:
@@ -287,11 +281,6 @@ class Bench:
         if not plan.fits:
             needs, there_is = gigabytes(plan.peak_bytes), gigabytes(plan.limit_bytes)
             return MethodRow(name, f"not begun: it needs {needs} of memory, {there_is} are there")
-        needed = plan.seconds * (1 if self.held is None else 2)
-        left = np.inf if self.deadline is None else self.deadline - time.monotonic()
-        if name != DEFAULT and needed > left:
-            why = f"not begun: about {in_words(needed)} of work, {in_words(max(left, 0.0))} were left"
-            return MethodRow(name, why)
         try:
             row = self._measure(estimator, name)
         except CheckpointError:
