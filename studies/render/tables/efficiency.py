@@ -229,16 +229,15 @@ def summary_table(frame: pd.DataFrame, main: pd.DataFrame) -> ReportTable | None
             Column(f"Training on {dataset_name(largest)} (s)"),
         ),
         (tuple(rows),),
-        tuple(_outdated(main)),
+        (*_outdated("Accuracies", main), *_outdated("Seconds", frame)),
     )
 
 
-def _outdated(main: pd.DataFrame) -> list[str]:
-    names = outdated_methods(main)
+def _outdated(what: str, frame: pd.DataFrame) -> list[str]:
+    names = outdated_methods(frame)
     if not names:
         return []
-    verb = "were" if len(names) > 1 else "was"
-    return [f"{' and '.join(names)} {verb} measured with earlier settings than today's presets."]
+    return [f"{what} of {' and '.join(names)} were measured with earlier settings than today's presets."]
 
 
 def _beside(ours: float | None, printed: float | None, best: float) -> TableCell:
