@@ -248,7 +248,7 @@ class Estimator(ABC):
         return frame
 
     def _embed(self, inputs: RowInputs, scratch: Path | None = None) -> Features | RowArray:
-        """Several processes share a linear encoder's columns; a network is run by the first alone."""
+        """Several processes share the work of a linear encoder; a network is run by the first alone."""
         encoder, group = self.encoder_, self.process_group
         with torch.no_grad():
             z: Any
