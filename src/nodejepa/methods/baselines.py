@@ -238,7 +238,7 @@ def _hops(inputs: RowInputs, columns: slice, hops: int) -> Iterator[Hop]:
         before = x.numpy() if isinstance(x, Tensor) else x
 
         def propagated(low: int, high: int, before: Any = before) -> Any:
-            product = inputs.operator_rows("propagation", low, high).matrix @ before
+            product = inputs.hop_rows(low, high) @ before
             # CSR keeps 8 bytes an entry, dense 4
             return to_dense(product) if sp.issparse(product) and density(product) > 0.5 else product
 

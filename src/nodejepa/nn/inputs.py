@@ -231,6 +231,10 @@ class RowInputs(GraphInputs, ABC):
         """Rows ``low`` to ``high - 1`` of an operator."""
 
     @abstractmethod
+    def hop_rows(self, low: int, high: int) -> SparseMatrix:
+        """The same of S as SciPy has them, for who reads all of them many times."""
+
+    @abstractmethod
     def transposed_mean_rows(self, low: int, high: int) -> Tensor:
         """Rows of the transposed neighbour mean, as a CSR tensor."""
 
@@ -274,6 +278,10 @@ class WholeGraph(RowInputs):
         """The operator."""
         operator: SparseOperator = getattr(self, kind)
         return operator
+
+    def hop_rows(self, low: int, high: int) -> SparseMatrix:  # noqa: ARG002
+        """S."""
+        return self.propagation.matrix
 
     def transposed_mean_rows(self, low: int, high: int) -> Tensor:  # noqa: ARG002
         """All of them."""

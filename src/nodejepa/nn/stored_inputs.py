@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from nodejepa.graph_checks import Features, SparseMatrix
+from nodejepa.graph_checks import Features, SparseMatrix, compact_csr
 from nodejepa.nn.inputs import GraphInputs, NodeList, RowInputs
 from nodejepa.nn.sparse import (
     FeatureMatrix,
@@ -136,6 +136,12 @@ class StoredInputs(RowInputs):
         sums = [np.asarray(self.graph.in_rows(*span).sum(axis=1)).ravel() for span in self.graph.spans()]
         return np.concatenate(sums).astype(np.float32)
 
+    def hop_rows(self, low: int, high: int) -> SparseMatrix:
+        """Rows of S, made once for all hops: see :class:`StoredOperator`."""
+        block = StoredOperator(self, "propagation").blocks[low, high]
+        values, columns, pointers = block.values(), block.col_indices(), block.crow_indices()
+        return compact_csr(values.numpy(), columns.numpy(), pointers.numpy(), *block.shape)
+
     def operator_rows(self, kind: OperatorKind, low: int, high: int) -> SparseOperator:
         """Rows ``low`` to ``high - 1`` of an operator, with the bits of the whole one."""
         rows = self.graph.in_rows(low, high)
@@ -168,7 +174,7 @@ class StoredOperator(SparseOperator):
 
     def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         """``M @ x``, in memory (in ``out`` if given) or on disk."""
-        blocks = self._blocks
+        blocks = self.blocks
         return self.inputs.workspace.fill_in_place(
             x.shape[1], lambda low, high, rows: csr_product(blocks[low, high], x, rows), out
         )
@@ -181,7 +187,8 @@ class StoredOperator(SparseOperator):
         return self.inputs.operator_rows(self.kind, low, low + int(np.count_nonzero(rows)))
 
     @property
-    def _blocks(self) -> dict[Span, Tensor]:
+    def blocks(self) -> dict[Span, Tensor]:
+        """CSR tensors of the spans that this process makes, which are written once."""
         kept: dict[OperatorKind, dict[Span, Tensor]] = self.inputs.workspace.kept
         if self.kind not in kept:
             kept[self.kind] = self._write()
