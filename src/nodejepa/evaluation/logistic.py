@@ -24,6 +24,7 @@ from nodejepa.machine import side_by_side
 _LARGE = 2**21  # elements of a training set above which it is not stacked with others
 _STACK = 2**25  # elements of a stack: 256 MB of float64
 _COSTLY = 2**23  # multiplications of the rows of one set with the weights of one C: some hundred iterations
+_MANY_CLASSES = 20  # more take thousands of iterations, however small they are
 _TOLERANCE = 1e-10
 _TOLERANCE_SINGLE = 1e-6  # near what float32 products can tell apart; moves accuracy by less than 1e-3
 _TOLERANCE_ROUGH = 1e-4  # enough to see which values of C are no candidates
@@ -56,7 +57,7 @@ class LinearClassifiers:
 
 def is_costly(rows: int, columns: int, num_classes: int) -> bool:
     """Whether a training set of this size is solved alone, in single precision."""
-    return rows * min(rows, columns) * num_classes > _COSTLY
+    return num_classes > _MANY_CLASSES or rows * min(rows, columns) * num_classes > _COSTLY
 
 
 def fit_logistic(sets: Iterable[TrainingSet], num_classes: int) -> list[LinearClassifiers]:

@@ -33,7 +33,7 @@ SCALINGS: tuple[Scaling, ...] = ("standardise", "l2")
 RELATIVE_STRENGTHS: tuple[float, ...] = tuple(10.0**power for power in range(-2, 5))
 
 _EVERY = range(len(RELATIVE_STRENGTHS))
-_ROUGH_ERROR = 1.0  # points of accuracy that a rough fit may be off; seen: 0.6
+_ROUGH_ERROR = 0.5, 2  # points of accuracy, or validation nodes if they are more, that a rough fit may be off
 
 _T = TypeVar("_T")
 Codes = npt.NDArray[np.int64]
@@ -317,19 +317,15 @@ def _fair(
 def _contenders(cases: Sequence[_Case], classes: int) -> Iterator[list[_Candidate]]:
     """The candidates of every case where all of them would take minutes (many classes).
 
-    All are fitted roughly, and exactly only those whose validation accuracy is within a point of the best of
-    their split.
+    All are fitted roughly, and exactly only those whose validation accuracy is near the best of their split.
     """
     with progress_bar("Fitting classifiers", total=2 * len(cases)) as advance:
         rough = []
         for fit in side_by_side(partial(_fit_roughly, case, classes) for case in cases):
             rough.append(fit)
             advance()
-        needed = [max(score for _, scores in pair for score in scores) for pair in _by_split(rough)]
-        jobs = (
-            partial(_refine, case, *rough[i], needed[i // len(SCALINGS)] - _ROUGH_ERROR)
-            for i, case in enumerate(cases)
-        )
+        best = [max(score for _, scores in pair for score in scores) for pair in _by_split(rough)]
+        jobs = (partial(_refine, case, *rough[i], best[i // len(SCALINGS)]) for i, case in enumerate(cases))
         for candidates in side_by_side(jobs):
             advance()
             yield candidates
@@ -341,8 +337,10 @@ def _fit_roughly(case: _Case, classes: int) -> tuple[RoughFit, list[float]]:
     return fit, [pick.val_accuracy or 0.0 for _, pick in case.judged(fit.classifiers)]
 
 
-def _refine(case: _Case, fit: RoughFit, scores: Sequence[float], needed: float) -> list[_Candidate]:
-    near = [position for position, score in enumerate(scores) if score >= needed]
+def _refine(case: _Case, fit: RoughFit, scores: Sequence[float], best: float) -> list[_Candidate]:
+    points, nodes = _ROUGH_ERROR
+    error = max(points, 100 * nodes / len(case.split.val))
+    near = [position for position, score in enumerate(scores) if score >= best - error]
     return case.judged(fit.refined(near), near) if near else []
 
 
