@@ -150,10 +150,10 @@ def test_scoring_is_in_the_estimate_where_there_are_labels(wide_graph):
 @pytest.mark.parametrize(
     ("nodes", "width", "classes", "measured"),
     [
-        (72_105, 256, 58, 11.7),
-        (72_105, 532, 58, 17),
-        (8_122, 148, 42, 34),
-        (8_122, 36, 42, 12),
+        (72_105, 256, 58, 5.7),
+        (72_105, 532, 58, 7.7),
+        (8_122, 148, 42, 6.8),
+        (8_122, 36, 42, 1.8),
         (5_000, 64, 8, 1),
     ],
 )
