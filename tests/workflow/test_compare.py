@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pytest
 from workflow_files import NODES, people, write
 
 from nodejepa import compare, load_graph, read_embeddings
-from nodejepa.errors import CheckpointError, ConfigError, EvaluationError
+from nodejepa.errors import CheckpointError, ConfigError, EvaluationError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.methods import UNTRAINED, load_method, make_method
-from nodejepa.workflow import COMPARED, apply_run
+from nodejepa.workflow import COMPARED, apply_run, node2vec
 from nodejepa.workflow.compare import Bench
 from nodejepa.workflow.recommend import MethodRow, recommend
 
@@ -266,3 +268,59 @@ def test_scores_without_labels_are_told_and_not_followed():
 
 def test_the_default_methods():
     assert ("linear-jepa", *UNTRAINED, "nodejepa", "patchjepa") == COMPARED
+
+
+# ------------------------------------------------------------------ node2vec
+
+
+class CountedWords:
+    """In place of gensim's Word2Vec: how often each word stands in a sentence of each start."""
+
+    def __init__(self, sentences, *, vector_size, **settings):
+        assert settings == {"window": 10, "min_count": 0, "sg": 1, "epochs": 1, "seed": 0, "workers": 1}
+        heard = [[list(walk) for walk in sentences] for _ in range(2)]
+        assert heard[0] == heard[1]
+        rows = np.zeros((60, vector_size), dtype=np.float32)
+        for walk in heard[0]:
+            rows[int(walk[0]), [int(word) for word in walk]] += 1
+        self.wv = Rows(rows)
+
+
+class Rows:
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __getitem__(self, words):
+        return self.rows[[int(word) for word in words]]
+
+
+def test_walks_follow_edges_in_proportion_to_their_weights():
+    star = Graph.from_edges([0, 0, 0], [1, 2, 3], weights=[1.0, 2.0, 5.0], num_nodes=5)
+    walks = node2vec.random_walks(star, np.zeros(4000, dtype=np.int64), 3, np.random.default_rng(0))
+    assert np.all(walks[:, [0, 2]] == 0)
+    shares = np.bincount(walks[:, 1], minlength=5) / len(walks)
+    assert shares == pytest.approx([0, 1 / 8, 2 / 8, 5 / 8, 0], abs=0.03)
+    assert np.all(node2vec.random_walks(star, np.array([4]), 5, np.random.default_rng(0)) == 4)  # no edge
+
+
+def test_node2vec_is_a_row_where_asked_and_never_recommended(monkeypatch, tmp_path):
+    models = ModuleType("gensim.models")
+    models.Word2Vec = CountedWords
+    monkeypatch.setitem(sys.modules, "gensim", ModuleType("gensim"))
+    monkeypatch.setitem(sys.modules, "gensim.models", models)
+    graph, labels = two_groups()
+    made = compare(graph, labels, methods=["raw"], random_walks=True, out=tmp_path / "c")
+    row = made.rows[-1]
+    assert (row.method, row.problem, row.columns, len(row.accuracy)) == ("node2vec", None, 256, 5)
+    assert np.mean(row.accuracy) > 70
+    assert 0 <= row.links_auc <= 1
+    assert "node2vec" not in json.dumps(made.to_dict()["recommendation"])
+    again = compare(graph, labels, methods=["raw"], random_walks=True, out=tmp_path / "c", resume=True)
+    assert again.rows[-1] == row
+
+
+def test_node2vec_says_what_it_lacks_before_anything_is_fitted(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    monkeypatch.setattr(Bench, "row", None)
+    with pytest.raises(GraphError, match=r"nodejepa\[node2vec\]"):
+        compare(*two_groups(), random_walks=True)

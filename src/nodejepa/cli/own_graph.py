@@ -251,6 +251,9 @@ def compare(
     epochs: Annotated[
         int | None, typer.Option(help="Number of epochs of every trained method.", min=0)
     ] = None,
+    node2vec: Annotated[
+        bool, typer.Option("--node2vec", help="Add a row of node2vec (extra: node2vec).")
+    ] = False,
     seed: Seed = 0,
     device: Device = "auto",
     resume: Resume = False,
@@ -269,6 +272,7 @@ def compare(
         out=out,
         use=use,
         methods=chosen,
+        random_walks=node2vec,
         epochs=epochs,
         seed=seed,
         device=device,

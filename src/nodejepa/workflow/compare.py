@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.config import of_type, to_dict
+from nodejepa.diagnostics import Diagnostics, diagnose
 from nodejepa.errors import CheckpointError, DataError, EvaluationError, NodeJEPAError
 from nodejepa.evaluation import SplitScore
 from nodejepa.evaluation.links import LinkSplit, score_links, split_links
@@ -31,6 +33,7 @@ from nodejepa.tables.options import ADJACENCY_UP_TO
 from nodejepa.tables.table import refuse_replacing
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run
+from nodejepa.workflow import node2vec
 from nodejepa.workflow.compare_page import comparison_report
 from nodejepa.workflow.embed import embedded, refuse_existing, train
 from nodejepa.workflow.plan import make_plan
@@ -42,6 +45,7 @@ from nodejepa.workflow.use import choose_features
 VERSION = 3  # of what is measured: rows of another one are measured again
 COMPARED = (DEFAULT, *UNTRAINED, "nodejepa", "patchjepa")
 EDGES_ONLY = "edges-only"  # the row that has no columns
+NODE2VEC = "node2vec"  # the row of random walks, where asked
 RESULT, PAGE, EMBEDDINGS = "compare.json", "report.html", "embeddings.parquet"
 _FORMAT = "nodejepa comparison"
 _MAP_NODES = 1000  # of each small map
@@ -79,6 +83,7 @@ def compare(
     force: bool = False,
     notes: Sequence[str] = (),
     use: str | None = None,
+    random_walks: bool = False,
     announce: Callable[[MethodRow], None] | None = None,
 ) -> Comparison:
     """Embed a graph with several methods, score each and say which one to take.
@@ -99,6 +104,7 @@ def compare(
         notes: what a reader of the report should know of the graph.
         use: what embeddings are made of, as in :func:`nodejepa.choose_features`; the features as they are
             if not given.
+        random_walks: a row of node2vec (the extra ``node2vec``) beside the others: 256 columns of the edges.
         announce: called with each method's result as soon as it is there.
     """
     data = graph if isinstance(graph, UserGraph) else _labelled_graph(graph, labels, class_names, use)
@@ -108,21 +114,25 @@ def compare(
     for name in asked:
         steps = {"training.epochs": epochs} if epochs is not None and METHODS[name].by_gradient else {}
         estimators.append(make_trainable(name, settings=steps, seed=seed, device=device))
+    if random_walks:
+        node2vec.require()
     with ExitStack() as held_open:
         folder = Path(held_open.enter_context(tempfile.TemporaryDirectory()) if out is None else out)
         if out is not None:
             held_open.enter_context(Run(folder).owned(".compare.lock"))
             _clear(folder, resume=resume, force=force)
         bench = Bench(data, folder / "runs", seed, memory_limit, 0 if out is None else _MAP_NODES)
+        begun: list[Callable[[], MethodRow]] = [partial(bench.row, estimator) for estimator in estimators]
+        if bench.graph.structural < bench.graph.num_features:  # else the methods have seen the edges alone
+            begun.append(partial(bench.edges_only, device))
+        if random_walks:
+            begun.append(bench.node2vec)
         rows = []
-        for estimator in [*estimators, None]:
-            if estimator is None and bench.graph.structural == bench.graph.num_features:
-                break  # the methods have seen the edges alone
-            found = bench.edges_only(device) if estimator is None else bench.row(estimator)
-            rows.append(found)
+        for measure in begun:
+            rows.append(measure())
             if announce is not None:
-                announce(found)
-        chosen = recommend([row for row in rows if row.method != EDGES_ONLY])
+                announce(rows[-1])
+        chosen = recommend([row for row in rows if row.method in METHODS])
         if chosen is None:
             raise EvaluationError(
                 f"no method could be measured; {rows[0].method}: {rows[0].problem}", where="compare"
@@ -223,7 +233,7 @@ def _clear(folder: Path, *, resume: bool, force: bool) -> None:
     if force:
         for path in ours[:0:-1]:
             path.unlink(missing_ok=True)
-        for name in (*METHODS, EDGES_ONLY):
+        for name in (*METHODS, EDGES_ONLY, NODE2VEC):
             shutil.rmtree(folder / "runs" / name, ignore_errors=True)
 
 
@@ -268,29 +278,47 @@ class Bench:
         bench = Bench(alone, self.runs, self.seed, self.memory_limit, len(self.drawn))
         return bench.row(make_trainable(DEFAULT, device=device), EDGES_ONLY)
 
+    def node2vec(self) -> MethodRow:
+        """The row of node2vec, which sees the edges and their weights alone."""
+
+        def measure() -> MethodRow:
+            started = time.perf_counter()
+            with progress_bar("Random walks of node2vec"):
+                z = node2vec.embed(self.graph, seed=self.seed)
+                seconds = time.perf_counter() - started
+                blind = self.held and node2vec.embed(self.held.graph, seed=self.seed)
+            return self._scored(NODE2VEC, z, diagnose(z), blind, seconds=round(seconds, 3))
+
+        return self._kept(NODE2VEC, {"seed": self.seed}, measure)
+
     def row(self, estimator: Estimator, name: str = "") -> MethodRow:
         """Read back if it is there, else measured; a method that fails or does not fit is a row, too."""
         name = name or estimator.name
-        identity = self.identity | {"config": to_dict(estimator.config), "seed": estimator.seed}
-        path = self.runs / name / "scores.json"
+        settings = {"config": to_dict(estimator.config), "seed": estimator.seed}
+        return self._kept(name, settings, lambda: self._measure(estimator, name))
+
+    def _kept(self, name: str, settings: dict[str, Any], measure: Callable[[], MethodRow]) -> MethodRow:
+        identity, path = self.identity | settings, self.runs / name / "scores.json"
         with suppress(OSError, ValueError):  # whatever cannot be read is measured again
             there = of_type(_Measured, parse_json(path.read_bytes()))
             if there.identity == identity:
                 return there.row
-        plan = make_plan(estimator, self.graph, self.memory_limit)
-        if not plan.fits:
-            needs, there_is = gigabytes(plan.peak_bytes), gigabytes(plan.limit_bytes)
-            return MethodRow(name, f"not begun: it needs {needs} of memory, {there_is} are there")
         try:
-            row = self._measure(estimator, name)
+            row = measure()
         except CheckpointError:
             raise  # what is in the folder belongs to something else
         except NodeJEPAError as error:
             return MethodRow(name, error.what)
-        write_json(path, {"identity": identity, "row": row.to_dict()})
+        if row.problem is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_json(path, {"identity": identity, "row": row.to_dict()})
         return row
 
     def _measure(self, estimator: Estimator, name: str) -> MethodRow:
+        plan = make_plan(estimator, self.graph, self.memory_limit)
+        if not plan.fits:
+            needs, there_is = gigabytes(plan.peak_bytes), gigabytes(plan.limit_bytes)
+            return MethodRow(name, f"not begun: it needs {needs} of memory, {there_is} are there")
         folder = self.runs / name
         restored = Run(folder).model.exists()
         counted, started = reset_peak_memory(), time.perf_counter()
@@ -298,11 +326,25 @@ class Bench:
         z, shape = embedded(estimator, self.data)
         seconds = time.perf_counter() - started
         memory = round(peak_memory_mb(), 1) if counted and not restored else None
-        links = None
+        hidden = None
         if self.held is not None:
             blind = type(estimator)(estimator.config, seed=self.seed, device=estimator.device)
             blind.fit(self.held.graph, logging=Logging(description=f"{name}, with links hidden"))
-            links = score_links(blind.transform(self.held.graph), self.held)
+            hidden = blind.transform(self.held.graph)
+        return self._scored(
+            name,
+            z,
+            shape,
+            hidden,
+            epochs=sum("loss" in record for record in estimator.history_),
+            # of all of the training, also where a killed process did a part of it
+            seconds=round(max(seconds, sum(record["seconds"] for record in estimator.history_)), 3),
+            memory_mb=memory,
+        )
+
+    def _scored(self, name: str, z: Any, shape: Diagnostics, blind: Any, **known: Any) -> MethodRow:
+        """The row of embeddings, and of those of the graph without the hidden links."""
+        links = score_links(blind, self.held) if self.held is not None else None
         probed: tuple[SplitScore, ...] = (
             () if self.labelled is None else self.labelled.probe(z[self.labelled.nodes]).scores
         )
@@ -313,10 +355,6 @@ class Bench:
         return MethodRow(
             name,
             columns=int(z.shape[1]),
-            epochs=sum("loss" in record for record in estimator.history_),
-            # of all of the training, also where a killed process did a part of it
-            seconds=round(max(seconds, sum(record["seconds"] for record in estimator.history_)), 3),
-            memory_mb=memory,
             links_auc=None if links is None else links.auc,
             links_mrr=None if links is None else links.mrr,
             collapsed=shape.collapsed,
@@ -326,6 +364,7 @@ class Bench:
             macro_f1=tuple(score.macro_f1 for score in probed),
             roc_auc=tuple(score.roc_auc for score in probed if score.roc_auc is not None),
             plane=tuple((float(f"{x:.5g}"), float(f"{y:.5g}")) for x, y in plane),
+            **known,
         )
 
 
