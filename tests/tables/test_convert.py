@@ -115,6 +115,14 @@ def test_networkx_names_weights_and_multi_edges():
     assert graph.adjacency.toarray().tolist() == [[0, 5, 0], [5, 0, 0], [0, 0, 0]]
 
 
+@pytest.mark.parametrize("kind", [nx.MultiGraph, nx.MultiDiGraph])
+def test_parallel_edges_without_weights_add_up_as_in_networkx(kind):
+    source = kind([("a", "b"), ("a", "b"), ("b", "c")])
+    found = from_networkx(source, direction="keep").adjacency.toarray()
+    assert found.tolist() == nx.to_numpy_array(source).tolist()
+    assert from_networkx(source, weight=False, direction="keep").adjacency.max() == 1
+
+
 def test_one_way_edges_join_both_ways_with_a_warning():
     directed = nx.DiGraph([(0, 1)])
     data = pyg_data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)

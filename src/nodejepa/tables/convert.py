@@ -113,7 +113,8 @@ def from_networkx(
         features: ``[nodes, F]`` in the order of ``nx_graph.nodes``; a pandas frame is aligned by its index.
         feature: instead of ``features``, the node attribute that holds each node's vector.
         weight: edge attribute to use as weight, which every edge must have. If not given, the attribute
-            ``weight``, 1 for edges without it; False reads none.
+            ``weight``, 1 for edges without it; False reads none. Weights of parallel edges add up, as in
+            NetworkX's own adjacency matrix.
         direction: as in :meth:`Graph.from_edges`.
     """
     if not all(hasattr(nx_graph, needed) for needed in ("nodes", "edges", "is_directed")):
@@ -130,7 +131,7 @@ def from_networkx(
     weights = None
     if weight:
         weights = [_attribute(d, weight, f"edge {u!r}-{v!r}") for u, v, d in edges]
-    elif weight is None and any("weight" in d for _, _, d in edges):
+    elif weight is None and (nx_graph.is_multigraph() or any("weight" in d for _, _, d in edges)):
         weights = [d.get("weight", 1) for _, _, d in edges]
     return Graph.from_edges(
         np.array([position[u] for u, _, _ in edges], dtype=np.int64),
