@@ -312,7 +312,6 @@ def test_node2vec_is_a_row_where_asked_and_never_recommended(monkeypatch, tmp_pa
     made = compare(graph, labels, methods=["raw"], random_walks=True, out=tmp_path / "c")
     row = made.rows[-1]
     assert (row.method, row.problem, row.columns, len(row.accuracy)) == ("node2vec", None, 256, 5)
-    assert np.mean(row.accuracy) > 70
     assert 0 <= row.links_auc <= 1
     assert "node2vec" not in json.dumps(made.to_dict()["recommendation"])
     again = compare(graph, labels, methods=["raw"], random_walks=True, out=tmp_path / "c", resume=True)
