@@ -93,8 +93,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     said.append(
         "The columns on the right were computed, not measured. They assume that the time is proportional to "
         "the number of edges. They leave out the network. To include it, divide the bytes moved by the speed "
-        "of the network and add the result. The two machines were processes of one machine that shared no "
-        "memory."
+        "of the network and add the result. Two machines were simulated by processes of one machine without "
+        "shared memory."
     )
     said.append(
         "Matrix products get no faster if a machine has fewer than 16 columns of the embeddings. "
