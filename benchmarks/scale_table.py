@@ -1,19 +1,22 @@
-"""The constants of docs/scale.md: seconds and bytes of each step, and a billion edges computed from them.
+"""The tables of docs/scale.md: what was measured, and the constants from which other sizes are computed.
 
-``python -m benchmarks.scale_table`` writes scale_table.md from scale.jsonl. Of the newest record of the
-largest graph of case ``workers`` it has the seconds of a step by one worker, t1, of the newest of case
-``agents`` those by two machines, t2. What is shared between W machines takes s / W, the rest r:
+``python -m benchmarks.scale_table`` writes scale_cases.md and scale_table.md from scale.jsonl. Of each step
+the constants take the seconds by one worker, t1 (case ``workers``), and by two machines, t2 (case
+``agents``), on the largest graph: the shortest of all records with the settings of the newest, since other
+work on the machine only ever adds. What is shared between W machines takes s / W, the rest r:
 s = 2 (t1 - t2), r = t1 - s. Both grow with the edges.
 """
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Callable
 from typing import Any
 
-from benchmarks.scale import HERE, case_of, read_records, shown
+from benchmarks.scale import HERE, case_of, key_of, read_records, shown
 from nodejepa.files import write_text
 
-PLACE = HERE / "scale_table.md"
+PLACE, CASES_PLACE = HERE / "scale_table.md", HERE / "scale_cases.md"
 WORKERS = (1, 8, 64)
 STEPS = {"training": "fit", "embedding": "embed", "writing": "write the file"}
 _BILLION, _LINE = 1000.0, 16  # million edges; columns that memory hands over at a time
@@ -28,14 +31,15 @@ def constants(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         edges = largest["stored_edges"] / 1e6
         seconds = largest["phases"]["prepare"]["seconds"] / edges
         rows.append({"step": "prepare", "shared": 0.0, "alone": seconds, "moved": 0.0, "of": largest})
-    found = {case_of(record): record for record in records if record.get("workers") == 2}
-    if {"workers", "agents"} <= found.keys():
-        newest, apart = found["workers"], found["agents"]
-        edges, theirs = (record["stored_edges"] / 1e6 for record in (newest, apart))
+    alone, apart = (_of_newest(records, case) for case in ("workers", "agents"))
+    if alone and apart:
+        newest = alone[-1]
+        edges, theirs = (found[-1]["stored_edges"] / 1e6 for found in (alone, apart))
+        moved = apart[-1]["phases"]["agents"].get("moved_gb", 0.0) * 1e3 / theirs
         for step, name in STEPS.items():
-            first, second = newest["inside"]["alone"][step] / edges, apart["inside"]["agents"][step] / theirs
+            first = min(record["inside"]["alone"][step] for record in alone) / edges
+            second = min(run[step] for record in apart for run in record["inside"].values()) / theirs
             both = min(max(2 * (first - second), 0.0), first)
-            moved = apart["phases"]["agents"].get("moved_gb", 0.0) * 1e3 / theirs
             rows.append(
                 {
                     "step": name,
@@ -43,9 +47,16 @@ def constants(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
                     "alone": first - both,
                     "moved": moved if step == "embedding" else 0.0,
                     "of": newest,
+                    "records": len(alone) + len(apart),
                 }
             )
     return rows
+
+
+def _of_newest(records: list[dict[str, Any]], case: str) -> list[dict[str, Any]]:
+    """All records of a case of two workers that were made as the newest of the largest graph was."""
+    found = [record for record in records if case_of(record) == case and record.get("workers") == 2]
+    return [record for record in found if key_of(record) == key_of(found[-1])]
 
 
 def useful(workers: int, columns: int) -> int:
@@ -84,11 +95,13 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         if of is None:
             said.append(f"There is no record of these steps yet: {', '.join(names)}.")
             continue
-        how = f"{of['threads']} threads" if names == ("prepare",) else "1 and 2 machines with one worker"
+        how = f"{of['threads']} threads"
+        if names != ("prepare",):
+            count = next(row["records"] for row in rows if row["step"] in names)
+            how = f"1 and 2 machines with one worker; the shortest times of {count} records"
         said.append(
             f"Measurement of {', '.join(names)}: a graph with {of['nodes']:,} nodes, "
-            f"{of['stored_edges']:,} stored edges and {of['columns']} features; {how}; "
-            f"load average {of['load_average']:.1f}."
+            f"{of['stored_edges']:,} stored edges and {of['columns']} features; {how}."
         )
     said.append(
         "The columns on the right were computed, not measured. They assume that the time is proportional to "
@@ -103,5 +116,73 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     return said
 
 
+def render_cases(records: list[dict[str, Any]]) -> str:
+    """A row for each case with its newest record of the largest graph, as markdown."""
+    head = ["what was measured", "nodes", "stored edges", "seconds", "peak memory (GiB)", "found"]
+    lines = ["# Measured cases", "", _row(head), _row(["---", *["---:"] * 4, "---"])]
+    newest = {case_of(record): record for record in records}
+    for case, (title, found) in _CASES.items():
+        if case in newest:
+            of = newest[case]
+            cells = [f"{of['nodes']:,}", f"{of['stored_edges']:,}"]
+            cells += [f"{sum(phase['seconds'] for phase in of['phases'].values()):,.0f}"]
+            lines.append(_row([title, *cells, f"{of['peak_anonymous_gib']:.1f}", found(of, records)]))
+    note = "- Seconds and memory are those of all commands of the case. The last column is about single ones."
+    return "\n".join([*lines, "", note, ""])
+
+
+def _seconds(of: dict[str, Any], phase: str) -> str:
+    return f"{of['phases'][phase]['seconds']:.0f} s"
+
+
+def _found_sizes(of: dict[str, Any], _: list[dict[str, Any]]) -> str:
+    return ", ".join(f"`{name}` {_seconds(of, name)}" for name in of["phases"])
+
+
+def _found_text(of: dict[str, Any], _: list[dict[str, Any]]) -> str:
+    """Processor seconds of preparing, and when the file was there."""
+    prepare, embed = of["phases"]["prepare"], of["phases"]["embed-graph"]
+    return (
+        f"`prepare` {prepare['processor_seconds']:.0f} processor seconds; the parquet file after "
+        f"{embed['written_after']:.0f} s, scores and report after {embed['seconds']:.0f} s, within "
+        f"--memory-limit {of['memory_limit_gb']:g}"
+    )
+
+
+def _found_workers(of: dict[str, Any], records: list[dict[str, Any]]) -> str:
+    """How much faster, in all records with these settings: other programs slow two workers more than one."""
+    measured = _of_newest(records, "workers")
+    times = sorted(record["speedup"] for record in measured)
+    commands = [record["speedup_of_commands"] for record in measured]
+    return (
+        f"fit, embed and write {statistics.median(times):.2f} times as fast as one worker (median of "
+        f"{len(times)} records, {times[0]:.2f} to {times[-1]:.2f}); the whole command, which starts the processes, "
+        f"{statistics.median(commands):.2f} times; largest difference {of['largest_difference']:.0e}"
+    )
+
+
+def _found_bits(of: dict[str, Any], _: list[dict[str, Any]]) -> str:
+    return "the same bits" if of["same_bits"] else "other bits"
+
+
+def _found_ray(of: dict[str, Any], _: list[dict[str, Any]]) -> str:
+    return (
+        f"{_seconds(of, 'ray')}, `--workers 2` {_seconds(of, 'shared')}; largest difference of the models "
+        + (f"{of['largest_difference']:.0e}")
+    )
+
+
+_CASES: dict[str, tuple[str, Callable[[dict[str, Any], list[dict[str, Any]]], str]]] = {
+    "sizes": ("one process", _found_sizes),
+    "text": ("text ids and labels", _found_text),
+    "workers": ("two workers beside one", _found_workers),
+    "killed": ("a worker is killed", _found_bits),
+    "agents": ("two torchrun agents, run twice", _found_bits),
+    "ray": ("two workers of Ray", _found_ray),
+}
+
+
 if __name__ == "__main__":
-    write_text(PLACE, render(read_records(HERE / "scale.jsonl")))
+    made = read_records(HERE / "scale.jsonl")
+    write_text(PLACE, render(made))
+    write_text(CASES_PLACE, render_cases(made))

@@ -77,9 +77,17 @@ def test_constants_share_what_two_machines_made_faster():
     assert "There is no record of these steps yet: prepare." in text
 
 
-def test_the_committed_table_is_made_of_the_committed_records():
+def test_constants_take_the_shortest_of_all_records_with_the_newest_settings():
+    slow, fast = (pair((10.0 + i, 40.0, 4.0), (7.0 + i, 30.0, 4.0)) for i in (1, 0))
+    other = [record | {"settings": {"dim": 1}} for record in pair((1.0, 1.0, 1.0), (1.0, 1.0, 1.0))]
+    fit = scale_table.constants([*other, *slow, *fast])[0]
+    assert (fit["shared"], fit["alone"], fit["records"]) == (pytest.approx(0.3), pytest.approx(0.2), 4)
+
+
+def test_the_committed_tables_are_made_of_the_committed_records():
     records = scale.read_records(scale.HERE / "scale.jsonl")
     assert scale_table.PLACE.read_text() == scale_table.render(records)
+    assert scale_table.CASES_PLACE.read_text() == scale_table.render_cases(records)
 
 
 def test_embeddings_of_two_files_are_compared(tmp_path):
