@@ -156,7 +156,7 @@ def _found_workers(of: dict[str, Any], records: list[dict[str, Any]]) -> str:
     commands = [record["speedup_of_commands"] for record in measured]
     return (
         f"fit, embed and write {statistics.median(times):.2f} times as fast as one worker (median of "
-        f"{len(times)} records, {times[0]:.2f} to {times[-1]:.2f}); the whole command, which starts the processes, "
+        f"{len(times)} records, {times[0]:.2f} to {times[-1]:.2f}); the whole command, which starts them, "
         f"{statistics.median(commands):.2f} times; largest difference {of['largest_difference']:.0e}"
     )
 
