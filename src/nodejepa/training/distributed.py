@@ -11,8 +11,7 @@ from __future__ import annotations
 import importlib
 import mmap
 import os
-import subprocess
-import sys
+import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -339,11 +338,25 @@ def _first_line(error: Exception) -> str:
 
 
 def launch(arguments: Sequence[str], workers: int, *, restarts: int = 3) -> int:
-    """Run ``python -m nodejepa.worker`` in several processes of this machine; torchrun's exit code."""
-    environment = {"OMP_NUM_THREADS": "1", "LOGLEVEL": "ERROR"} | os.environ  # cores are shared by processes
-    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={workers}"]
-    command = [sys.executable, *torchrun, f"--max-restarts={restarts}", "-m", "nodejepa.worker", *arguments]
-    return subprocess.run(command, env=environment, check=False).returncode
+    """Run ``python -m nodejepa.worker`` in several processes of this machine; 0 if all is well.
+
+    This process is torchrun's agent: to start torchrun would take another import of PyTorch.
+    """
+    os.environ |= {"OMP_NUM_THREADS": "1", "LOGLEVEL": "ERROR"} | os.environ  # processes share the cores
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.run import parse_args, run
+
+    options = ["--standalone", f"--nproc-per-node={workers}", f"--max-restarts={restarts}"]
+    try:
+        run(parse_args([*options, "-m", "nodejepa.worker", *arguments]))
+    except ChildFailedError:  # a worker has said what is wrong
+        return 1
+    except SignalException as stopped:
+        if stopped.sigval == signal.SIGINT:
+            raise KeyboardInterrupt from None
+        return 1
+    return 0
 
 
 def _require_processors(
