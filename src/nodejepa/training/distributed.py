@@ -348,8 +348,9 @@ def launch(arguments: Sequence[str], workers: int, *, restarts: int = 3) -> int:
     from torch.distributed.run import parse_args, run
 
     options = ["--standalone", f"--nproc-per-node={workers}", f"--max-restarts={restarts}"]
+    asked = parse_args([*options, "-m", "nodejepa.worker", *arguments])  # type: ignore[no-untyped-call]
     try:
-        run(parse_args([*options, "-m", "nodejepa.worker", *arguments]))
+        run(asked)  # type: ignore[no-untyped-call]
     except ChildFailedError:  # a worker has said what is wrong
         return 1
     except SignalException as stopped:
