@@ -126,30 +126,21 @@ def test_no_optional_package_takes_part_in_what_is_computed():
             assert not {name.split(".")[0] for name in names} & optional, path
 
 
-def loaded_after(statement: str) -> set[str]:
-    code = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+NOT_LOADED = {  # one after the other in one process
+    "import nodejepa": "torch sklearn numba torch_geometric networkx matplotlib pandas",
+    "import nodejepa.cli": "torch pydantic sklearn numba matplotlib pandas",
+    "import nodejepa.data; nodejepa.Graph; nodejepa.as_graph": "torch networkx matplotlib pandas",
+    "import nodejepa.methods, nodejepa.evaluation": "torch_geometric matplotlib",
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("statement", "forbidden"),
-    [
-        (
-            "import nodejepa",
-            {"torch", "sklearn", "numba", "torch_geometric", "networkx", "matplotlib", "pandas"},
-        ),
-        (
-            "import nodejepa.data; nodejepa.Graph; nodejepa.as_graph",
-            {"torch", "networkx", "matplotlib", "pandas"},
-        ),
-        ("import nodejepa.methods, nodejepa.evaluation", {"torch_geometric", "matplotlib"}),
-        ("import nodejepa.cli", {"torch", "pydantic", "sklearn", "numba", "matplotlib", "pandas"}),
-    ],
-)
-def test_importing_stays_cheap(statement, forbidden):
-    assert not loaded_after(statement) & forbidden
+def test_importing_stays_cheap():
+    look = "print(*{name.split('.')[0] for name in sys.modules})"
+    code = "\n".join(["import sys", *(f"{statement}\n{look}" for statement in NOT_LOADED)])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for line, forbidden in zip(done.stdout.splitlines(), NOT_LOADED.values(), strict=True):
+        assert not set(line.split()) & set(forbidden.split())
 
 
 def test_version_is_the_one_of_pyproject():

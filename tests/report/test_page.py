@@ -94,13 +94,7 @@ def test_a_run_of_an_unknown_graph_has_no_map_and_says_so(toy_graph, tmp_path):
     make_estimator("nodejepa", preset="paper", settings=small).fit(toy_graph, out=tmp_path / "run")
     (chapter,) = build_report([tmp_path / "run"]).chapters
     assert not of_kind(chapter, EmbeddingMap)
-    assert "Name it, or the folder of its data" in words_of(chapter)
-
-
-def test_a_saved_model_without_a_run_is_shown_on_the_graph_that_is_named(digits_run, tmp_path):
-    (tmp_path / "model.safetensors").write_bytes((digits_run / "model.safetensors").read_bytes())
-    assert not of_kind(build_report([tmp_path]).chapters[0], EmbeddingMap)
-    assert of_kind(build_report([tmp_path], dataset="digits").chapters[0], EmbeddingMap)
+    assert "Name the folder of its data" in words_of(chapter)
 
 
 def test_a_graph_is_found_by_its_hash_and_nothing_else(digits_run):
@@ -109,7 +103,6 @@ def test_a_graph_is_found_by_its_hash_and_nothing_else(digits_run):
     assert find_dataset({**graph, "hash": "0" * 64}) is None
     assert find_dataset({**graph, "nodes": 5}) is None
     assert find_dataset({}) is None
-    assert find_dataset({}, "digits").name == "digits"
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.report.devtools import CHROMIUM, Page, chromium_page
 
 import nodejepa
 
 ROOT = Path(__file__).parents[2]
 NEEDED = ("sphinx", "furo", "myst_parser", "sphinx_copybutton", "latex2mathml")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-needs_sphinx = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)} (extra docs)")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)} (extra docs)")
+def test_the_site_builds_without_a_warning_and_shows_what_it_should(tmp_path: Path) -> None:
+    """One build for all of it; broken links are warnings, too, and there is no network."""
+    site, nowhere = tmp_path / "site", {f"{way}_proxy": "http://127.0.0.1:9" for way in ("http", "https")}
+    options = ["-q", "-W", "--keep-going", "-c", "docs", "-d", str(tmp_path / "doctrees")]
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, ".", str(site)],
+        cwd=ROOT,
+        env=os.environ | nowhere,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_pages_load_nothing_from_elsewhere_and_describe_their_images(site)
+    check_every_page_is_in_the_menu(site)
+    check_settings_have_names_defaults_and_meanings(site)
+    check_reference_shows_every_public_name(site)
+    if CHROMIUM is not None:
+        with chromium_page(tmp_path / "profile") as page:
+            check_pages_in_a_browser(page, site)
 
 
 class Loads(HTMLParser):
@@ -34,9 +60,7 @@ class Loads(HTMLParser):
             self.images[facts["src"] or ""] = facts.get("alt")
 
 
-@pytest.mark.slow
-@needs_sphinx
-def test_pages_load_nothing_from_elsewhere_and_describe_their_images(site: Path) -> None:
+def check_pages_load_nothing_from_elsewhere_and_describe_their_images(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 20
     for page in pages:
@@ -49,32 +73,63 @@ def test_pages_load_nothing_from_elsewhere_and_describe_their_images(site: Path)
             assert len(words or "") > 20, (page, image)
 
 
-@pytest.mark.slow
-@needs_sphinx
-def test_every_page_is_in_the_menu(site: Path) -> None:
+def check_every_page_is_in_the_menu(site: Path) -> None:
     menu = (site / "docs" / "index.html").read_text(encoding="utf-8").partition("<article")[0]
     for page in {*ROOT.glob("docs/**/*.md")} - {ROOT / "docs" / "index.md"}:
         assert f'href="{page.relative_to(ROOT / "docs").with_suffix(".html")}"' in menu, page
 
 
-@pytest.mark.slow
-@needs_sphinx
-def test_settings_have_names_defaults_and_meanings(site: Path) -> None:
+def check_settings_have_names_defaults_and_meanings(site: Path) -> None:
     shown = re.sub(r"<[^>]+>", "", (site / "docs" / "api" / "settings.html").read_text(encoding="utf-8"))
     for name in ("masking.ratio", "training.epochs", "predictability", "loss.covariance_over"):
         assert re.search(rf"^{name}$", shown, flags=re.MULTILINE), name
     assert "features from the context encoder; off: ablation E" in shown
 
 
-@pytest.mark.slow
-@needs_sphinx
-def test_reference_shows_every_public_name(site: Path) -> None:
+def check_reference_shows_every_public_name(site: Path) -> None:
     shown = "".join(page.read_text(encoding="utf-8") for page in (site / "docs" / "api").glob("*.html"))
     for name in set(nodejepa.__all__) - {"__version__"}:
         assert re.search(rf'id="nodejepa\.[\w.]*{name}"|>nodejepa\.{name}<', shown), name
     assert ":class:" not in shown
     assert ".. math::" not in shown
     assert "<math" in shown
+
+
+LUMINANCE = (
+    "getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).slice(0, 3)"
+    ".reduce((sum, part) => sum + Number(part) / 3, 0)"
+)
+
+
+def check_pages_in_a_browser(page: Page, site: Path) -> None:
+    """Phone and screen, light and dark, keyboard and search, opened from the disk."""
+    for dark in (False, True):
+        for width in (360, 1440):
+            for name in ("index", "how-it-works", "results", "tables", "fidelity", "api/graphs"):
+                page.open(site / "docs" / f"{name}.html", width=width, dark=dark, built="footer")
+                assert page.run("document.documentElement.scrollWidth") <= width, (name, width)
+                assert (page.run(LUMINANCE) < 100) == dark, (name, width)
+                page.run("localStorage.clear()")
+
+    page.open(site / "docs" / "index.html", width=1440, built="footer")
+    seen = set()
+    for _ in range(12):
+        page.press("Tab")
+        facts = page.run(
+            "(() => { const e = document.activeElement, s = getComputedStyle(e);"
+            "return [e.textContent.trim().slice(0, 40), s.outlineStyle, parseFloat(s.outlineWidth)]; })()"
+        )
+        seen.add(facts[0])
+        assert facts[1] == "solid", facts
+        assert facts[2] >= 2, facts
+    assert len(seen) > 5
+
+    page.open(site / "search.html", width=1440, built="footer")
+    page.run("void (location.search = '?q=collapse')")
+    page.wait("document.querySelectorAll('#search-results li').length > 2")
+    elsewhere = [r for r in page.requests if not r.startswith(("file:", "data:", "about:", "blob:"))]
+    assert elsewhere == []
+    assert page.problems == []
 
 
 @pytest.mark.slow

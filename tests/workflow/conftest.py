@@ -6,14 +6,10 @@ import pytest
 from workflow_files import Files, people, write
 
 
-@pytest.fixture(params=["parquet"])
-def files(tmp_path, request) -> Files:
+@pytest.fixture
+def files(tmp_path) -> Files:
     edges, nodes = people()
-    return Files(
-        tmp_path,
-        write(edges, tmp_path / f"edges.{request.param}"),
-        write(nodes, tmp_path / f"nodes.{request.param}"),
-    )
+    return Files(tmp_path, write(edges, tmp_path / "edges.parquet"), write(nodes, tmp_path / "nodes.parquet"))
 
 
 @pytest.fixture(autouse=True)

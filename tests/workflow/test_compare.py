@@ -61,15 +61,10 @@ def test_every_kind_of_method_is_measured_in_all_respects():
     wanted = make_method(made.recommendation.method).fit(graph).transform(graph)
     if made.recommendation.method != "nodejepa":
         np.testing.assert_array_equal(made.embeddings, wanted)
-
-
-@pytest.mark.slow
-def test_labels_reach_no_embedding_and_no_score_without_them():
-    graph, labels = two_groups()
-    with_labels, without = compare(graph, labels, methods=FEW), compare(graph, methods=FEW)
-    for a, b in zip(with_labels.rows, without.rows, strict=True):
-        blind = replace(a, accuracy=(), balanced_accuracy=(), macro_f1=(), roc_auc=())
-        assert measured(blind) == measured(b)
+    without = compare(graph, methods=[*FEW, "nodejepa"], epochs=2)  # labels reach no embedding
+    for row, blind in zip(made.rows, without.rows, strict=True):
+        unlabelled = replace(row, accuracy=(), balanced_accuracy=(), macro_f1=(), roc_auc=())
+        assert measured(unlabelled) == measured(blind)
 
 
 @pytest.mark.slow
@@ -152,15 +147,10 @@ def test_a_kill_loses_at_most_the_method_under_way(tmp_path, monkeypatch):
     more = compare(graph, labels, methods=[*FEW, "sgc-1"], out=tmp_path / "killed", resume=True)
     assert begun[6:] == ["sgc-1"]  # another choice of methods keeps what is there
     assert [row.method for row in more.rows] == ["linear-jepa", *FEW, "sgc-1", "edges-only"]
-
-
-@pytest.mark.slow
-def test_a_damaged_result_is_measured_again(tmp_path):
-    graph, labels = two_groups()
-    whole = compare(graph, labels, methods=["raw"], out=tmp_path)
-    (tmp_path / "runs" / "raw" / "scores.json").write_text('{"row": {"method": "raw"')
-    again = compare(graph, labels, methods=["raw"], out=tmp_path, resume=True)
-    assert [measured(row) for row in again.rows] == [measured(row) for row in whole.rows]
+    (tmp_path / "killed" / "runs" / "raw" / "scores.json").write_text('{"row": {"method": "raw"')
+    mended = compare(graph, labels, methods=[*FEW, "sgc-1"], out=tmp_path / "killed", resume=True)
+    assert begun[7:] == ["raw"]  # a damaged result is measured again
+    assert [measured(row) for row in mended.rows] == [measured(row) for row in more.rows]
 
 
 def test_what_does_not_fit_the_memory_is_not_begun():
@@ -243,7 +233,6 @@ def test_labels_choose_and_what_they_cannot_tell_apart_is_named():
     assert "below it by more" in clear.words[-1]
     close = recommend([row("linear-jepa", 70, 72), row("sgc", 69.5, 71.4), row("raw", 20, 21)])
     assert "Not clearly below it: sgc." in close.words
-    assert "sgc needs no training" in close.words[-1]
     spread = recommend([row("raw", 60, 80), row("sgc", 70, 66)])  # 2 points apart, with a spread of 17
     assert spread.method == "raw"
     assert any("sgc" in words for words in spread.words)

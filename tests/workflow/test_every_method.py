@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from workflow_files import NODES, people
@@ -26,21 +24,14 @@ def graph_of(files):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [*UNTRAINED, "linear-jepa"])
-def test_what_is_not_trained_is_embedded_saved_and_applied_all_the_same(run, files, method):
-    out = files.folder / "z.parquet"
-    run.ok(
-        *("embed-graph", "--edges", files.edges, "--nodes", files.nodes, "--labels", "team"),
-        *("--method", method, "--out", out, "--no-report"),
-    )
-    ids, written = read_embeddings(out)
+def test_what_is_not_trained_is_embedded_saved_and_applied_all_the_same(options, files, method):
+    made = embed_graph(**options, method=method, report=False, score=False)
+    ids, written = read_embeddings(made.paths.embeddings)
     wanted = dense(make_method(method).fit(graph_of(files)).transform(graph_of(files)))
     np.testing.assert_array_equal(written, wanted)
     assert list(ids) == people()[1]["user"].to_pylist()
-    manifest = json.loads(out.with_suffix(".json").read_text())
-    assert (manifest["method"], manifest["dim"], manifest["epochs"]) == (method, None, 0)
-    beside = {"linear-jepa, columns only", "linear-jepa, edges only"}
-    assert {method, *UNTRAINED} == manifest["scores"]["probe"].keys() - beside
-    again = apply_run(out.with_suffix(".run"), files.edges, files.nodes)
+    assert [made.manifest[name] for name in ("method", "dim", "epochs")] == [method, None, 0]
+    again = apply_run(made.paths.run, files.edges, files.nodes)
     np.testing.assert_array_equal(dense(again.embeddings), wanted)
 
 
@@ -48,7 +39,8 @@ def test_what_is_not_trained_is_embedded_saved_and_applied_all_the_same(run, fil
 @pytest.mark.parametrize("method", ["raw", "sgc-3", "random-gcn", "linear-jepa", "nodejepa"])
 def test_dim_keeps_principal_components_in_the_file_and_in_the_model(options, files, method):
     settings = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 2} if method == "nodejepa" else {}
-    made = embed_graph(**options, method=method, dim=3, settings=settings, report=False)
+    asked = options | {"method": method, "settings": settings, "report": False, "score": False}
+    made = embed_graph(**asked, dim=3)
     assert made.embeddings.shape == (NODES, 3)
     assert made.manifest["dim"] == 3
     spread = made.embeddings.std(axis=0)
@@ -56,13 +48,14 @@ def test_dim_keeps_principal_components_in_the_file_and_in_the_model(options, fi
     model = load_method(made.paths.run)
     np.testing.assert_array_equal(model.transform(graph_of(files)), made.embeddings)
     with pytest.raises(CheckpointError, match="another max_columns: 3 then, 2 now"):
-        embed_graph(**options, method=method, dim=2, settings=settings, report=False, resume=True)
+        embed_graph(**asked, dim=2, resume=True)
 
 
 @pytest.mark.slow
 def test_the_score_of_a_narrowed_floor_is_its_own(options):
     made = embed_graph(**options, method="sgc", dim=1, report=False)
     whole = embed_graph(**options | {"method": "raw", "report": False, "force": True})
+    assert {name for name in whole.scores.rows if "," not in name} == {*UNTRAINED}
     narrowed, full = (m.scores.rows["sgc"].scores[0] for m in (made, whole))
     assert (narrowed.scaling, narrowed.C) != (full.scaling, full.C)
 

@@ -68,57 +68,15 @@ def test_isolated_nodes_only(run, tmp_path):
     ("edges", "said"),
     [
         (pa.table({"source": pa.array([], pa.string()), "target": pa.array([], pa.string())}), "no"),
-        (pairs(("a", "a")), "one node"),
         (pa.table({"source": ["a"]}), "column"),
     ],
-    ids=["empty", "one node", "one column"],
+    ids=["empty", "one column"],
 )
 def test_what_cannot_be_a_graph_to_learn_from_is_refused(run, tmp_path, edges, said):
     code, _, err = embedded(run, tmp_path, edges)
     assert code == 2
     assert said in err
     assert not (tmp_path / "z.parquet").exists()
-
-
-RING = pairs(*[(f"n{i}", f"n{(i + 1) % 12}") for i in range(12)])
-
-
-def ring_nodes(**columns):
-    return pa.table({"id": [f"n{i}" for i in range(12)], **columns})
-
-
-@pytest.mark.parametrize(
-    ("values", "code", "said"),
-    [
-        ([0.0] * 12, 0, "left out"),
-        ([7.5] * 12, 0, "left out"),
-        ([float("nan"), *range(11)], 0, "missing"),
-        ([None] * 12, 0, "left out"),
-        ([float("inf"), *range(11)], 2, "row 1 is inf"),
-        ([1e300, *range(11)], 2, "1e+300"),
-    ],
-    ids=["zero", "constant", "nan", "empty", "infinite", "huge"],
-)
-def test_odd_features(run, tmp_path, values, code, said):
-    nodes = ring_nodes(x=pa.array(values, pa.float64()))
-    left, table, err = embedded(run, tmp_path, RING, nodes)
-    assert left == code, err
-    assert said in err
-    if code == 0:
-        assert np.isfinite(table["z0"].to_numpy()).all()
-
-
-@pytest.mark.slow
-def test_free_text_is_refused_hashed_or_ignored(run, tmp_path):
-    words = [f"a long sentence about person {i} and nobody else" for i in range(12)]
-    nodes = ring_nodes(bio=words, x=[float(i % 5) for i in range(12)])
-    bios = [f"words about {i} and {i * i}" for i in range(400)]
-    many = pa.table({"id": [f"n{i}" for i in range(400)], "bio": bios})
-    code, _, err = embedded(run, tmp_path, RING, many)
-    assert code == 2
-    assert "text" in err
-    assert embedded(run, tmp_path, RING, many, "--text", "hash")[0] == 0
-    assert embedded(run, tmp_path, RING, nodes, "--ignore", "bio", "--force")[0] == 0
 
 
 HOSTILE = [

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import warnings
 
 import pytest
@@ -18,68 +16,21 @@ from nodejepa.workflow.embed import OutputPaths
 SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "training.epochs": 1}
 
 
-@pytest.fixture
-def made(files, run):
-    """A finished run: z.parquet, z.json and z.run."""
-    assert run(*files.quick())[0] == 0
-    return files.folder
-
-
-@pytest.mark.parametrize(
-    "victim", ["z.run/model.safetensors", "z.run/config.json", "z.run/history.jsonl", "z.parquet", "z.json"]
-)
-def test_a_report_replaces_pages_only(made, run, victim):
-    before = (made / victim).read_bytes()
-    err = run.refused("report", made / "z.run", "--out", made / victim)
-    assert "holds something else" in err
-    assert "--force" in err
-    assert (made / victim).read_bytes() == before
-
-
 @pytest.mark.slow
-def test_a_report_replaces_a_report_and_with_force_anything(made, run):
-    (made / "notes.txt").write_text("mine")
-    for out, options, code in (
-        ("page.html", (), 0),
-        ("page.html", (), 0),
-        ("notes.txt", (), 2),
-        ("notes.txt", ("--force",), 0),
-    ):
-        assert run("report", made / "z.run", "--out", made / out, *options)[0] == code
-    assert (made / "notes.txt").read_text().lower().startswith("<!doctype html")
-
-
-@pytest.mark.slow
-def test_embeddings_of_a_named_graph_replace_nothing_unasked(tmp_path, run):
-    run_folder, out = tmp_path / "run", tmp_path / "z.parquet"
-    assert run("pretrain", "digits", "--out", run_folder)[0] == 0
-    for options, code in (((), 0), ((), 2), (("--force",), 0)):
-        assert run("embed", run_folder, "digits", "--out", out, *options)[0] == code
-
-
-def test_a_second_process_with_the_same_out_is_refused(files):
-    holder = (
-        "import sys; from pathlib import Path; from nodejepa.files import output_owned\n"
-        "with output_owned(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
-    )
-    out = files.folder / "z.parquet"
-    with subprocess.Popen(
-        [sys.executable, "-c", holder, str(out.with_suffix(".run"))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as process:
-        assert process.stdout.readline() == b"held\n"
-        with pytest.raises(ConfigError, match="another process is writing the same output"):
-            embed_graph(
-                files.edges,
-                files.nodes,
-                out=out,
-                method="nodejepa",
-                preset="paper",
-                settings=SMALL,
-            )
-        process.stdin.close()
-    assert not out.exists()
+def test_a_report_replaces_pages_and_with_force_anything(files, run):
+    run.ok(*files.quick())
+    made, folder = files.folder / "z.run", files.folder
+    of_the_run = ("model.safetensors", "config.json", "history.jsonl")
+    for victim in ("z.parquet", "z.json", *(f"z.run/{name}" for name in of_the_run)):
+        before = (folder / victim).read_bytes()
+        err = run.refused("report", made, "--out", folder / victim)
+        assert "holds something else" in err
+        assert "--force" in err
+        assert (folder / victim).read_bytes() == before
+    (folder / "notes.txt").write_text("mine")
+    for page, *options in (("page.html",), ("page.html",), ("notes.txt", "--force")):
+        run.ok("report", made, "--out", folder / page, *options)
+    assert (folder / "notes.txt").read_text().lower().startswith("<!doctype html")
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".json", ".html"])

@@ -39,22 +39,26 @@ def check(run, tmp_path):
     return call
 
 
-def test_a_header_taken_for_data_can_be_corrected_and_the_other_way_round(check):
-    text = "a,b\nb,c\nc,d\nd,a\n"
-    assert check(text, "--header")["graph"]["edges"] == 3
-    assert check(text, "--no-header")["graph"]["edges"] == 4
+RING, TABS = "a,b\nb,c\nc,d\nd,a\n", "a,1\tb,2\nb,2\tc,3\nc,3\ta,1\n"
+WEIGHTED = "source,target,weight\na,b,2\nb,c,3\n"
 
 
-def test_delimiters_can_be_said_by_name(check):
-    text = "a,1\tb,2\nb,2\tc,3\nc,3\ta,1\n"
-    assert check(text, "--no-header", "--delimiter", "tab")["graph"]["nodes"] == 3
+@pytest.mark.parametrize(
+    ("text", "options", "fact", "value"),
+    [
+        (RING, ["--header"], "edges", 3),
+        (RING, ["--no-header"], "edges", 4),
+        (TABS, ["--no-header", "--delimiter", "tab"], "nodes", 3),
+        (WEIGHTED, [], "weighted", True),
+        (WEIGHTED, ["--no-weight"], "weighted", False),
+    ],
+)
+def test_what_is_guessed_can_be_said(check, text, options, fact, value):
+    assert check(text, *options)["graph"][fact] == value
 
 
-def test_weights_can_be_left_out(check):
-    text = "source,target,weight\na,b,2\nb,c,3\n"
-    assert check(text)["graph"]["weighted"]
-    assert not check(text, "--no-weight")["graph"]["weighted"]
-    assert "not both" in check(text, "--no-weight", "--weight", "weight")
+def test_weights_are_left_out_or_named(check):
+    assert "not both" in check(WEIGHTED, "--no-weight", "--weight", "weight")
 
 
 def test_the_width_of_hashed_text_is_an_option(check):
@@ -63,15 +67,6 @@ def test_the_width_of_hashed_text_is_an_option(check):
     nodes = pa.table({"id": ids, "bio": [f"word{i} and word{i * i}" for i in range(200)]})
     for options, width in (((), 512), (("--text-columns", 33), 33)):
         assert check(edges, "--text", "hash", *options, nodes=nodes)["graph"]["feature_columns"] == width
-
-
-@pytest.mark.slow
-def test_ids_that_only_edges_name_and_infinite_numbers(check):
-    text = "source,target\na,b\nb,c\nc,stranger\n"
-    nodes = pa.table({"id": ["a", "b", "c"], "x": [1.0, None, 3.0]})
-    assert check(text, nodes=nodes)["graph"]["nodes"] == 4
-    endless = pa.table({"id": ["a", "b", "c"], "x": [1.0, float("inf"), 3.0]})
-    assert "row 2 is inf" in check(text, nodes=endless)
 
 
 def test_notes_name_options_on_the_screen(run, tmp_path):

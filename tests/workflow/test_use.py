@@ -18,7 +18,7 @@ from nodejepa.tables.schema import side_by_side
 from nodejepa.workflow.compare import compare_files
 from nodejepa.workflow.use import Evidence, Material, choose, validation_accuracy
 
-NODES, CLASSES = 480, 8
+NODES, CLASSES = 320, 4
 
 
 def communities(columns: str, seed: int = 0) -> tuple[Graph, np.ndarray]:

@@ -12,28 +12,12 @@ from typing import Annotated, NoReturn
 import typer
 
 import nodejepa
-from nodejepa.cli.explore import NEIGHBOURS_EXAMPLES, datasets, demo, methods, neighbours
-from nodejepa.cli.models import (
-    EMBED_EXAMPLES,
-    PREPARE_EXAMPLES,
-    PRETRAIN_EXAMPLES,
-    PROBE_EXAMPLES,
-    embed,
-    prepare,
-    pretrain,
-    probe,
-)
+from nodejepa.cli.explore import datasets, demo, methods, neighbours
+from nodejepa.cli.models import embed, prepare, pretrain, probe
 from nodejepa.cli.options import Command
-from nodejepa.cli.own_graph import (
-    COMPARE_EXAMPLES,
-    EMBED_GRAPH_EXAMPLES,
-    LINKS_EXAMPLES,
-    compare,
-    embed_graph,
-    links,
-)
+from nodejepa.cli.own_graph import compare, embed_graph, links
 from nodejepa.cli.screen import report_failure, report_interrupt, show_warning
-from nodejepa.cli.study import REPORT_EXAMPLES, report, study
+from nodejepa.cli.study import report, study
 from nodejepa.errors import NodeJEPAError
 
 __all__ = ["app", "main"]
@@ -46,20 +30,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with: nodejepa demo\n\nExit codes: 0 success, 1 bug, 2 bad usage or bad input, 130 Ctrl-C.",
 )
-app.command(cls=Command)(demo)
-app.command("embed-graph", cls=Command, epilog=EMBED_GRAPH_EXAMPLES)(embed_graph)
-app.command(cls=Command, epilog=COMPARE_EXAMPLES)(compare)
-app.command(cls=Command, epilog=PREPARE_EXAMPLES)(prepare)
-app.command(cls=Command, epilog=PRETRAIN_EXAMPLES)(pretrain)
-app.command(cls=Command, epilog=EMBED_EXAMPLES)(embed)
-app.command(cls=Command, epilog=PROBE_EXAMPLES)(probe)
-app.command(cls=Command, epilog=REPORT_EXAMPLES)(report)
 app.add_typer(study, name="study")
-app.command(cls=Command, epilog=NEIGHBOURS_EXAMPLES)(neighbours)
-app.command("neighbors", cls=Command, hidden=True)(neighbours)
-app.command(cls=Command, epilog=LINKS_EXAMPLES)(links)
-app.command(cls=Command)(datasets)
-app.command(cls=Command)(methods)
+_OWN = (demo, embed_graph, compare, prepare, pretrain, embed, probe, report, neighbours, links)
+for command in (*_OWN, datasets, methods):
+    app.command(command.__name__.replace("_", "-"), cls=Command)(command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -11,15 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from nodejepa.cli.options import AsJSON, DataRoot
-from nodejepa.cli.screen import print_json, printable, say, stderr, stdout
+from nodejepa.cli.screen import print_json, printable, say, show_ranked, stderr, stdout
 from nodejepa.errors import DataError
-
-NEIGHBOURS_EXAMPLES = (
-    "Examples:\n\n"
-    "nodejepa neighbours z.parquet --id user-17\n\n"
-    "nodejepa neighbours z.parquet --id user:17 --among item\n\n"
-    "nodejepa neighbours z.npy --id 0 -k 5 --metric euclidean --json"
-)
 
 EmbeddingsFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="Embeddings: .parquet (with ids) or .npy (row numbers).")
@@ -81,7 +74,13 @@ def neighbours(
     ] = None,
     as_json: AsJSON = False,
 ) -> None:
-    """List the nearest nodes of a node in a file of embeddings. The search is exact."""
+    """List the nearest nodes of a node in a file of embeddings. The search is exact.
+
+    Examples:
+        nodejepa neighbours z.parquet --id user-17
+        nodejepa neighbours z.parquet --id user:17 --among item
+        nodejepa neighbours z.npy --id 0 -k 5 --metric euclidean --json
+    """
     import numpy as np
 
     from nodejepa.neighbours import nearest_neighbours
@@ -103,13 +102,8 @@ def neighbours(
     if as_json:
         print_json({"id": stored.ids[row], "row": row, "metric": metric, "neighbours": near})
         return
-    table = Table(title=Text(f"Nearest to {printable(stored.ids[row])}"))
-    table.add_column("", justify="right")
-    table.add_column("id", overflow="fold")
-    table.add_column(name, justify="right")
-    for place, one in enumerate(near, start=1):
-        table.add_row(str(place), Text(printable(one["id"])), f"{one[name]:.4f}")
-    stdout.print(table)
+    title = f"Nearest to {printable(stored.ids[row])}"
+    show_ranked(title, name, ((one["id"], one[name]) for one in near))
 
 
 def _rows_of(embeddings: Path, kind: str, node: int) -> Any:

@@ -43,38 +43,6 @@ from nodejepa.errors import ConfigError
 if TYPE_CHECKING:
     from nodejepa.evaluation.scoring import MethodScore
 
-PREPARE_EXAMPLES = (
-    "Examples:\n\n"
-    "nodejepa prepare --edges edges.parquet --nodes nodes.parquet --labels topic --out graph.store\n\n"
-    "nodejepa prepare --edges edges.parquet --structural pagerank,degree,clustering --out graph.store\n\n"
-    "nodejepa pretrain graph.store --method linear-jepa --out run\n\n"
-    "nodejepa pretrain graph.store --method nodejepa --preset paper --set parts=100 --set parts_per_step=5 "
-    "--set descriptors=pagerank,degree,clustering --out trained\n\n"
-    "nodejepa embed run graph.store --out z.parquet\n\n"
-    "nodejepa probe graph.store --run run\n\n"
-    "nodejepa prepare --verify graph.store"
-)
-PRETRAIN_EXAMPLES = (
-    "Examples:\n\n"
-    "nodejepa pretrain digits --out runs/digits\n\n"
-    "nodejepa pretrain photo --method patchjepa --preset paper --seed 42 --out runs/photo --resume\n\n"
-    "nodejepa pretrain digits --method nodejepa --preset paper --set epochs=50 --out runs/short\n\n"
-    "nodejepa pretrain physics --method nodejepa --preset paper --set parts=32 --set parts_per_step=8 "
-    "--set micro_batches=2 --workers 2 --out runs/p"
-)
-EMBED_EXAMPLES = (
-    "Examples:\n\n"
-    "nodejepa embed runs/digits digits --out z.parquet\n\n"
-    "nodejepa embed z.run --edges new_edges.parquet --nodes new_nodes.parquet --out z2.parquet"
-)
-PROBE_EXAMPLES = (
-    "Examples:\n\n"
-    "nodejepa probe digits --method sgc\n\n"
-    "nodejepa probe photo --method random-gcn --seeds 42-46 --data-root ~/datasets\n\n"
-    "nodejepa probe cora --split official --seeds 1 --json\n\n"
-    "nodejepa probe digits --run runs/digits\n\n"
-    "nodejepa probe graph.store --run runs/stored"
-)
 # How features are read is written in the run: only ids and edges are new
 _READ_AGAIN = (*("source", "target", "weight", "no_weight", "bipartite", "id_column", "header", "delimiter"),)
 
@@ -93,7 +61,18 @@ def prepare(
     force: Force = False,
     memory_limit: MemoryLimit = None,
 ) -> None:
-    """Write a graph to disk as a graph store. The graph may be larger than memory."""
+    """Write a graph to disk as a graph store. The graph may be larger than memory.
+
+    Examples:
+        nodejepa prepare --edges edges.parquet --nodes nodes.parquet --labels topic --out graph.store
+        nodejepa prepare --edges edges.parquet --structural pagerank,degree,clustering --out graph.store
+        nodejepa pretrain graph.store --method linear-jepa --out run
+        nodejepa pretrain graph.store --method nodejepa --preset paper --set parts=100 --set
+           parts_per_step=5 --set descriptors=pagerank,degree,clustering --out trained
+        nodejepa embed run graph.store --out z.parquet
+        nodejepa probe graph.store --run run
+        nodejepa prepare --verify graph.store
+    """
     from nodejepa.tables import StoredGraph
     from nodejepa.tables.prepare import prepare_store
 
@@ -144,7 +123,15 @@ def pretrain(
     ] = False,
     as_worker: AsWorker = False,
 ) -> None:
-    """Train a method without labels on a named graph or a graph store."""
+    """Train a method without labels on a named graph or a graph store.
+
+    Examples:
+        nodejepa pretrain digits --out runs/digits
+        nodejepa pretrain photo --method patchjepa --preset paper --seed 42 --out runs/photo --resume
+        nodejepa pretrain digits --method nodejepa --preset paper --set epochs=50 --out runs/short
+        nodejepa pretrain physics --method nodejepa --preset paper --set parts=32 --set parts_per_step=8
+           --set micro_batches=2 --workers 2 --out runs/p
+    """
     from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
     from nodejepa.methods import make_estimator, refuse_supervised
@@ -228,7 +215,12 @@ def embed(
     workers: Workers = 1,
     as_worker: AsWorker = False,
 ) -> None:
-    """Apply a model to a named graph, to a graph store or to your own files."""
+    """Apply a model to a named graph, to a graph store or to your own files.
+
+    Examples:
+        nodejepa embed runs/digits digits --out z.parquet
+        nodejepa embed z.run --edges new_edges.parquet --nodes new_nodes.parquet --out z2.parquet
+    """
     if (dataset is None) == (edges is None):
         raise typer.BadParameter(
             "Give either the name of a data set or --edges of your own graph"
@@ -294,7 +286,15 @@ def probe(
     data_root: DataRoot = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Score embeddings of a named graph or a graph store with a logistic regression."""
+    """Score embeddings of a named graph or a graph store with a logistic regression.
+
+    Examples:
+        nodejepa probe digits --method sgc
+        nodejepa probe photo --method random-gcn --seeds 42-46 --data-root ~/datasets
+        nodejepa probe cora --split official --seeds 1 --json
+        nodejepa probe digits --run runs/digits
+        nodejepa probe graph.store --run runs/stored
+    """
     chosen = parse_seeds(seeds)
     from nodejepa.config import parse_assignments
     from nodejepa.data import Dataset, load_dataset

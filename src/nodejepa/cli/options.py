@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -50,10 +51,16 @@ AsWorker = Annotated[bool, typer.Option("--as-worker", hidden=True)]
 
 
 class Command(TyperCommand):
-    """Its help is readable in 80 columns: a flag has no type, everything else a short name."""
+    """Its help is readable in 80 columns: a flag has no type, everything else a short name.
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    What stands under "Examples:" in the docstring comes below the options, a command a paragraph.
+    """
+
+    def __init__(self, *given: Any, help: str, **named: Any) -> None:
+        about, heading, examples = help.partition("Examples:")
+        _, *each = re.split(r"\n\s+(?=nodejepa )", examples)
+        below = "\n\n".join([heading, *(" ".join(example.split()) for example in each)])
+        super().__init__(*given, **named | {"help": about, "epilog": below})
         for option in self.params:
             if isinstance(option, TyperOption) and option.metavar is None:
                 option.metavar = "" if option.is_flag else "VALUE"

@@ -36,7 +36,17 @@ from nodejepa.cli.options import (
     start_workers,
     training_option,
 )
-from nodejepa.cli.screen import advise, in_options, print_json, printable, say, show_table, stderr, stdout
+from nodejepa.cli.screen import (
+    advise,
+    in_options,
+    print_json,
+    printable,
+    say,
+    show_ranked,
+    show_table,
+    stderr,
+    stdout,
+)
 from nodejepa.config import DEFAULT_METHOD
 
 if TYPE_CHECKING:
@@ -44,24 +54,6 @@ if TYPE_CHECKING:
 
     from nodejepa.workflow import Comparison, EmbeddedGraph, Inspection, MethodRow
 
-EMBED_GRAPH_EXAMPLES = (
-    "Examples:\n\n"
-    "nodejepa embed-graph --edges edges.csv --check\n\n"
-    "nodejepa embed-graph --edges edges.parquet --nodes nodes.parquet --out z.parquet\n\n"
-    "nodejepa embed-graph --edges graph.store --out z.parquet\n\n"
-    "nodejepa embed-graph --edges edges.csv --source from --target to --nodes nodes.csv --id user "
-    "--labels team --epochs 100 --out z.parquet"
-)
-COMPARE_EXAMPLES = (
-    "Examples:\n\n"
-    "nodejepa compare --edges edges.csv --nodes nodes.csv --out compared\n\n"
-    "nodejepa compare --edges edges.csv --nodes nodes.csv --labels team --methods sgc,dgi --out compared"
-)
-LINKS_EXAMPLES = (
-    "Examples:\n\n"
-    "nodejepa links --edges edges.csv --nodes nodes.csv\n\n"
-    "nodejepa links --edges edges.csv --node ann --node bob -k 5 --json"
-)
 _LEFT_OUT = ("balanced %", "F1 %", "ROC-AUC %")  # of a terminal's width; the report has them
 
 
@@ -105,10 +97,17 @@ def embed_graph(
     as_worker: AsWorker = False,
     as_json: AsJSON = False,
 ) -> None:
-    """Learn node embeddings of your own graph. The result has one row per node, with your ids."""
+    """Learn node embeddings of your own graph. The result has one row per node, with your ids.
+
+    Examples:
+        nodejepa embed-graph --edges edges.csv --check
+        nodejepa embed-graph --edges edges.parquet --nodes nodes.parquet --out z.parquet
+        nodejepa embed-graph --edges graph.store --out z.parquet
+        nodejepa embed-graph --edges edges.csv --source from --target to --nodes nodes.csv --id user
+           --labels team --epochs 100 --out z.parquet
+    """
     from nodejepa import workflow
     from nodejepa.config import parse_assignments
-    from nodejepa.machine import TooLarge
     from nodejepa.tables import StoredGraph, is_store
     from nodejepa.training.logger import Logging
     from nodejepa.workflow.embed import OutputPaths, help_to_embed
@@ -122,15 +121,7 @@ def embed_graph(
     read: dict[str, Any] = {"memory_limit": memory_limit, "score": score, "use": use}
     if check:
         estimator = workflow.make_trainable(**trained)
-        try:
-            found = workflow.inspect_graph(edges, nodes, reading, estimator=estimator, describe=False, **read)
-        except TooLarge as error:  # nothing is wrong with the files: the answer is another way
-            answer = {"fits": False, "what": error.what, "fix": in_options(error.fix)}
-            if as_json:
-                print_json({"plan": answer})
-            else:
-                say(("Does not fit. ", "red"), f"{answer['what']}. {answer['fix']}")
-            return
+        found = workflow.inspect_graph(edges, nodes, reading, estimator=estimator, **read)
         if as_json:
             print_json(found.to_dict())
         else:
@@ -261,7 +252,12 @@ def compare(
     memory_limit: MemoryLimit = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Compare methods on your own graph, with or without labels, and recommend one."""
+    """Compare methods on your own graph, with or without labels, and recommend one.
+
+    Examples:
+        nodejepa compare --edges edges.csv --nodes nodes.csv --out compared
+        nodejepa compare --edges edges.csv --nodes nodes.csv --labels team --methods sgc,dgi --out compared
+    """
     from nodejepa import workflow
 
     chosen = workflow.COMPARED if methods is None else [name.strip() for name in methods.split(",")]
@@ -336,6 +332,10 @@ def links(
     """Link prediction: hide a tenth of the links and score how well they are found.
 
     With --node, list likely new links of a node. Structural features do not use the hidden links.
+
+    Examples:
+        nodejepa links --edges edges.csv --nodes nodes.csv
+        nodejepa links --edges edges.csv --node ann --node bob -k 5 --json
     """
     import numpy as np
 
@@ -375,7 +375,4 @@ def links(
             f"{found.auc:.3f}, mean reciprocal rank {found.mrr:.3f} among 20 nodes not linked"
         )
     for name, near in likely.items():
-        table = Table("", "id", "closeness", title=Text(f"Likely links of {printable(name)}"))
-        for place, (other, close) in enumerate(near, start=1):
-            table.add_row(str(place), Text(printable(other)), f"{close:.4f}")
-        stdout.print(table)
+        show_ranked(f"Likely links of {printable(name)}", "closeness", near)

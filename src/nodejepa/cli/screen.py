@@ -6,7 +6,7 @@ import json
 import os
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -74,6 +74,17 @@ def show_table(table: ReportTable, *, without: Sequence[str] = ()) -> None:
     for row in table.rows:
         drawn.add_row(*(Text(row[i].text) for i in shown), style="bold" if row[0].mark else None)
     stdout.print(drawn)
+
+
+def show_ranked(title: str, score: str, rows: Iterable[tuple[object, float]]) -> None:
+    """Nodes from the first on, with their scores."""
+    table = Table(title=Text(title))
+    table.add_column("", justify="right")
+    table.add_column("id", overflow="fold")
+    table.add_column(score, justify="right")
+    for place, (name, value) in enumerate(rows, start=1):
+        table.add_row(str(place), Text(printable(name)), f"{value:.4f}")
+    stdout.print(table)
 
 
 def counted(number: int, noun: str) -> str:

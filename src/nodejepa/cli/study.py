@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -22,21 +22,8 @@ study = typer.Typer(
     no_args_is_help=True, help="Run a study: methods, graphs and seeds of a TOML file. Print its table."
 )
 
-_RUN_EXAMPLES = (
-    "Examples:\n\n"
-    "nodejepa study run studies/main.toml --quick\n\n"
-    "nodejepa study run studies/main.toml --jobs 2 --dry-run\n\n"
-    "nodejepa study run studies/main.toml --jobs 2 --dataset photo --method nodejepa"
-)
-REPORT_EXAMPLES = (
-    "Examples:\n\n"
-    "nodejepa report runs/digits --out report.html\n\n"
-    "nodejepa report first.parquet second.parquet --out both.html\n\n"
-    "nodejepa report runs/photo --dataset photo --out report.html --data-root ~/datasets"
-)
 
-
-@study.command(cls=Command, epilog=_RUN_EXAMPLES)
+@study.command(cls=Command)
 def run(
     specification: Annotated[
         Path, typer.Argument(metavar="SPEC", help="Study as a TOML file, such as studies/main.toml.")
@@ -61,7 +48,13 @@ def run(
     seeds: Annotated[str | None, typer.Option(help='Only these seeds, such as "42-43".')] = None,
     data_root: DataRoot = None,
 ) -> None:
-    """Measure the cells of a study that have no record yet. Run it again after a stop."""
+    """Measure the cells of a study that have no record yet. Run it again after a stop.
+
+    Examples:
+        nodejepa study run studies/main.toml --quick
+        nodejepa study run studies/main.toml --jobs 2 --dry-run
+        nodejepa study run studies/main.toml --jobs 2 --dataset photo --method nodejepa
+    """
     from nodejepa.config import parse_seeds
     from nodejepa.study.runner import Folders, check_run, make_worklist, run_study
     from nodejepa.study.spec import load_spec
@@ -73,26 +66,19 @@ def run(
         runs or specification.parent / "runs",
         data_root,
     )
-    chosen = set(parse_seeds(seeds)) if seeds else None
-    for what, names, there in (
-        ("method", method, {cell.method for cell in spec.cells}),
-        ("graph", dataset, {cell.dataset for cell in spec.cells}),
-        ("seed", chosen, {cell.seed for cell in spec.cells}),
-    ):
-        for name in names or ():
-            if name not in there:
-                raise ConfigError(
-                    f"the study has no {what} {name!r}",
-                    where=str(specification),
-                    fix=f"It has {', '.join(map(str, sorted(there)))}.",
-                )
+    asked: dict[str, list[Any]] = {"method": method or [], "dataset": dataset or []}
+    asked["seed"] = parse_seeds(seeds) if seeds else []
+    for what, names in asked.items():
+        there = {getattr(cell, what) for cell in spec.cells}
+        for name in (name for name in names if name not in there):
+            raise ConfigError(
+                f"the study has no {what} {name!r}",
+                where=str(specification),
+                fix=f"It has {', '.join(map(str, sorted(there)))}.",
+            )
 
     def wanted(cell: Cell) -> bool:
-        return (
-            (not method or cell.method in method)
-            and (not dataset or cell.dataset in dataset)
-            and (chosen is None or cell.seed in chosen)
-        )
+        return all(not names or getattr(cell, what) in names for what, names in asked.items())
 
     work = make_worklist(spec, folders, retry_failed=retry_failed, wanted=wanted)
     say(f"{spec.name}: {spec.summary}", to=stderr)
@@ -123,7 +109,7 @@ def run(
         raise typer.Exit(2)
 
 
-@study.command(cls=Command, epilog="Example:\n\nnodejepa study table studies/main > main.md")
+@study.command(cls=Command)
 def table(
     study: Annotated[
         Path, typer.Argument(metavar="STUDY", help="Folder or TOML file of the study, such as studies/main.")
@@ -132,7 +118,11 @@ def table(
         Literal["markdown", "csv"], typer.Option("--format", help="markdown or csv.")
     ] = "markdown",
 ) -> None:
-    """Print mean and standard deviation of every method and graph of a study, and the number of seeds."""
+    """Print mean and standard deviation of every method and graph of a study, and the number of seeds.
+
+    Examples:
+        nodejepa study table studies/main > main.md
+    """
     from nodejepa.report.table import to_csv, to_markdown
     from nodejepa.study.table import read_study, study_table
 
@@ -163,19 +153,21 @@ def report(
         ),
     ],
     out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
-    dataset: Annotated[
-        str | None,
-        typer.Option(help="Named graph for the maps (default: found by the hash of the graph)."),
-    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace --out, even if it is no report.")] = False,
     data_root: DataRoot = None,
 ) -> None:
-    """Write a report as one HTML file: tables, training curves, collapse checks and maps."""
+    """Write a report as one HTML file: tables, training curves, collapse checks and maps.
+
+    Examples:
+        nodejepa report runs/digits --out report.html
+        nodejepa report first.parquet second.parquet --out both.html
+        nodejepa report runs/photo --out report.html --data-root ~/datasets
+    """
     from nodejepa.report import write_report
     from nodejepa.report.runs import build_report
     from nodejepa.tables.table import refuse_other_kind
 
     refuse_other_kind(out, b"<!doctype html", force=force)
-    found = build_report(runs, dataset=dataset, data_root=data_root)
+    found = build_report(runs, data_root)
     write_report(found, out)
     say(f"report  {out} ({out.stat().st_size / 2**20:.1f} MB)")

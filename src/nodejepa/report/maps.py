@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.data import Dataset, Split
 from nodejepa.diagnostics import Embeddings, PrincipalAxes, check_embeddings
 from nodejepa.errors import EvaluationError
-from nodejepa.evaluation import linear_probe
 from nodejepa.graph import Graph
 from nodejepa.report.sections import ConfusionMatrix, EmbeddingMap, Section, SortableTable
 from nodejepa.report.table import Column, ReportTable, TableCell
@@ -141,15 +139,6 @@ def names_of_classes(class_names: Sequence[str] | None, *labels: Labels | None) 
     given = [str(name) for name in class_names or ()]
     count = max((int(part.max(initial=-1)) + 1 for part in labels if part is not None), default=0)
     return (*given, *(str(i) for i in range(len(given), count)))
-
-
-def predict_test_nodes(embeddings: Embeddings, data: Dataset, split: Split) -> Labels:
-    """What the fair probe says of the test nodes of a split; -1 of all others."""
-    probed = linear_probe(embeddings, data.labels, [split], return_predictions=True)
-    assert probed.predictions is not None
-    predicted = np.full(data.graph.num_nodes, -1, dtype=np.int64)
-    predicted[split.test] = probed.predictions[0]
-    return predicted
 
 
 def error_sections(

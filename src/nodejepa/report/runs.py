@@ -17,6 +17,7 @@ from nodejepa.data import Dataset, load_dataset
 from nodejepa.data.catalogue import CATALOGUE
 from nodejepa.diagnostics import diagnose
 from nodejepa.errors import CheckpointError, EvaluationError, NodeJEPAError
+from nodejepa.evaluation import linear_probe
 from nodejepa.files import parse_json
 from nodejepa.machine import in_words, progress_bar
 from nodejepa.methods import Estimator, load_method
@@ -25,7 +26,6 @@ from nodejepa.report.maps import (
     SampledNodes,
     embedding_map,
     error_sections,
-    predict_test_nodes,
     sample,
 )
 from nodejepa.report.sections import (
@@ -47,13 +47,11 @@ from nodejepa.training.run import Run
 PROBE_SEED = 42  # of the split that colours errors
 
 
-def build_report(
-    sources: Sequence[Path], *, dataset: str | None = None, data_root: Path | None = None
-) -> Report:
+def build_report(sources: Sequence[Path], data_root: Path | None = None) -> Report:
     """The report on runs and embeddings, one chapter each.
 
     ``sources`` are folders that ``nodejepa pretrain`` wrote, files of embeddings, or the manifest beside
-    them. Maps of runs show the nodes of ``dataset``, which is found by its hash if not given.
+    them. Maps of runs show the nodes of the named graph that has the hash of the run's graph.
     """
     folders = list(dict.fromkeys(Path(source) for source in sources))
     if not folders:
@@ -62,15 +60,10 @@ def build_report(
     runs = [folder for folder in folders if folder not in own]
     for folder in runs:  # all of them, before the work
         _require_finished(folder)
-    if dataset is not None and not runs:
-        raise NodeJEPAError(
-            f"a graph is named ({dataset}), but there is no run whose embeddings a map could show",
-            fix="Leave dataset=... out, or name a run folder as well.",
-        )
     chapters = [_file_chapter(file) for file in {file.path: file for file in own.values()}.values()]
     with progress_bar("Report", total=len(runs)) as advance:
         for folder in runs:
-            chapters.append(run_chapter(folder, dataset=dataset, data_root=data_root))
+            chapters.append(run_chapter(folder, data_root))
             advance(note=str(folder))
     titles = Counter(chapter.title for chapter in chapters)
     chapters = [c if titles[c.title] == 1 else replace(c, title=f"{c.title}: {c.subtitle}") for c in chapters]
@@ -96,15 +89,15 @@ def _require_finished(folder: Path) -> None:
 # ------------------------------------------------------------------ a run folder
 
 
-def run_chapter(folder: Path, *, dataset: str | None = None, data_root: Path | None = None) -> Chapter:
+def run_chapter(folder: Path, data_root: Path | None = None) -> Chapter:
     """Everything the files of a run say, and its embeddings where the graph is at hand."""
     estimator, graph = load_method(folder), _graph_facts(folder)
-    data = find_dataset(graph, dataset, data_root)
-    sections: list[Section] = [] if data is None else _embedding_sections(estimator, data, graph)
+    data = find_dataset(graph, data_root)
+    sections: list[Section] = [] if data is None else _embedding_sections(estimator, data)
     if data is None:
         words = (
             "No map of the embeddings: the graph of this run is not among the named graphs at the data root. "
-            "Name it, or the folder of its data; of a graph of your own, the embeddings."
+            "Name the folder of its data; of a graph of your own, the embeddings."
         )
         sections.append(Text((words,)))
     sections.append(Facts("The run", _overview(estimator, graph)))
@@ -123,15 +116,8 @@ def _graph_facts(folder: Path) -> Mapping[str, Any]:
     return graph if isinstance(graph, dict) else {}
 
 
-def find_dataset(
-    graph: Mapping[str, Any], name: str | None = None, data_root: Path | None = None
-) -> Dataset | None:
-    """The dataset called ``name``; else the one at hand with counts and hash of ``graph``; else None.
-
-    Nothing is downloaded for a search.
-    """
-    if name is not None:
-        return load_dataset(name, data_root)
+def find_dataset(graph: Mapping[str, Any], data_root: Path | None = None) -> Dataset | None:
+    """The dataset at hand with counts and hash of ``graph``; nothing is downloaded for a search."""
     counts = tuple(graph.get(what) for what in ("nodes", "edges", "features"))
     for entry in CATALOGUE.values():
         if (entry.nodes, entry.edges, entry.features) == counts and entry.is_present(data_root):
@@ -141,34 +127,27 @@ def find_dataset(
     return None
 
 
-def _embedding_sections(estimator: Estimator, data: Dataset, graph: Mapping[str, Any]) -> list[Section]:
-    embeddings = estimator.transform(data.graph)
-    sections: list[Section] = [verdict(diagnose(embeddings)), *what_was_found(estimator)]
-    if graph.get("hash") not in (None, data.graph.content_hash):
-        sections.append(Text((f"The model was trained on another graph than {data.name}.",), tone="warning"))
-    predicted, words = None, "No probe: the graph has too few labels."
-    if data.num_classes > 1:
-        try:
-            split = data.split(seed=PROBE_SEED)
-            predicted = predict_test_nodes(embeddings, data, split)
-        except EvaluationError as error:
-            words = f"No probe: {error}"
-        else:
-            right = 100 * np.mean(predicted[split.test] == data.labels[split.test])
-            words = (
-                f"Fair linear probe, split {split.name}, seed {PROBE_SEED}: "
-                f"{right:.1f} % of {len(split.test):,} test nodes are right. One split "
-                "says little about the spread; nodejepa probe scores several, beside untrained baselines."
-            )
-    sections.append(Text((words,)))
-    sections.append(
-        embedding_map(
-            data.graph, embeddings, labels=data.labels, class_names=data.class_names, predicted=predicted
+def _embedding_sections(estimator: Estimator, data: Dataset) -> list[Section]:
+    """Whether the embeddings are sound, where nodes lie, and which test nodes of one split are right."""
+    z, predicted = estimator.transform(data.graph), None
+    try:
+        split = data.split(seed=PROBE_SEED)
+        probed = linear_probe(z, data.labels, [split], return_predictions=True)
+    except EvaluationError as error:
+        words = f"No probe: {error}"
+    else:
+        assert probed.predictions is not None
+        predicted = np.full(data.graph.num_nodes, -1, dtype=np.int64)
+        predicted[split.test] = probed.predictions[0]
+        words = (
+            f"Fair linear probe, split {split.name}, seed {PROBE_SEED}: {probed.test_accuracy_mean:.1f} % of "
+            f"{len(split.test):,} test nodes are right. One split says little about the spread; nodejepa "
+            "probe scores several, beside untrained baselines."
         )
-    )
-    if predicted is not None:
-        sections += error_sections(data.labels, predicted, data.class_names)
-    return sections
+    names = data.class_names
+    drawn = embedding_map(data.graph, z, labels=data.labels, class_names=names, predicted=predicted)
+    errors = () if predicted is None else error_sections(data.labels, predicted, names)
+    return [verdict(diagnose(z)), *what_was_found(estimator), Text((words,)), drawn, *errors]
 
 
 def _overview(estimator: Estimator, graph: Mapping[str, Any]) -> dict[str, str]:

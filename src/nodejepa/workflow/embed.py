@@ -241,27 +241,15 @@ class OutputPaths:
     """
 
     embeddings: Path
+    page: Path  # what was done, for people
+    manifest: Path  # the same as JSON
+    run: Path  # the folder of the model
 
     @classmethod
     def beside(cls, out: str | os.PathLike[str]) -> Self:
         """The paths that go with that of the embeddings; its ending is checked."""
         check_ending(out)
-        return cls(Path(out))
-
-    @property
-    def manifest(self) -> Path:
-        """What was done, as JSON."""
-        return self.embeddings.with_suffix(".json")
-
-    @property
-    def page(self) -> Path:
-        """The same for people, as HTML."""
-        return self.embeddings.with_suffix(".html")
-
-    @property
-    def run(self) -> Path:
-        """Folder of the model."""
-        return self.embeddings.with_suffix(".run")
+        return cls(Path(out), *(Path(out).with_suffix(ending) for ending in (".html", ".json", ".run")))
 
     @property
     def written(self) -> tuple[Path, ...]:
@@ -283,7 +271,10 @@ class OutputPaths:
                 raise ConfigError("the output is a folder", where=str(path), fix="Name a file.")
         if resume is not None and self.run.exists() and not self.run.is_dir():
             raise ConfigError("the run folder is a file", where=str(self.run), fix="Choose another out=....")
-        _check_writable(self.embeddings.parent)
+        folder = self.embeddings.parent
+        with refusals(folder):  # said now, not after the work
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
         with output_owned(self.run):  # one lock for all that share the name
             self.require_free(resume=resume, force=force)
             yield
@@ -342,16 +333,3 @@ def refuse_existing(paths: Iterable[Path], *, force: bool, resume: bool | None =
             fix=("" if resume is None else "Go on with resume=True, or: ")
             + "Choose another out=..., or replace what is there with force=True.",
         )
-
-
-def _check_writable(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise NodeJEPAError(
-            f"nothing can be written here: {error.strerror or error}",
-            where=str(folder),
-            fix="Check the path, its permissions and the free space, or choose another one.",
-        ) from None

@@ -28,10 +28,8 @@ from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.trained import NODES_OF_A_STEP, joined_parts
 from nodejepa.nn.workspace import array_bytes
-from nodejepa.structure.descriptors import ADJACENCY_BYTES
 from nodejepa.structure.partition import METIS_ENTRIES
 from nodejepa.tables import StoredGraph
-from nodejepa.tables.options import structural_width
 
 BY_ROWS = "linear-jepa"
 PREPARE = "keep the graph on disk: `nodejepa prepare`, then `nodejepa embed-graph` of the store"
@@ -321,7 +319,6 @@ def make_plan(
     graph: Graph | StoredGraph,
     memory_limit: float | None = None,
     *,
-    pending: tuple[str, ...] = (),
     classes: int = 0,
     processes: int = 1,
     started: int = 0,
@@ -332,27 +329,14 @@ def make_plan(
         estimator: whose settings the estimate is for.
         graph: in memory already, or on disk.
         memory_limit: gigabytes of this process, or of all ``started`` ones together.
-        pending: structural features that the graph in memory will have.
         classes: of the labels that the embeddings are scored on; 0: they are not scored.
         processes: that share a step.
         started: those of them on this machine; 0: this process is one of them.
     """
     room, speed, work = Room.of(memory_limit), measured_speed(), Workload.of(graph)
-    more = structural_width(pending)
-    work = replace(
-        work,
-        columns=work.columns + more,
-        feature_entries=work.feature_entries + more * work.nodes,
-    )
-    structure = ADJACENCY_BYTES * work.nodes if "adjacency" in pending else 0
     disk = OnDisk(array_bytes(room), processes, started)
     stored = None if isinstance(graph, Graph) else disk
-
     cost = partial(budget, work=work, operations_per_second=speed)
-
-    def peak(found: Budget) -> int:
-        return room.held + max(found.peak_bytes, structure)
-
     chosen = cost(estimator, where=stored)
     scoring, proposals = 0.0, []
     if classes:  # the untrained baselines are embedded, and they and the method are probed
@@ -360,11 +344,12 @@ def make_plan(
         scoring = sum(cost(make_method(name), where=stored).seconds for name in others)
         widths = [256, 256] + [work.columns] * len(others)  # the method, and the edges alone
         scoring += sum(_probe_seconds(work.nodes, width, classes, speed) for width in widths)
-    plan = Plan(estimator.name, peak(chosen), chosen.seconds, room.limit, room.given, scoring)
+    peak = room.held + chosen.peak_bytes
+    plan = Plan(estimator.name, peak, chosen.seconds, room.limit, room.given, scoring)
     for change, other, where in [] if plan.fits else _candidates(estimator, work, stored, disk):
         found = cost(other, where=where)
-        if peak(found) <= room.limit:
-            proposals.append(Proposal(change, peak(found), found.seconds))
+        if room.held + found.peak_bytes <= room.limit:
+            proposals.append(Proposal(change, room.held + found.peak_bytes, found.seconds))
     return replace(plan, proposals=tuple(proposals[:_MOST_PROPOSALS]))
 
 
@@ -384,13 +369,13 @@ def _candidates(
     solved = make_estimator(BY_ROWS)
     training: Any = getattr(estimator.config, "training", None)
     trains = training is not None and training.epochs > 0
-    parts = _parts_on_disk(estimator, work) if trains else {}
 
     def changed(changes: dict[str, Any], where: OnDisk | None) -> tuple[str, Estimator, OnDisk | None]:
         words = ", ".join(f"{name}={value}" for name, value in changes.items())
         return words, type(estimator)(override(estimator.config, changes)), where
 
     if trains and stored is not None:
+        parts = _parts_on_disk(estimator, work)
         yield changed(parts, stored)
         yield changed(parts | {"training.partition": "random"}, stored)
     elif trains and training.parts == 1:
@@ -402,9 +387,6 @@ def _candidates(
         yield changed(_parts_on_disk(estimator, work, finer=8), stored)
     if stored is None and work.columns:
         yield PREPARE, solved, disk
-        if trains:
-            words, other, _ = changed(parts, disk)
-            yield f'{PREPARE} with method="{estimator.name}", {words}', other, disk
 
 
 def _parts_on_disk(estimator: Estimator, work: Workload, finer: int = 1) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -30,14 +29,13 @@ from nodejepa.tables.options import (
     ReadReport,
     are_partners,
     sides_of,
-    structural_width,
     structure_alone,
 )
 from nodejepa.tables.schema import structural_names
 from nodejepa.tables.store import stored_labels
 from nodejepa.tables.table import near_path
 from nodejepa.workflow.plan import PREPARE, Plan, Workload, make_plan
-from nodejepa.workflow.use import Choice, Material, check_use, choose
+from nodejepa.workflow.use import Choice, Material, choose
 
 SCHEMA = "schema.json"
 _FORMAT = "nodejepa run schema"
@@ -203,17 +201,12 @@ class UserGraph:
                 found += map(str, self.ids(low, high).take(pa.array(nodes[first:last] - low)).to_pylist())
         return found
 
-    def write_embeddings(
-        self,
-        out: Path,
-        z: Features | RowArray,
-        more: Mapping[str, npt.NDArray[Any]] = MappingProxyType({}),
-    ) -> None:
-        """One row per node: id, sides of a bipartite graph, label, further columns, and the embedding."""
-        stream_embeddings(out, z.shape, self._blocks(z, more, check_ending(out) == ".parquet"))
+    def write_embeddings(self, out: Path, z: Features | RowArray) -> None:
+        """One row per node: id, sides of a bipartite graph, label, and the embedding."""
+        stream_embeddings(out, z.shape, self._blocks(z, check_ending(out) == ".parquet"))
 
     def _blocks(
-        self, z: Features | RowArray, more: Mapping[str, npt.NDArray[Any]], with_ids: bool
+        self, z: Features | RowArray, with_ids: bool
     ) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.float32]]]:
         spans, apart = [*_spans(self.graph.num_nodes)], with_ids and self.report.kept_apart
         whole = apart and all(
@@ -230,7 +223,6 @@ class UserGraph:
             if self.labels is not None:
                 codes = self.labels[slice(*span)]
                 columns["label"] = names.take(pa.array(codes, mask=codes < 0))
-            columns |= {name: pa.array(values[slice(*span)]) for name, values in more.items()}
             rows = z[slice(*span)]
             yield columns, rows if isinstance(rows, np.ndarray) else to_dense(rows)
 
@@ -272,7 +264,6 @@ class Inspection:
     data: UserGraph
     plan: Plan
     inputs: dict[str, dict[str, Any]]
-    pending: tuple[str, ...] = ()  # structural features that are asked for and were not computed
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -287,7 +278,6 @@ class Inspection:
                 "weighted": graph.is_weighted,
                 "feature_columns": graph.num_features,
             },
-            "pending_features": list(self.pending),
             "plan": self.plan.to_dict(),
             "warnings": self.warnings(),
         }
@@ -327,12 +317,7 @@ class Inspection:
         work = Workload.of(self.data.graph)
         form = "dense" if work.dense else "sparse"
         filled = 100 * work.feature_entries / max(work.nodes * work.columns, 1)
-        known = f"{work.columns:,} columns, {filled:.3g} % filled ({form})"
-        if not self.pending:
-            return known
-        names = ", ".join(self.pending)
-        later = f"{structural_width(self.pending)} structural columns ({names}), computed before training"
-        return f"{known}; {later}" if work.columns else later
+        return f"{work.columns:,} columns, {filled:.3g} % filled ({form})"
 
     def warnings(self) -> list[str]:
         """What a person should think about before going on."""
@@ -354,7 +339,7 @@ class Inspection:
                 where=report.edge_file,
                 fix="At least two are needed: one to see, one to predict.",
             )
-        if not graph.num_features and not self.pending:
+        if not graph.num_features:
             raise GraphError(
                 "the nodes have no features",
                 where=report.node_file or report.edge_file,
@@ -371,7 +356,6 @@ def inspect_graph(
     estimator: Estimator,
     memory_limit: float | None = None,
     seconds: dict[str, float] | None = None,
-    describe: bool = True,
     score: bool = True,
     use: str | None = None,
 ) -> Inspection:
@@ -383,14 +367,11 @@ def inspect_graph(
         estimator: whose settings the estimate is for.
         memory_limit: gigabytes the process may take; what is available if not given.
         seconds: filled with those of each phase.
-        describe: compute structural features; without them the report is the same and, on a large graph,
-            minutes earlier, but the graph is not ready to be trained on.
         score: whether the estimate counts scoring, where there are labels, and labels may choose.
         use: what features are made of, ``"columns"``, ``"structure"``, ``"both"`` or ``"auto"``, see
             :func:`nodejepa.choose_features`; if not given, of the columns where there are some.
     """
     seconds, reading = {} if seconds is None else seconds, reading or ReadingOptions()
-    pending: tuple[str, ...] = ()
     with timed(seconds, "reading"):
         if is_store(edges):
             if nodes is not None or reading != ReadingOptions() or use is not None:
@@ -402,10 +383,10 @@ def inspect_graph(
             data = UserGraph.of_store(StoredGraph(edges))
         else:
             data = _read_files(edges, nodes, reading, memory_limit)
-            data, pending = _made_of(data, reading, use, memory_limit, describe=describe, score=score)
+            data = _with_features(data, reading, use, memory_limit, score=score)
     graph, classes = data.graph, len(data.class_names) if score else 0
     with timed(seconds, "checking"), progress_bar("Checking the graph"):
-        plan = make_plan(estimator, graph, memory_limit, pending=pending, classes=classes)
+        plan = make_plan(estimator, graph, memory_limit, classes=classes)
     with timed(seconds, "hashing"):
         if isinstance(graph, StoredGraph):
             inputs = {"store": {"path": str(graph.folder), "content_hash": graph.content_hash}}
@@ -417,7 +398,7 @@ def inspect_graph(
                 for name, given in zip(names, [edges, *several], strict=False)
                 if (file := input_files(given))
             }
-    return Inspection(data, plan, inputs, pending)
+    return Inspection(data, plan, inputs)
 
 
 def input_files(*given: Any) -> list[Path]:
@@ -437,18 +418,10 @@ def _read_files(edges: Any, nodes: Any, reading: ReadingOptions, memory_limit: f
     return UserGraph.of_files(loaded, reading)
 
 
-def _made_of(
-    data: UserGraph,
-    reading: ReadingOptions,
-    use: str | None,
-    memory_limit: float | None,
-    *,
-    describe: bool,
-    score: bool,
-) -> tuple[UserGraph, tuple[str, ...]]:
-    """The graph with the features to learn from, and the structural ones that are left for later."""
-    if use is not None:
-        check_use(use)
+def _with_features(
+    data: UserGraph, reading: ReadingOptions, use: str | None, memory_limit: float | None, *, score: bool
+) -> UserGraph:
+    """The graph with the features to learn from."""
     graph, report = data.graph, data.report
     assert isinstance(graph, Graph)
     assert data.schema is not None
@@ -458,16 +431,10 @@ def _made_of(
     if use is None or (use == "auto" and (reading.structural is not None or not own.width)):
         taken = "columns" if not names else "both" if own.width else "structure"
         choice = Choice(use, taken, "request" if own.width else "nothing else")
-    elif describe:
-        choice = choose(material, use, data.labels if score else None)
     else:
-        choice = Choice(use, "columns" if use == "auto" else use, "request")
-        if use == "auto":
-            report.note('input features are chosen before training. use="columns" takes the columns.')
-    if not describe:
-        return data, () if choice.taken == "columns" else material.names
-    if choice.words:
-        report.note(choice.words)
+        choice = choose(material, use, data.labels if score else None)
+        if choice.words:
+            report.note(choice.words)
     chosen, features = material.made_of(choice.taken, report)
     schema = replace(data.schema, features=features)
-    return replace(data, graph=chosen, schema=schema, choice=choice, material=material), ()
+    return replace(data, graph=chosen, schema=schema, choice=choice, material=material)

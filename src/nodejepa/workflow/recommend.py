@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nodejepa.config import DEFAULT_METHOD
-from nodejepa.methods import METHODS
 from nodejepa.report.table import mean_and_std, summarise
 
 DEFAULT = DEFAULT_METHOD  # what is recommended where labels say nothing
@@ -73,10 +72,6 @@ def _by_labels(rows: Sequence[MethodRow]) -> Recommendation:
     ]
     if level:
         words.append(f"Not clearly below it: {', '.join(level)}.")
-        cheap = [name for name in level if not METHODS[name].trained]
-        if METHODS[best.method].trained and cheap:
-            need = f"{', '.join(cheap)} need{'s' if len(cheap) == 1 else ''}"
-            words.append(f"{need} no training.")
     else:
         words.append("Every other method is below it by more than one standard deviation over the splits.")
     return Recommendation(best.method, True, tuple(words))

@@ -116,7 +116,10 @@ class Scores:
     def table(self) -> dict[str, dict[str, Summary | None]]:
         """Mean and spread over the splits of every measure of every row."""
         return {
-            name: {measure: _summary(result, measure) for measure in self.measures}
+            name: {
+                measure: summarise([v for one in result.scores if (v := getattr(one, measure)) is not None])
+                for measure in self.measures
+            }
             for name, result in self.rows.items()
         }
 
@@ -131,11 +134,6 @@ class Scores:
             },
             "probe": {name: result.to_dict() for name, result in self.rows.items()},
         }
-
-
-def _summary(result: ProbeResult, measure: str) -> Summary | None:
-    values = [getattr(score, measure) for score in result.scores]
-    return summarise([value for value in values if value is not None])
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ everything, and a node table makes embeddings worse. With labels, validation lab
 was chosen on graphs with labels decides (docs/own-graph.md; ``python -m benchmarks.practice`` measures it).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self, TypeAlias, get_args
 
@@ -84,17 +84,12 @@ class Material:
             return LinearJEPA().fit(graph).transform(graph)
 
 
-def check_use(use: str) -> None:
-    """Refuse what is no choice."""
+def choose(material: Material, use: str, labels: npt.NDArray[np.integer[Any]] | None) -> Choice:
+    """What to make embeddings of, as asked or, for ``"auto"``, by validation labels or by the rule."""
     if use not in get_args(Use):
         raise ConfigError(
             f"use is {use!r}", where="use", fix=f"Use one of {', '.join(map(repr, get_args(Use)))}."
         )
-
-
-def choose(material: Material, use: str, labels: npt.NDArray[np.integer[Any]] | None) -> Choice:
-    """What to make embeddings of, as asked or, for ``"auto"``, by validation labels or by the rule."""
-    check_use(use)
     if not material.graph.num_features:
         if use in ("columns", "both"):
             raise ConfigError(
@@ -180,20 +175,11 @@ def validation_accuracy(z: Features, labels: npt.NDArray[np.int64], splits: Sequ
     Solved in closed form: milliseconds where the probe, which scores embeddings, takes seconds. Test labels
     of a split are not looked at.
     """
-    classes = np.arange(labels.max() + 1)
     found = []
     for split in splits:
-        train, val = _unit(z[split.train]), _unit(z[split.val])
-        mean, targets = train.mean(axis=0), (labels[split.train][:, None] == classes).astype(np.float64)
-        train, val, shares = train - mean, val - mean, targets.mean(axis=0)
-        values, vectors = np.linalg.eigh(train @ train.T)
-        rotated, onto = vectors.T @ (targets - shares), val @ train.T @ vectors
-        spread = max(float(values.sum()), 1e-12)
-        right = []
-        for ridge in _RIDGES:
-            guesses = (onto @ (rotated / (values[:, None].clip(0) + ridge * spread)) + shares).argmax(axis=1)
-            right.append(float(100 * np.mean(guesses == labels[split.val])))
-        found.append(max(right))
+        targets = np.eye(labels.max() + 1)[labels[split.train]]
+        guesses = _ridge_guesses(z[split.train], targets, z[split.val], _RIDGES)
+        found.append(max(float(100 * np.mean(g.argmax(axis=1) == labels[split.val])) for g in guesses))
     return float(np.mean(found))
 
 
@@ -207,19 +193,23 @@ def share_predicted(columns: Features, z: Features) -> float:
     if columns.shape[1] > _COLUMNS:
         columns = columns[:, np.sort(rng.permutation(columns.shape[1])[:_COLUMNS])]
     seen, held = np.array_split(drawn, 2)
-    train, test = _unit(z[seen]), _unit(z[held])
-    mean = train.mean(axis=0)
-    train, test = train - mean, test - mean
     known, wanted = (to_dense(columns[part]).astype(np.float64) for part in (seen, held))
-    average = known.mean(axis=0)
-    values, vectors = np.linalg.eigh(train.T @ train)
-    rotated, onto = vectors.T @ (train.T @ (known - average)), test @ vectors
-    spread, total = max(float(values.sum()), 1e-12), float(np.sum((wanted - average) ** 2))
-    lost = [
-        float(np.sum((wanted - average - onto @ (rotated / (values[:, None].clip(0) + ridge * spread))) ** 2))
-        for ridge in (ridge / z.shape[1] for ridge in _RIDGES)
-    ]
-    return 1 - min(lost) / total if total > 0 else 0.0
+    guesses = _ridge_guesses(z[seen], known, z[held], [ridge / z.shape[1] for ridge in _RIDGES])
+    lost = min(float(np.sum((wanted - guess) ** 2)) for guess in guesses)
+    total = float(np.sum((wanted - known.mean(axis=0)) ** 2))
+    return 1 - lost / total if total > 0 else 0.0
+
+
+def _ridge_guesses(seen: Features, known: Array, asked: Features, ridges: Sequence[float]) -> Iterator[Array]:
+    """What is known of the rows ``seen``, predicted for other rows: once for each ridge."""
+    rows, others = _unit(seen), _unit(asked)
+    mean, average = rows.mean(axis=0), known.mean(axis=0)
+    rows, others = rows - mean, others - mean
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    rotated, onto = vectors.T @ (rows.T @ (known - average)), others @ vectors
+    spread = max(float(values.sum()), 1e-12)
+    for ridge in ridges:
+        yield onto @ (rotated / (values[:, None].clip(0) + ridge * spread)) + average
 
 
 def _unit(rows: Any) -> Array:
