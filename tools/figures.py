@@ -93,7 +93,7 @@ def nodejepa_views(club: Club) -> dict[str, Canvas]:
 
 
 def patches(club: Club) -> Canvas:
-    """METIS parts with one hop around: one context, four targets."""
+    """METIS parts with one hop around: one context, four targets. Nothing is hidden."""
     parts = partition(club.graph, 8)
     cut = Patches.from_partition(club.graph, parts)
     contexts, targets = cut.sample(np.random.default_rng(0), 1, 4)
@@ -103,7 +103,7 @@ def patches(club: Club) -> Canvas:
     for node, (x, y) in enumerate(club.places):
         part = int(parts[node])
         if part in names:
-            canvas.circle(x, y, 11, fill="white", edge=ORANGE, dashed=True)
+            canvas.circle(x, y, 11, fill="white", edge=ORANGE)
             canvas.text(x, y + 5, names[part], size=15, colour=ORANGE)
         elif part == contexts[0]:
             canvas.circle(x, y, 10, fill=DARK)
@@ -113,8 +113,8 @@ def patches(club: Club) -> Canvas:
             canvas.circle(x, y, 15, fill="none", edge=DARK)
     canvas.words(
         HEIGHT,
-        "filled: context patch; ringed: its 1-hop margin;",
-        "1 to 4: target patches, one vector each",
+        "both encoders see all 34 nodes; filled and ringed:",
+        "context patch and its 1-hop margin; 1 to 4: targets",
     )
     return canvas
 
@@ -169,22 +169,17 @@ def predicted() -> Canvas:
     return canvas
 
 
-def flow(title: str, left: list[str], right: list[str], middle: list[str], below: str) -> Canvas:
-    """Two ways to a latent, which meet in a loss."""
+def flow(title: str, left: list[str], right: list[str], below: str) -> Canvas:
+    """A prediction and its target, made step by step, meet in a loss; networks are filled."""
     canvas = Canvas(WIDTH, HEIGHT + 60, title)
-    for x, names in ((105, left), (315, right)):
+    for x, names, end in ((105, left, 180), (315, right, 240)):
+        gap = 240 // (len(names) - 1)
         for i, name in enumerate(names):
-            canvas.box(x, 40 + 75 * i, 190, name, filled=i == 1)
-            canvas.arrow(x, 60 + 75 * i, x, 93 + 75 * i)
-    canvas.box(105, 190, 190, middle[0], filled=True)
-    canvas.arrow(105, 210, 105, 243)
-    canvas.box(105, 265, 190, middle[1])
-    canvas.box(315, 190, 190, middle[2])
-    canvas.arrow(315, 210, 315, 243)
-    canvas.box(315, 265, 190, middle[3])
-    canvas.arrow(105, 287, 180, 325)
-    canvas.arrow(315, 287, 240, 325)
-    canvas.box(210, 345, 400, below)
+            canvas.box(x, 32 + gap * i, 196, name, filled="encoder" in name or "predictor" in name)
+            if i:
+                canvas.arrow(x, 52 + gap * (i - 1), x, 10 + gap * i)
+        canvas.arrow(x, 292, end, 328)
+    canvas.box(210, 350, 400, below)
     return canvas
 
 
@@ -196,26 +191,35 @@ def figures() -> dict[str, str]:
         **nodejepa_views(club),
         "nodejepa-flow": flow(
             "NodeJEPA step by step",
-            ["visible nodes", "context encoder"],
-            ["the whole graph", "target encoder (EMA)"],
-            ["predictor + structure", "predictions", "no gradient", "targets"],
+            ["visible nodes", "context encoder", "predictor + descriptors", "predictions"],
+            ["the whole graph", "target encoder (EMA)", "no gradient", "targets"],
             "loss: cosine distance, VICReg, SIGReg",
         ),
         "patchjepa-patches": patches(club),
         "patchjepa-flow": flow(
             "PatchJEPA step by step",
-            ["context patch", "context encoder"],
-            ["target patches", "target encoder (EMA)"],
-            ["predictor + structure", "predictions", "no gradient, pooled", "targets"],
-            "loss: cosine + hyperbola, and SIGReg",
+            [
+                "the whole graph",
+                "context encoder",
+                "context patch: mean",
+                "predictor + descriptors",
+                "predictions",
+            ],
+            [
+                "the whole graph",
+                "target encoder (EMA)",
+                "no gradient",
+                "target patches: means",
+                "targets",
+            ],
+            "loss: cosine + hyperbola, and SIGReg on all nodes",
         ),
         "linearjepa-hops": hops(club),
         "linearjepa-predicted": predicted(),
         "linearjepa-flow": flow(
             "LinearJEPA step by step",
-            ["mean of neighbours", "linear encoder"],
-            ["the node itself", "the same encoder"],
-            ["linear predictor", "prediction", "uncorrelated columns", "its latent"],
+            ["mean of neighbours", "linear encoder", "linear predictor", "prediction"],
+            ["the node itself", "the same encoder", "uncorrelated columns", "its embedding"],
             "solved exactly: no seed, no epochs",
         ),
     }
