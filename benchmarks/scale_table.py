@@ -67,7 +67,12 @@ def useful(workers: int, columns: int) -> int:
 def render(records: list[dict[str, Any]]) -> str:
     """The table as markdown."""
     rows = constants(records)
-    head = ["step", "s per million stored edges, shared", "not shared", "bytes moved per edge"]
+    head = [
+        "step",
+        "shared time: s per million edges",
+        "time not shared: s per million edges",
+        "bytes moved per edge",
+    ]
     head += [f"10^9 edges on {n}" for n in WORKERS]
     lines = ["# Constants of time", "", _row(head), _row(["---", *["---:"] * (len(head) - 1)])]
     totals = dict.fromkeys(WORKERS, 0.0)
@@ -98,7 +103,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         how = f"{of['threads']} threads"
         if names != ("prepare",):
             count = next(row["records"] for row in rows if row["step"] in names)
-            how = f"1 and 2 machines with one worker; the shortest times of {count} records"
+            how = f"one machine and two machines, with one worker each; the shortest times of {count} records"
         said.append(
             f"Measurement of {', '.join(names)}: a graph with {of['nodes']:,} nodes, "
             f"{of['stored_edges']:,} stored edges and {of['columns']} features; {how}."
@@ -110,15 +115,15 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         "shared memory."
     )
     said.append(
-        "Matrix products get no faster if a machine has fewer than 16 columns of the embeddings. "
-        "prepare runs in one process. If the parts are sorted already, prepare has much less to do."
+        "A machine should have at least 16 columns of the embeddings. With fewer columns, matrix products "
+        "get no faster. prepare runs in one process. It has much less to do if the parts are sorted already."
     )
     return said
 
 
 def render_cases(records: list[dict[str, Any]]) -> str:
     """A row for each case with its newest record of the largest graph, as markdown."""
-    head = ["what was measured", "nodes", "stored edges", "seconds", "peak memory (GiB)", "found"]
+    head = ["what was measured", "nodes", "stored edges", "seconds", "peak memory (GiB)", "result"]
     lines = ["# Measured cases", "", _row(head), _row(["---", *["---:"] * 4, "---"])]
     newest = {case_of(record): record for record in records}
     for case, (title, found) in _CASES.items():
@@ -127,7 +132,7 @@ def render_cases(records: list[dict[str, Any]]) -> str:
             cells = [f"{of['nodes']:,}", f"{of['stored_edges']:,}"]
             cells += [f"{sum(phase['seconds'] for phase in of['phases'].values()):,.0f}"]
             lines.append(_row([title, *cells, f"{of['peak_anonymous_gib']:.1f}", found(of, records)]))
-    note = "- Seconds and memory are those of all commands of the case. The last column is about single ones."
+    note = "- Seconds and memory are those of all commands of a case together."
     return "\n".join([*lines, "", note, ""])
 
 
@@ -143,9 +148,9 @@ def _found_text(of: dict[str, Any], _: list[dict[str, Any]]) -> str:
     """Processor seconds of preparing, and when the file was there."""
     prepare, embed = of["phases"]["prepare"], of["phases"]["embed-graph"]
     return (
-        f"`prepare` {prepare['processor_seconds']:.0f} processor seconds; the parquet file after "
-        f"{embed['written_after']:.0f} s, scores and report after {embed['seconds']:.0f} s, within "
-        f"--memory-limit {of['memory_limit_gb']:g}"
+        f"`prepare` takes {prepare['processor_seconds']:.0f} processor seconds. With `--memory-limit "
+        f"{of['memory_limit_gb']:g}`, `embed-graph` writes the parquet file after "
+        f"{embed['written_after']:.0f} s and the report with scores after {embed['seconds']:.0f} s"
     )
 
 
@@ -155,29 +160,34 @@ def _found_workers(of: dict[str, Any], records: list[dict[str, Any]]) -> str:
     times = sorted(record["speedup"] for record in measured)
     commands = [record["speedup_of_commands"] for record in measured]
     return (
-        f"fit, embed and write {statistics.median(times):.2f} times as fast as one worker (median of "
-        f"{len(times)} records, {times[0]:.2f} to {times[-1]:.2f}); the whole command, which starts them, "
-        f"{statistics.median(commands):.2f} times; largest difference {of['largest_difference']:.0e}"
+        f"Two workers fit, embed and write {statistics.median(times):.2f} times as fast as one (median of "
+        f"{len(times)} records, {times[0]:.2f} to {times[-1]:.2f}). The whole command, which also starts the "
+        f"workers, is {statistics.median(commands):.2f} times as fast. {_differ(of)}"
     )
 
 
 def _found_bits(of: dict[str, Any], _: list[dict[str, Any]]) -> str:
-    return "the same bits" if of["same_bits"] else "other bits"
+    return "Both runs give the same bits" if of["same_bits"] else "The bits differ"
 
 
 def _found_ray(of: dict[str, Any], _: list[dict[str, Any]]) -> str:
     return (
-        f"{_seconds(of, 'ray')}, `--workers 2` {_seconds(of, 'shared')}; largest difference of the models "
-        + (f"{of['largest_difference']:.0e}")
+        f"`pretrain` takes {_seconds(of, 'ray')} with Ray and {_seconds(of, 'shared')} with `--workers 2`. "
+        f"{_differ(of)}"
     )
+
+
+def _differ(of: dict[str, Any]) -> str:
+    largest = of["largest_difference"]
+    return f"The results differ by at most {largest:.0e}" if largest else "The results are equal"
 
 
 _CASES: dict[str, tuple[str, Callable[[dict[str, Any], list[dict[str, Any]]], str]]] = {
     "sizes": ("one process", _found_sizes),
     "text": ("text ids and labels", _found_text),
-    "workers": ("two workers beside one", _found_workers),
-    "killed": ("a worker is killed", _found_bits),
-    "agents": ("two torchrun agents, run twice", _found_bits),
+    "workers": ("one worker, then two workers", _found_workers),
+    "killed": ("a run without a kill, then one in which a worker is killed", _found_bits),
+    "agents": ("two runs of two torchrun agents", _found_bits),
     "ray": ("two workers of Ray", _found_ray),
 }
 

@@ -229,7 +229,7 @@ def summary_table(frame: pd.DataFrame, main: pd.DataFrame) -> ReportTable | None
             Column(f"Training on {dataset_name(largest)} (s)"),
         ),
         (tuple(rows),),
-        (*_outdated("Accuracies", main), *_outdated("Seconds", frame)),
+        (*_outdated("Accuracies", main), *_outdated("Training times", frame)),
     )
 
 
@@ -237,7 +237,7 @@ def _outdated(what: str, frame: pd.DataFrame) -> list[str]:
     names = outdated_methods(frame)
     if not names:
         return []
-    return [f"{what} of {' and '.join(names)} were measured with earlier settings than today's presets."]
+    return [f"{what} of {' and '.join(names)} were measured with earlier settings, not with today's presets."]
 
 
 def _beside(ours: float | None, printed: float | None, best: float) -> TableCell:
