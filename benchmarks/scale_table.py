@@ -167,7 +167,7 @@ def _found_workers(of: dict[str, Any], records: list[dict[str, Any]]) -> str:
 
 
 def _found_bits(of: dict[str, Any], _: list[dict[str, Any]]) -> str:
-    return "Both runs give the same bits" if of["same_bits"] else "The bits differ"
+    return "All runs give the same bits" if of["same_bits"] else "The bits differ"
 
 
 def _found_ray(of: dict[str, Any], _: list[dict[str, Any]]) -> str:
@@ -186,7 +186,7 @@ _CASES: dict[str, tuple[str, Callable[[dict[str, Any], list[dict[str, Any]]], st
     "sizes": ("one process", _found_sizes),
     "text": ("text ids and labels", _found_text),
     "workers": ("one worker, then two workers", _found_workers),
-    "killed": ("a run without a kill, then one in which a worker is killed", _found_bits),
+    "killed": ("one run without a kill, two with a killed worker", _found_bits),
     "agents": ("two runs of two torchrun agents", _found_bits),
     "ray": ("two workers of Ray", _found_ray),
 }
