@@ -19,6 +19,7 @@ _MAX_NODES = np.iinfo(np.int32).max  # CSR indices are 32-bit: half the memory t
 _MAX_FLOAT = float(np.finfo(np.float32).max)
 # of features: products of two columns, summed over 10^9 nodes, fit into float32 (3.4e38)
 LARGEST_FEATURE = 1e14
+_ID_NAMES = ("id", "node", "node_id", "nodeid")  # of columns of a frame
 _PLAUSIBLE_NODES = 1_000_000  # edge lists may imply this many nodes freely; more only if most have an edge
 
 
@@ -267,6 +268,13 @@ def in_node_order(features: Any, ids: npt.NDArray[Any] | None, size: int | None 
     index: Any = getattr(features, "index", None)
     if not hasattr(features, "iloc") or not hasattr(index, "is_unique"):
         return features
+    named = next((c for c in getattr(features, "columns", ()) if str(c).lower() in _ID_NAMES), None)
+    if named is not None:
+        raise GraphError(
+            f"the frame has a column {named!r}, and ids are no features",
+            where="features",
+            fix=f"Say features.set_index({named!r}) if it names the nodes, else drop or rename it.",
+        )
     names = range(len(index) if size is None else size) if ids is None else ids.tolist()
     rows = {name: row for row, name in enumerate(index.tolist())}
     order = [rows.get(name) for name in names]

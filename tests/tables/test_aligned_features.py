@@ -73,3 +73,27 @@ def test_fit_transform_takes_features_and_looks_at_no_labels():
     np.testing.assert_array_equal(LinearJEPA().fit_transform(from_networkx(ring(), x), [0, 1] * 6), wanted)
     by_id = pd.DataFrame(x, index=NAMES).sample(frac=1, random_state=1)
     np.testing.assert_array_equal(LinearJEPA().fit_transform(ring(), by_id), wanted)
+
+
+def test_attributes_of_networkx_that_are_not_read_are_warned_of():
+    graph = ring()
+    nx.set_node_attributes(graph, 3.5, "age")
+    nx.set_node_attributes(graph, "red", "team")
+    nx.set_edge_attributes(graph, 2, "capacity")
+    with pytest.warns(UserWarning, match="not read") as said:
+        from_networkx(graph)
+    assert [str(each.message).partition(";")[0] for each in said] == [
+        "attributes 'age' are not read",
+        "attributes 'capacity' are not read",
+    ]
+    from_networkx(graph, frame(), weight=False)  # somebody chose: warnings are errors here
+    assert from_networkx(graph, feature="age", weight="capacity").is_weighted
+
+
+def test_a_column_of_ids_is_no_feature():
+    numbered = pd.DataFrame({"id": NAMES[::-1], "x": np.arange(12.0)})
+    for make in (lambda x: from_networkx(ring(), x), from_networkx(ring()).with_features):
+        with pytest.raises(GraphError, match=r"Say features.set_index\('id'\)"):
+            make(numbered)
+    graph = from_networkx(ring(), numbered.set_index("id"))
+    assert graph.features[:, 0].tolist() == list(range(11, -1, -1))

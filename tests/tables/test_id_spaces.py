@@ -137,3 +137,29 @@ def test_a_first_row_of_edges_that_only_the_node_table_knows_is_refused(tmp_path
         read()
     edges.write_text("from,to\n" + edges.read_text())
     assert read() == 6
+
+
+@pytest.mark.parametrize("names", [("column 1", "column 2"), ("visitor", "url"), ("country", "export")])
+def test_numbers_of_both_columns_are_noted_where_names_tell_nothing(names):
+    """Ratings without a header: user 1 and film 1 became one node, and nothing said so."""
+    notes = read_graph(BOUGHT.rename_columns(names)).notes
+    assert any("3 numbers occur in both" in note and "bipartite=True" in note for note in notes)
+
+
+def test_nothing_is_noted_where_names_tell_or_somebody_said():
+    for names in (("source", "target"), ("user_id", "friend_id"), ("from_user", "to_user")):
+        assert not any("occur in both" in note for note in read_graph(BOUGHT.rename_columns(names)).notes)
+    assert not any("occur in both" in note for note in read_graph(BOUGHT, bipartite=False).notes)
+
+
+@pytest.mark.parametrize("written", ["User_{}", "user_{} ", "0{}"])
+def test_ids_that_differ_in_case_or_zeros_only_are_warned_of(written):
+    """Half of the table joins, so nothing is refused: the other half lost its features without a word."""
+    plain = "{}" if written == "0{}" else "user_{}"
+    ids = [(plain if i < 5 else written).format(i) for i in range(10)]
+    edges = pa.table({"source": [plain.format(i) for i in range(10)], "target": [plain.format(3)] * 10})
+    loaded = read_graph(edges, pa.table({"id": ids, "x": [float(i * i) for i in range(10)]}))
+    (warning,) = loaded.report.warnings
+    assert f"such as {plain.format(5)!r} and {ids[5]!r}: they are taken for different nodes" in warning
+    others = pa.table({"source": ["zoe", *ids[:4]], "target": [ids[0]] * 5})
+    assert not read_graph(others, pa.table({"id": ids, "x": [1.0 * i for i in range(10)]})).report.warnings

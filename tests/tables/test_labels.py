@@ -237,3 +237,32 @@ def test_stores_of_the_version_before_are_read(tmp_path):
     old = {"format": store_module._FORMAT, "version": 1, "sha256": json_digest(content), **content}
     (store.folder / store_module.MANIFEST).write_text(json.dumps(old))
     assert StoredGraph(store.folder).manifest == store.manifest
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["a", "b", ""], "'' is taken for a class (10 nodes)"),
+        (["a", "b", "NA"], "'NA' is taken for a class"),
+        (["a", "b", "Unknown"], "'Unknown' is taken for a class"),
+        ([0, 1, -1], "'-1' is taken for a class"),
+        (["A", "a", "b"], "'A' and 'a' are taken for two classes"),
+        (["1", "1.0", "2"], "'1' and '1.0' are taken for two classes"),
+        ([" a", "a", "b"], "' a' and 'a' are taken for two classes"),
+    ],
+)
+def test_classes_that_may_be_none_or_another_are_warned_of(values, said):
+    """In a typed table an empty text is a value, and so is -1: nobody noticed that they were scored."""
+    nodes = pa.table({"id": range(30), "x": np.arange(30.0), "y": values * 10})
+    edges = pa.table({"source": range(30), "target": [*range(1, 30), 0]})
+    loaded = read_graph(edges, nodes, labels="y")
+    assert any(said in warning for warning in loaded.report.warnings)
+    assert any(note.startswith("labels are column 'y': 3 classes, ") for note in loaded.notes)
+
+
+def test_plain_classes_are_noted_without_a_warning():
+    nodes = pa.table({"id": range(30), "x": np.arange(30.0), "y": [1000001.0, 1000002.0, None] * 10})
+    loaded = read_graph(pa.table({"source": range(29), "target": range(1, 30)}), nodes, labels="y")
+    assert not loaded.report.warnings
+    note = "labels are column 'y': 2 classes, '1000001', '1000002'; 10 nodes have no label."
+    assert note in loaded.notes

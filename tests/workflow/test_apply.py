@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from workflow_files import TINY, TINY_RUN, people, write
 
-from nodejepa import apply_run, embed_graph, read_embeddings
+from nodejepa import apply_run, embed_graph, read_embeddings, read_graph
 from nodejepa.errors import CheckpointError, GraphError
 from nodejepa.workflow.read import RunSchema
 
@@ -79,6 +79,25 @@ def test_a_column_in_another_unit_is_warned_of(embed, factor):
     assert code == 0
     assert "values of column 'age' lie far from those that the features were fitted on" in said
     assert "lie far" not in embed(people()[1])[2]
+
+
+@pytest.mark.parametrize(
+    ("column", "change"),
+    [
+        ("age", lambda v: (v - v.mean()) / v.std()),
+        ("flag", lambda v: 255.0 * v),
+        ("flag", lambda v: 2 * v - 1),
+    ],
+)
+def test_columns_that_were_scaled_before_are_warned_of(column, change):
+    """Scaled twice, all people would be four standard deviations from the mean; a flag is 0 or 1."""
+    edges = pa.table({"source": range(59), "target": range(1, 60)})
+    values = {"age": 40 + 10 * np.sin(np.arange(60)), "flag": np.arange(60) % 2}
+    fitted = read_graph(edges, pa.table({"id": range(60), **values}))
+    again = pa.table({"id": range(60), **values, column: change(values[column])})
+    (warning,) = read_graph(edges, again, schema=fitted.schema).report.warnings
+    assert f"values of column '{column}' lie far" in warning
+    assert not read_graph(edges, pa.table({"id": range(60), **values}), schema=fitted.schema).report.warnings
 
 
 def test_order_of_rows_and_columns_does_not_matter(embed, trained):

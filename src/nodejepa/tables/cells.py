@@ -5,8 +5,9 @@ type. Numbers come out as float64 ``[rows, width]`` with NaN where a cell is emp
 Labels become numbers of classes and never enter the features.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -219,6 +220,7 @@ def _vectors(values: pa.ChunkedArray, where: str) -> Numbers:
 
 
 _MOST_CLASSES = 1000
+_NO_CLASS = {*map(str.lower, MISSING), "-1", "-1.0", "-", ".", "unknown", "missing", "unlabeled"}
 _MOST_VALUES = 1 << 16  # different ones in a few rows after which the column is given up
 
 
@@ -272,6 +274,23 @@ def _classes(
     position = {name: i for i, name in enumerate(ordered)}
     places = [-1 if name is None else position[name] for name in names]
     return np.array(places, dtype=np.int64), tuple(ordered)
+
+
+def doubtful_classes(names: Sequence[str], counts: Sequence[int]) -> list[str]:
+    """Warnings of classes that say "missing", and of classes that differ in nothing but their spelling."""
+    said, first = [], dict[str, str]()
+    for name, count in zip(names, counts, strict=True):
+        bare = name.strip().lower()
+        if bare in _NO_CLASS:
+            said.append(
+                f"{name!r} is taken for a class ({count:,} nodes). If it means that the label is missing, "
+                "leave these cells empty (null in a typed table)."
+            )
+        bare = re.sub(r"^\+?0*(?=\d)|(?<=\d)\.0*$", "", bare)
+        if bare in first:
+            said.append(f"{first[bare]!r} and {name!r} are taken for two classes: spell one class one way.")
+        first.setdefault(bare, name)
+    return said
 
 
 def _refuse_several(counts: Counter[Any], where: str) -> None:

@@ -4,6 +4,7 @@ import importlib
 import os
 import warnings
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -123,6 +124,8 @@ def from_networkx(
         raise GraphError(
             "the graph is directed but an undirected one is expected", where="NetworkX graph", fix=_DIRECTED
         )
+    _warn_unread(nx_graph.nodes, features is None and feature is None, "feature")
+    _warn_unread(nx_graph.edges, weight is None, "weight")
     names = list(nx_graph.nodes)
     position = {name: i for i, name in enumerate(names)}
     edges = list(nx_graph.edges(data=True))
@@ -145,6 +148,21 @@ def from_networkx(
         if not nx_graph.is_directed() and direction in ("check", "keep")
         else direction,
     )
+
+
+def _warn_unread(view: Any, nothing_said: bool, argument: str) -> None:
+    """Warn of attributes that hold numbers (those of the first node or edge) and are not read."""
+    first: dict[str, Any] = next(iter(view(data=True)), ({},))[-1] if nothing_said else {}
+    if argument in first:
+        return
+    numbers = (Real, list, tuple, np.ndarray)
+    names = [n for n, value in first.items() if isinstance(value, numbers) and not isinstance(value, bool)]
+    if names:
+        warnings.warn(
+            f"attributes {', '.join(map(repr, names))} are not read; nodejepa.from_networkx(graph, "
+            f"{argument}={names[0]!r}) reads one",
+            stacklevel=4,
+        )
 
 
 def _attribute(attributes: dict[str, Any], name: str, owner: str) -> Any:

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from nodejepa.errors import GraphError
 from nodejepa.graph_checks import SparseMatrix, merge_directions, merge_entries
@@ -31,6 +33,7 @@ _RECORD_BYTES = 80  # while it is sorted
 _NODE_BYTES = 40  # while edges are counted
 _MOST_BUCKETS = 512  # files that are open at once
 _BACK = np.uint32(1 << 31)  # marks the reverse of a listed edge
+_COMPARED = 1000  # unknown ids that are compared with those of the node table
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -190,7 +193,29 @@ def _with_unknown(
         f"{report.added_nodes} ids of the edges are not in the node table, such as {name}: they are added "
         "without features."
     )
+    if isinstance(ids, pa.Array) and (near := near_misses(ids, known)):
+        report.warnings.append(
+            f"ids of the edges are written otherwise in the node table, such as {near[0]!r} and {near[1]!r}: "
+            "they are taken for different nodes. Write ids the same way in both files if they are the same."
+        )
     return Numbered(edges, len(ids), ids)
+
+
+def near_misses(ids: pa.Array, known: int) -> tuple[str, str] | None:
+    """One of the first ids after the ``known``, and one of these that is the same but for case or zeros."""
+
+    def bare(text: pa.Array) -> pa.Array:
+        return pc.replace_substring_regex(pc.utf8_lower(pc.utf8_trim_whitespace(text)), r"^0+(\d)", r"\1")
+
+    unknown = ids.slice(known, _COMPARED)
+    wanted = bare(unknown)
+    for start in range(0, known, _ROWS):
+        here = ids.slice(start, min(_ROWS, known - start))
+        places = pc.index_in(wanted, value_set=bare(here))
+        if places.null_count < len(places):
+            first = pc.index(pc.is_valid(places), True).as_py()
+            return unknown[first].as_py(), here[places[first].as_py()].as_py()
+    return None
 
 
 def refuse_repeated(codes: Place, ids: Any, where: str) -> None:

@@ -387,12 +387,17 @@ def are_partners(source: str, target: str) -> bool:
     return (plain(source), plain(target)) in ENDS
 
 
+def _tell_one_kind(source: str, target: str) -> bool:
+    """Whether the names of the ends tell that they are of one kind: partners, a noun of both, or roles."""
+    first, second = _nouns(source) - {"column"}, _nouns(target) - {"column"}
+    related = first & second or (first | second) & set(_ROLES.split())
+    return bool(related) or are_partners(source, target) or are_partners(target, source)
+
+
 def two_kinds(source: str, target: str) -> bool:
     """Whether the ends of the edges are named after two kinds of nodes, such as user_id and item_id."""
-    if are_partners(source, target) or are_partners(target, source):
-        return False
     first, second = _nouns(source), _nouns(target)
-    if not first or not second or first & second or (first | second) & set(_ROLES.split()):
+    if _tell_one_kind(source, target) or not first or not second:
         return False
     kinds = set(_KINDS.split())
     return (_names_ids(source) and _names_ids(target)) or bool(first & kinds and second & kinds)
@@ -403,10 +408,18 @@ def refuse_mixed_spaces(
 ) -> None:
     """Refuse to make one node of two that only share their number (``shared``: those at both ends).
 
-    Where a node table, whose ids are of neither kind, has all of them (``described``), warn instead.
+    Where a node table, whose ids are of neither kind, has all of them (``described``), warn instead. Where
+    names tell nothing, as in a file without header, a note says what is taken for granted.
     """
     first, second = (str(report.edge_columns.get(end) or "") for end in ("source", "target"))
-    if report.id_kind != "integer" or not shared.size or not two_kinds(first, second):
+    if report.id_kind != "integer" or not shared.size:
+        return
+    if not two_kinds(first, second):
+        if not described and not _tell_one_kind(first, second):
+            report.note(
+                f"{shared.size:,} numbers occur in both {first!r} and {second!r} and are taken for the same "
+                "nodes; bipartite=True keeps two kinds of nodes apart."
+            )
         return
     example = ids[shared[0]]
     if described:

@@ -14,7 +14,7 @@ from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import compact_csr, id_array
 from nodejepa.machine import Room, progress_bar, timed
-from nodejepa.tables.cells import read_labels
+from nodejepa.tables.cells import doubtful_classes, read_labels
 from nodejepa.tables.convert import as_graph
 from nodejepa.tables.edges import Numbered, adjacency_in_memory, number_nodes
 from nodejepa.tables.ids import first_ends, guess_id_column, ids_of_nodes, refuse_row_as_header, with_own_ids
@@ -22,6 +22,7 @@ from nodejepa.tables.options import (
     ReadingOptions,
     ReadReport,
     edge_columns,
+    first_names,
     frame_indexes,
     refuse_swapped,
     sides_of,
@@ -169,7 +170,12 @@ def labels_of(
     assert tables.nodes is not None
     where = f"{tables.nodes.where}, column {name!r}"
     batches = (batch[name] for batch in tables.nodes.batches([name], "Reading labels"))
-    return read_labels(batches, tables.nodes.typed, where, report.added_nodes)
+    labels, names = read_labels(batches, tables.nodes.typed, where, report.added_nodes)
+    counts = np.bincount(labels + 1, minlength=len(names) + 1)
+    without = f"; {counts[0]:,} nodes have no label" if counts[0] else ""
+    report.note(f"labels are column {name!r}: {len(names)} classes, {first_names(names)}{without}.")
+    report.warnings.extend(doubtful_classes(names, counts[1:].tolist()))
+    return labels, names
 
 
 # ---------------------------------------------------------------- files -> columns -> positions

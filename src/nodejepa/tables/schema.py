@@ -236,12 +236,14 @@ def _node_batches(table: InputTable, names: Sequence[str], added: int, label: st
 
 
 def _lies_far(column: FeatureColumn, block: Any) -> bool:
-    """Whether standardised numbers have a mean or a spread that they had nowhere near when fitted."""
-    if column.kind != "numeric" or column.fill or not block.shape[0]:
+    """Whether numbers are nowhere near those that were 0 or 1, or standardised, when fitted."""
+    if column.kind not in ("numeric", "binary") or column.fill or not block.shape[0]:
         return False
     values = (block.toarray() if sp.issparse(block) else block)[:, 0]
+    if column.kind == "binary":
+        return bool(np.abs(values - 0.5).max() > 1)
     mean, spread = abs(float(values.mean())), float(values.std())
-    return max(mean, spread) > _FAR or 0 < spread < 1 / _FAR**2
+    return max(mean, spread) > _FAR or mean > 2 * (1 + spread) or 0 < spread < 1 / _FAR**2
 
 
 def _place(table: InputTable, name: str) -> str:

@@ -29,6 +29,8 @@ def existing_file(path: str | os.PathLike[str], role: str) -> Path:
         if file.exists() and not file.is_file():
             what = "folder" if file.is_dir() else "pipe or a device"
             fix = "Name a file: it is read more than once."
+            if file.is_dir() and next(file.glob("*.parquet"), None):
+                fix = "Join its parts: pyarrow.parquet.write_table(pyarrow.parquet.read_table(folder), file)."
             raise DataError(f"the {role} file is a {what}", where=str(file), fix=fix)
         with file.open("rb"):
             return file
