@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
@@ -378,3 +379,16 @@ def test_a_score_is_reproducible(dataset):
     assert one["scores"] == other["scores"]
     assert one["diagnostics"] == other["diagnostics"]
     assert [score["seed"] for score in one["scores"]] == [3, 4]
+
+
+def test_labels_of_a_series_follow_the_index_of_the_embeddings(task):
+    """Labels in another order scored near chance, and nothing said why."""
+    z, labels, splits = task
+    names = [f"n{i}" for i in range(len(z))]
+    rows = pd.DataFrame(z, index=names)
+    known = pd.Series(labels, index=names)
+    wanted = linear_probe(z, labels, splits)
+    assert linear_probe(rows, known.sample(frac=1, random_state=0), splits) == wanted
+    assert linear_probe(rows, pd.Series(labels), splits) == wanted  # a default index says nothing
+    with pytest.raises(EvaluationError, match="of different nodes, by their indexes"):
+        linear_probe(rows, known.rename(lambda name: name.upper()), splits)

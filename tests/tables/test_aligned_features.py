@@ -97,3 +97,23 @@ def test_a_column_of_ids_is_no_feature():
             make(numbered)
     graph = from_networkx(ring(), numbered.set_index("id"))
     assert graph.features[:, 0].tolist() == list(range(11, -1, -1))
+
+
+def test_columns_of_a_frame_keep_their_names_and_order(tmp_path):
+    """A frame with its columns the other way round was embedded as if each were the other."""
+    model = LinearJEPA().fit(ring(), frame())
+    model.save(tmp_path / "run")
+    for fitted in (model, LinearJEPA.load(tmp_path / "run")):
+        with pytest.raises(GraphError, match="X has columns y, x, the encoder was fitted on x, y"):
+            fitted.transform(ring(), frame()[["y", "x"]])
+        assert len(fitted.transform(ring(), frame())) == len(fitted.transform(ring(), frame().to_numpy()))
+    again = LinearJEPA()
+    again.fit_transform(ring(), frame())
+    with pytest.raises(GraphError, match="fitted on x, y"):
+        again.transform(ring(), frame().rename(columns={"y": "z"}))
+
+
+def test_one_column_of_numbers_is_not_taken_for_labels_without_a_word():
+    graph = from_networkx(ring(), frame())
+    with pytest.warns(UserWarning, match="one dimension and is not used"):
+        LinearJEPA().fit(graph, frame()["x"])

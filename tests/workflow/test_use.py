@@ -101,6 +101,14 @@ def test_a_graph_has_the_features_that_were_asked_for():
         choose_features(graph, "edges")
 
 
+def test_classes_may_be_text():
+    graph, labels = communities("noise")
+    words = np.array(["red", "green", "blue", "grey"])[labels]
+    for given in (words, words.tolist(), pd.Series(words, dtype="category")):
+        chosen = choose_features(graph, "auto", given)
+        assert chosen.num_features == choose_features(graph, "auto", labels).num_features
+
+
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
     folder = tmp_path_factory.mktemp("use")

@@ -157,6 +157,25 @@ def class_codes(labels: npt.ArrayLike) -> tuple[npt.NDArray[Any], Codes]:
     return classes, codes
 
 
+def _in_row_order(labels: Any, embeddings: Any) -> Any:
+    """Labels of a pandas Series in the order of a frame of embeddings, by index; anything else as it is.
+
+    A default index (0, 1, 2, ...) says nothing where the other is none.
+    """
+    index, rows = (getattr(one, "index", None) for one in (labels, embeddings))
+    if not hasattr(index, "is_unique") or not hasattr(rows, "is_unique") or index.equals(rows):
+        return labels
+    if index.is_unique and rows.is_unique and rows.isin(index).all():
+        return labels.loc[rows]
+    if "RangeIndex" in (type(index).__name__, type(rows).__name__):
+        return labels
+    raise EvaluationError(
+        "labels and embeddings are of different nodes, by their indexes",
+        where="labels",
+        fix="Give both one index, or labels in the order of the rows: labels.to_numpy().",
+    )
+
+
 def _one_each(
     embeddings: Embeddings | Sequence[Embeddings], num_splits: int, num_nodes: int
 ) -> list[Embeddings]:
@@ -193,7 +212,8 @@ def linear_probe(
     Args:
         embeddings: ``[nodes, d]``, dense or SciPy sparse, or one such matrix a split (for methods whose
             embeddings depend on the seed).
-        labels: the class of each node: whole numbers (-1: unknown) or text (None or "": unknown).
+        labels: the class of each node: whole numbers (-1: unknown) or text (None or "": unknown). A pandas
+            Series is aligned with a frame of embeddings by its index.
         splits: which nodes to learn from, tune on and test on; if not given, five draws of 20 training and
             30 validation labels per class (:func:`nodejepa.data.splits.default_splits`).
         mode: ``"fair"`` or ``"paper"``.
@@ -206,6 +226,7 @@ def linear_probe(
     """
     if mode not in get_args(ProbeMode):
         raise EvaluationError(f"probe mode {mode!r} is unknown", where="probe", fix='Use "fair" or "paper".')
+    labels = _in_row_order(labels, embeddings)
     classes, codes = class_codes(labels)
     splits = default_splits(labels) if splits is None else splits
     splits = [splits] if isinstance(splits, Split) else list(splits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -61,6 +62,7 @@ class _Facts:
     history: list[Any]
     max_columns: PositiveInt | None = None
     only_for: str | None = None
+    feature_names: tuple[str, ...] | None = None
 
 
 class Estimator(ABC):
@@ -94,6 +96,7 @@ class Estimator(ABC):
     max_columns: int | None = None  # columns; of wider embeddings ``fit`` keeps so many principal components
     reduction_: PrincipalAxes | None = None
     only_for_: str | None = None  # hash of the graph whose adjacency was among the features
+    feature_names_: tuple[str, ...] | None = None  # columns of the frame X that was fitted
     output_: Literal["default", "pandas"] = "default"
     memory_limit: float | None = None  # gigabytes, of work on a graph on disk; none: as much as is free
     # who fits together: every process calls ``fit``, with the same graph and settings
@@ -190,6 +193,7 @@ class Estimator(ABC):
         graph = with_features(as_row_graph(graph, X))
         incomparable = isinstance(graph, Graph) and graph.incomparable
         self.only_for_ = graph.structure_hash if incomparable else None
+        self.feature_names_ = _column_names(X)
         logging = logging or Logging(description=f"Pretraining {self.name}")
         if out is None:
             if resume:
@@ -237,6 +241,13 @@ class Estimator(ABC):
         the first has the rows.
         """
         self._share()
+        given, fitted = _column_names(X), self.feature_names_
+        if given and fitted and given != fitted:
+            raise GraphError(
+                f"X has columns {', '.join(given[:20])}, the encoder was fitted on {', '.join(fitted[:20])}",
+                where="X",
+                fix="Give the same columns in the same order.",
+            )
         graph = as_row_graph(graph, X)
         z = self._embed(self.inputs_to_encode(graph, scratch), scratch)
         z = z if self.reduction_ is None else self.reduction_.reduce(z)
@@ -323,7 +334,8 @@ class Estimator(ABC):
 
     def _model_facts(self) -> dict[str, Any]:
         facts = self._identity() | {"in_dim": self.in_dim_, "history": self.history_} | self.own_facts()
-        more = {"max_columns": self.max_columns, "only_for": self.only_for_}
+        names = self.feature_names_
+        more = {"max_columns": self.max_columns, "only_for": self.only_for_, "feature_names": names}
         return facts | {name: value for name, value in more.items() if value is not None}
 
     def _model_tensors(self) -> dict[str, Tensor]:
@@ -354,6 +366,7 @@ class Estimator(ABC):
             self.history_ = check_history(known.history, where)
             self.take_facts(facts)
             self.max_columns, self.only_for_ = known.max_columns, known.only_for
+            self.feature_names_ = known.feature_names
             if f"{_KEPT}axes" in tensors:
                 axes = PrincipalAxes(*(tensors.pop(f"{_KEPT}{name}").numpy() for name in ("mean", "axes")))
             self.reduction_ = axes
@@ -398,6 +411,7 @@ class Estimator(ABC):
         """
         graph = as_row_graph(graph, X)
         self.embedding_: Features = self.fit(graph, **options).transform(graph)
+        self.feature_names_ = _column_names(X)
         return self.embedding_
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
@@ -443,12 +457,24 @@ def as_row_graph(source: Any, X: Any = None) -> RowGraph:
 
         graph = as_graph(source)
     if X is None or np.ndim(X) == 1:
+        if np.asarray(X).dtype.kind == "f":
+            warnings.warn(
+                "X has one dimension and is not used: features are [nodes, F], X.reshape(-1, 1) or "
+                "frame[[name]] of one column",
+                stacklevel=3,
+            )
         return graph
     if isinstance(graph, Graph):
         return graph.with_features(X)
     raise GraphError(
         "a graph on disk has its features beside it", where="features", fix="Leave X out, or prepare it anew."
     )
+
+
+def _column_names(X: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a data frame."""
+    columns = getattr(X, "columns", None)
+    return None if columns is None else tuple(map(str, columns))
 
 
 def with_features(graph: RowGraph, *, comparable: bool = False) -> RowGraph:

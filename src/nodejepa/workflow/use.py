@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from nodejepa.data.splits import Split, default_splits, scored_nodes
+from nodejepa.data.splits import Split, default_splits, label_classes, scored_nodes
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features
@@ -219,16 +219,14 @@ def _unit(rows: Any) -> Array:
     return unit
 
 
-def choose_features(
-    graph: Graph, use: str = "auto", labels: npt.NDArray[np.integer[Any]] | None = None
-) -> Graph:
+def choose_features(graph: Graph, use: str = "auto", labels: npt.ArrayLike | None = None) -> Graph:
     """A graph with the features that its embeddings are to be made of: columns, structure or both.
 
     Args:
         graph: with the columns of its nodes as features.
         use: ``"columns"``, ``"structure"``, ``"both"``, or ``"auto"``: validation labels choose, or a rule;
             the columns of graphs of fewer than 200 or more than 50,000 nodes.
-        labels: a whole number per node, -1 where unknown; they only choose.
+        labels: of the nodes, as in :func:`nodejepa.linear_probe`; they only choose.
 
     >>> from nodejepa import LinearJEPA, load_dataset
     >>> graph = choose_features(load_dataset("digits").graph, "both")
@@ -240,4 +238,5 @@ def choose_features(
     material = Material(
         graph, FeatureSchema(matrix_width=own or None), structure_alone(graph.num_nodes), Room.of()
     )
-    return material.made_of(choose(material, use, labels).taken)[0]
+    codes = None if labels is None else label_classes(labels)[1]
+    return material.made_of(choose(material, use, codes).taken)[0]
