@@ -152,7 +152,7 @@ def test_nothing_is_noted_where_names_tell_or_somebody_said():
     assert not any("occur in both" in note for note in read_graph(BOUGHT, bipartite=False).notes)
 
 
-@pytest.mark.parametrize("written", ["User_{}", "user_{} ", "0{}"])
+@pytest.mark.parametrize("written", ["User_{}", "user_{}\u00a0", "\uff55ser_{}", "0{}"])
 def test_ids_that_differ_in_case_or_zeros_only_are_warned_of(written):
     """Half of the table joins, so nothing is refused: the other half lost its features without a word."""
     plain = "{}" if written == "0{}" else "user_{}"

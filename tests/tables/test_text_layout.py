@@ -177,3 +177,19 @@ def test_labels_with_dashes_and_ids_that_are_fractions(read):
     assert loaded.class_names == ("--5", "-3", "1")
     with pytest.raises(GraphError, match=r"row 2 is 1\.5, stored"):
         read_graph(pa.table({"u": [1.0, 1.5], "v": [2, 3]}))
+
+
+def test_a_header_that_stands_again_is_refused(tmp_path):
+    """Files joined by `cat` had nodes called source and target."""
+    (tmp_path / "e.csv").write_text("source,target\n1,2\n2,3\nsource,target\n3,4\n")
+    with pytest.raises(GraphError, match=r"the header \(source, target\) stands again below"):
+        read_graph(tmp_path / "e.csv")
+    assert read_graph(tmp_path / "e.csv", header=False).graph.num_nodes == 6
+
+
+def test_a_matrix_is_not_taken_for_a_list_of_edges_without_a_word(tmp_path):
+    rows = [[int(abs(i - j) == 1) for j in range(5)] for i in range(5)]
+    (tmp_path / "m.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
+    assert any("looks like a matrix" in said for said in read_graph(tmp_path / "m.csv").report.warnings)
+    (tmp_path / "e.csv").write_text("source,target,weight\n1,2,1\n2,3,1\n3,1,2\n")
+    assert not read_graph(tmp_path / "e.csv").report.warnings

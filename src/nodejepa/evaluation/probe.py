@@ -162,7 +162,8 @@ def _in_row_order(labels: Any, embeddings: Any) -> Any:
 
     A default index (0, 1, 2, ...) says nothing where the other is none.
     """
-    index, rows = (getattr(one, "index", None) for one in (labels, embeddings))
+    index: Any = getattr(labels, "index", None)
+    rows: Any = getattr(embeddings, "index", None)
     if not hasattr(index, "is_unique") or not hasattr(rows, "is_unique") or index.equals(rows):
         return labels
     if index.is_unique and rows.is_unique and rows.isin(index).all():

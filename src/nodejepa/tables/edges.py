@@ -202,10 +202,11 @@ def _with_unknown(
 
 
 def near_misses(ids: pa.Array, known: int) -> tuple[str, str] | None:
-    """One of the first ids after the ``known``, and one of these that is the same but for case or zeros."""
+    """One of the first ids after the ``known``, and one of these that only differs in case, zeros or form."""
 
     def bare(text: pa.Array) -> pa.Array:
-        return pc.replace_substring_regex(pc.utf8_lower(pc.utf8_trim_whitespace(text)), r"^0+(\d)", r"\1")
+        plain = pc.utf8_trim_whitespace(pc.utf8_lower(pc.utf8_normalize(text, form="NFKC")))
+        return pc.replace_substring_regex(plain, r"^[+0]+(\d)", r"\1")
 
     unknown = ids.slice(known, _COMPARED)
     wanted = bare(unknown)

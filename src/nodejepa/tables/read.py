@@ -41,6 +41,8 @@ from nodejepa.tables.table import (
 )
 from nodejepa.tables.text import open_text
 
+_SMALLEST_MATRIX = 4  # columns; a list of edges with a few columns may have as few rows
+
 Source: TypeAlias = str | os.PathLike[str] | pa.Table | Any
 
 
@@ -221,6 +223,12 @@ class _Files:
         first, second, weight = edge_columns(source, reading, report)
         named = [first, second, *([weight] if weight else [])]
         found = Tables(source.held(named, "Reading edges", self.room), first, second, weight)
+        rows, width = found.edges.num_rows if found.edges else None, len(source.names)
+        if rows in (width, width - 1) and width >= _SMALLEST_MATRIX:
+            report.warnings.append(
+                f"the table of edges has {rows} rows and {width} columns: it looks like a matrix. In Python, "
+                "nodejepa.Graph.from_scipy(scipy.sparse.csr_array(matrix)) takes one."
+            )
         ends = first_ends(found, reading.bipartite)
         if ends is not None and reading.header is None and not (reading.source or reading.target):
             refuse_row_as_header(source, [first, second], ends)

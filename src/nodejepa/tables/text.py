@@ -260,6 +260,12 @@ def _guess_header(rows: list[list[str]], path: Path, report: ReadReport) -> bool
     cells = [set(column) for column in below]
     repeated = any(cell in cells[i] for i, cell in enumerate(first) if cell)
     elsewhere = not telling and not over_data and any(set(first[:2]) & column for column in cells[:2])
+    if telling and first in [[cell.strip() for cell in row] for row in rest]:
+        raise GraphError(
+            f"the header ({shown}) stands again below",
+            where=str(path),
+            fix="Remove it there: files were joined, each with its header. If it is data, say header=False.",
+        )
     if data_like or repeated or elsewhere:
         report.note(
             f"{path.name}: the first row ({shown}) looks like data, so the file is taken to have no header; "
