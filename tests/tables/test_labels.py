@@ -266,3 +266,16 @@ def test_plain_classes_are_noted_without_a_warning():
     assert not loaded.report.warnings
     note = "labels are column 'y': 2 classes, '1000001', '1000002'; 10 nodes have no label."
     assert note in loaded.notes
+
+
+@pytest.mark.parametrize("copy", [lambda i: i % 3 * 10, lambda i: ("x", "y", "z")[i % 3], lambda i: i % 6])
+def test_a_column_that_is_the_label_by_another_name_is_warned_of(copy):
+    """Numbers of topics beside their names: every method scored 100 %."""
+    edges = pa.table({"source": range(119), "target": range(1, 120)})
+    nodes = {"id": range(120), "x": np.arange(120.0), "y": ["abc"[i % 3] for i in range(120)]}
+    (warning,) = read_graph(
+        edges, pa.table({**nodes, "code": [copy(i) for i in range(120)]}), labels="y"
+    ).report.warnings
+    assert "each value of column 'code' has one label" in warning
+    other = pa.table({**nodes, "code": [copy(i // 2) for i in range(120)]})
+    assert not read_graph(edges, other, labels="y").report.warnings

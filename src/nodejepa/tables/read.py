@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import scipy.sparse as sp
 
 from nodejepa.errors import GraphError
 from nodejepa.graph import Graph
-from nodejepa.graph_checks import compact_csr, id_array
+from nodejepa.graph_checks import Features, compact_csr, id_array
 from nodejepa.machine import Room, progress_bar, timed
 from nodejepa.tables.cells import doubtful_classes, read_labels
 from nodejepa.tables.convert import as_graph
@@ -126,6 +127,8 @@ def read_graph(
         labels, names = labels_of(tables, report)
         if schema is None:
             graph, schema = fit_features(bare, tables, report, reading, room)
+            if labels is not None and reading.columns is None:
+                report.warnings += copies_of_labels(graph.features, schema, labels)
         else:
             graph = apply_schema(bare, tables, schema, report, room)
     report.kept_apart = bool(reading.bipartite)
@@ -178,6 +181,26 @@ def labels_of(
     report.note(f"labels are column {name!r}: {len(names)} classes, {first_names(names)}{without}.")
     report.warnings.extend(doubtful_classes(names, counts[1:].tolist()))
     return labels, names
+
+
+def copies_of_labels(features: Features, schema: FeatureSchema, labels: npt.NDArray[np.int64]) -> list[str]:
+    """Warnings of columns with few values each of which has one label: codes of classes, or their names."""
+    said, start, known = [], 0, labels >= 0
+    for column in schema.columns:
+        block: Any = features[:, start : start + column.width]
+        start += column.width
+        if column.kind in ("vector", "text"):
+            continue
+        rows = (block.toarray() if sp.issparse(block) else block)[known]
+        weights = np.random.default_rng(0).random(rows.shape[1])
+        values, codes = np.unique(rows @ weights, return_inverse=True)  # a number for each different row
+        pairs = np.unique(codes * (labels.max() + 1) + labels[known]).size
+        if 1 < len(values) == pairs and len(values) <= known.sum() // 10:
+            said.append(
+                f"each value of column {column.name!r} has one label: it may be the label by another name, "
+                f'and scores would mean nothing. Say drop="{column.name}" to leave it out.'
+            )
+    return said
 
 
 # ---------------------------------------------------------------- files -> columns -> positions
