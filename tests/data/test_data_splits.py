@@ -126,7 +126,9 @@ def test_impossible_names_are_refused(name):
         make_split(name, [0, 1], 0)
 
 
-@pytest.mark.parametrize("labels", [[], [-1, -1], [0.5, 1.0], [[0], [1]], [-2, 0], [None, 1], [b"a", b"b"]])
+@pytest.mark.parametrize(
+    "labels", [[], [-1, -1], [0.5, 1.0], [[0], [1]], [-2, 0], [None, "a", 1], [b"a", b"b"]]
+)
 def test_bad_labels_are_refused(labels):
     for make in (per_class_split, random_split):
         with pytest.raises(EvaluationError):

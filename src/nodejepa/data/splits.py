@@ -233,7 +233,8 @@ def _generator(seed: int) -> np.random.Generator:
 def label_classes(labels: npt.ArrayLike) -> tuple[npt.NDArray[Any], Indices]:
     """The classes there are, sorted, and the position of each node's among them; -1 where it is unknown.
 
-    Labels are whole numbers (-1: unknown) or text (None, NaN or "": unknown), one for every node.
+    Labels are whole numbers (-1: unknown), truth values or text, one for every node; None, NaN and "" are
+    unknown. Whole numbers may be floats: data frames make these of them where one is missing.
 
     >>> label_classes(["b", None, "a", "b"])
     (array(['a', 'b'], dtype='<U1'), array([ 1, -1,  0,  1]))
@@ -241,6 +242,8 @@ def label_classes(labels: npt.ArrayLike) -> tuple[npt.NDArray[Any], Indices]:
     array = np.asarray(labels)
     if array.ndim == 2 and array.shape[1] > 1:
         _refuse_labels(array, "Score several labels of a node one at a time: linear_probe(z, y[:, 0]).")
+    if array.ndim == 1 and array.dtype.kind in "bfO":
+        array = _whole_numbers(array)
     if array.dtype.kind in "OU" and array.ndim == 1:
         known = np.array([isinstance(label, str) and label != "" for label in array.tolist()], dtype=bool)
         if not all(_is_missing(label) for label in array[~known].tolist()):
@@ -263,6 +266,15 @@ def label_classes(labels: npt.ArrayLike) -> tuple[npt.NDArray[Any], Indices]:
     codes = np.full(array.shape, -1, dtype=np.int64)
     codes[known] = positions
     return classes, codes
+
+
+def _whole_numbers(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Labels as whole numbers, -1 where missing, if all of them are such; else as they are."""
+    lost = np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
+    known = labels[~lost].tolist()
+    if not known or not all(isinstance(one, int | float) and float(one).is_integer() for one in known):
+        return labels
+    return np.where(lost, -1, labels).astype(np.int64)
 
 
 def _is_missing(label: Any) -> bool:
