@@ -42,7 +42,7 @@ from nodejepa.tables.table import (
 )
 from nodejepa.tables.text import open_text
 
-_SMALLEST_MATRIX = 4  # columns; a list of edges with a few columns may have as few rows
+_SMALLEST_MATRIX = 5  # columns; a list of edges with a few columns may have as few rows
 
 Source: TypeAlias = str | os.PathLike[str] | pa.Table | Any
 
@@ -247,7 +247,7 @@ class _Files:
         named = [first, second, *([weight] if weight else [])]
         found = Tables(source.held(named, "Reading edges", self.room), first, second, weight)
         rows, width = found.edges.num_rows if found.edges else None, len(source.names)
-        if rows in (width, width - 1) and width >= _SMALLEST_MATRIX:
+        if not weight and rows in (width, width - 1) and width >= _SMALLEST_MATRIX:
             report.warnings.append(
                 f"the table of edges has {rows} rows and {width} columns: it looks like a matrix. In Python, "
                 "nodejepa.Graph.from_scipy(scipy.sparse.csr_array(matrix)) takes one."
