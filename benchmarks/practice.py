@@ -27,7 +27,7 @@ from nodejepa.data.splits import Split, per_class_split
 from nodejepa.files import versions, write_text
 from nodejepa.graph import Graph
 from nodejepa.machine import Room
-from nodejepa.report.table import Column, ReportTable, TableCell, to_markdown
+from nodejepa.report.sections import Column, ReportTable, TableCell, to_markdown
 from nodejepa.structure.laplacian import EXACT_UP_TO
 from nodejepa.tables import FeatureSchema
 from nodejepa.tables.options import structure_alone

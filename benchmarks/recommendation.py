@@ -22,7 +22,7 @@ from typing import Any
 from nodejepa.config import of_type
 from nodejepa.files import write_text
 from nodejepa.methods import UNTRAINED
-from nodejepa.report.table import Column, ReportTable, TableCell, mean_and_std, to_markdown
+from nodejepa.report.sections import Column, ReportTable, TableCell, mean_and_std, to_markdown
 from nodejepa.workflow.recommend import DEFAULT, POINT, MethodRow, recommend
 
 STUDY = Path(__file__).parents[1] / "studies" / "compare"

@@ -22,7 +22,7 @@ from scipy.stats import ttest_rel
 
 from nodejepa import LinearJEPA, descriptors, linear_probe, load_dataset
 from nodejepa.files import versions, write_text
-from nodejepa.report.table import Column, ReportTable, TableCell, to_markdown
+from nodejepa.report.sections import Column, ReportTable, TableCell, to_markdown
 
 RECORDS = Path(__file__).parents[1] / "studies" / "without-features" / "records.jsonl"
 GRAPHS = (

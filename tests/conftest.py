@@ -1,14 +1,14 @@
 """What every test may use: the real data if it is there, a private cache, a toy graph."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import small
 
-from nodejepa.data import Dataset, load_dataset
+from nodejepa.data import Dataset
 from nodejepa.graph import Graph
 
 settings.register_profile(
@@ -58,7 +58,7 @@ def toy_graph() -> Graph:
 @pytest.fixture(scope="session")
 def small_digits() -> Dataset:
     """What stands for ``digits`` where its size would only take time."""
-    return replace(load_dataset("synthetic:nodes=300,edges=1200,features=16,classes=3,seed=1"), name="digits")
+    return small.small_digits()
 
 
 class Run:

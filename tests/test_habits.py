@@ -12,7 +12,7 @@ import nodejepa
 from nodejepa import Graph, NodeEmbedder, linear_probe, make_method
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.data.splits import default_splits
-from nodejepa.errors import ConfigError, EvaluationError, GraphError
+from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.methods import METHODS, UNTRAINED
 from nodejepa.workflow import embed_graph
 
@@ -98,17 +98,6 @@ def test_names_of_other_libraries_are_answered_with_ours(use, match):
         use()
 
 
-def test_a_study_answers_the_old_name(tmp_path):
-    from nodejepa.study.spec import load_spec
-
-    (tmp_path / "s.toml").write_text(
-        'summary = "s"\nkind = "probe"\n[[grid]]\nmethods = ["nodejepa"]\npreset = "paper"\n'
-        'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1"\noverrides = {"epochs" = 1}\n'
-    )
-    with pytest.raises(ConfigError, match="It is called settings here"):
-        load_spec(tmp_path / "s.toml")
-
-
 def test_one_method_is_the_default_everywhere():
     import inspect
 
@@ -120,19 +109,6 @@ def test_one_method_is_the_default_everywhere():
     np.testing.assert_array_equal(
         NodeEmbedder(RING).fit().embedding_, nodejepa.LinearJEPA().fit_transform(RING)
     )
-
-
-def test_the_doors_of_a_graph():
-    club = nx.karate_club_graph()
-    assert nodejepa.from_networkx(club, np.eye(34), weight="weight").is_weighted
-    edges = pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"]})
-    nodes = pd.DataFrame({"id": ["c", "b", "a"], "age": [1.0, 2.0, 4.0]})
-    graph = nodejepa.load_graph(edges, nodes)
-    assert graph.node_ids.tolist() == ["c", "b", "a"]
-    assert graph.num_features == 1
-    assert nodejepa.embeddings_frame(graph, np.eye(3)).index.tolist() == ["c", "b", "a"]
-    with pytest.raises(GraphError, match="DataFrame"):
-        nodejepa.from_networkx(edges)
 
 
 def test_a_probe_without_splits_takes_the_five_of_the_house():
@@ -153,19 +129,3 @@ def test_without_features_the_structure_describes_the_nodes_as_on_the_command_li
     np.testing.assert_array_equal(NodeEmbedder(graph).fit().embedding_, by_files.embeddings)
     np.testing.assert_array_equal(nodejepa.LinearJEPA().fit_transform(graph), by_files.embeddings)
     assert make_method("sgc").fit_transform(club).shape == (34, 139)
-
-
-def test_an_embedder_checks_before_it_trains(monkeypatch):
-    from nodejepa.methods import NodeJEPA
-
-    monkeypatch.setattr(NodeJEPA, "fit", lambda *_, **__: pytest.fail("it trains"))
-    for arguments, match in (
-        ({"memory_limit": 0.001}, "memory plan"),
-        ({"settings": {"encoder.hidden": -1}}, "encoder.hidden is -1|hidden is -1"),
-        ({"device": "tpu"}, "device 'tpu' is unknown"),
-        ({"preset": "papper"}, "has no preset"),
-        ({"seed": -1}, "seed is -1"),
-        ({"method": "supervised-gcn"}, "learns from labels"),
-    ):
-        with pytest.raises(ConfigError, match=match):
-            NodeEmbedder(RING, **({"method": "nodejepa"} | arguments)).fit()

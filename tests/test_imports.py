@@ -21,7 +21,7 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 ORDER = [
     {"errors", "compiled", "files", "config", "machine"},
     {"diagnostics", "neighbours"},
-    {"graph_checks", "graph", "propagation"},
+    {"graph_checks", "graph"},
     {"structure"},
     {"tables"},
     {"data"},

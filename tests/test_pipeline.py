@@ -19,7 +19,7 @@ from nodejepa.data import load_dataset
 from nodejepa.demo import DEMO_METHODS, run_demo, write_as_csv
 from nodejepa.errors import ConfigError, DataError, EvaluationError, GraphError
 from nodejepa.graph import Graph
-from nodejepa.methods import METHODS, UNTRAINED, make_method
+from nodejepa.methods import METHODS, UNTRAINED, NodeJEPA, make_method
 from nodejepa.pipeline import NodeEmbedder
 from nodejepa.tables import read_embeddings, read_graph
 
@@ -149,6 +149,9 @@ def test_frozen_embedder_trains_once(monkeypatch):
         (lambda: NodeEmbedder("graph").fit(), GraphError, "a str is not a graph"),
         (lambda: NodeEmbedder(GRAPH, "nodejpea").fit(), ConfigError, "Did you mean nodejepa"),
         (lambda: NodeEmbedder(GRAPH, "sgc", settings={"hop": 1}).fit(), ConfigError, "Did you mean hops"),
+        (lambda: NodeEmbedder(GRAPH, device="tpu").fit(), ConfigError, "device 'tpu' is unknown"),
+        (lambda: NodeEmbedder(GRAPH, seed=-1).fit(), ConfigError, "seed is -1"),
+        (lambda: NodeEmbedder(GRAPH, "supervised-gcn").fit(), ConfigError, "learns from labels"),
         (lambda: NodeEmbedder(GRAPH).transform(["ann"]), NotFittedError, "not fitted"),
         (lambda: NodeEmbedder(GRAPH, "raw").fit().transform(["Ann"]), DataError, "Did you mean 'ann'"),
         (lambda: NodeEmbedder(GRAPH, "raw").fit().transform([["ann", "bob"]]), DataError, "no node"),
@@ -163,6 +166,12 @@ def test_frozen_embedder_trains_once(monkeypatch):
 def test_mistakes_are_explained(use, error, match):
     with pytest.raises(error, match=match):
         use()
+
+
+def test_what_does_not_fit_is_not_trained(monkeypatch):
+    monkeypatch.setattr(NodeJEPA, "fit", lambda *_, **__: pytest.fail("it trains"))
+    with pytest.raises(ConfigError, match="memory plan"):
+        NodeEmbedder(GRAPH, "nodejepa", memory_limit=0.001).fit()
 
 
 # ---------------------------------------------------------------- the demo

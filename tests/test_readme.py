@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +13,7 @@ import networkx
 import numpy as np
 import pytest
 import torch
+from tests.small import small_entry
 
 from nodejepa.cli import main
 from nodejepa.data import load_dataset
@@ -87,6 +87,7 @@ def test_our_lines_beside_other_libraries_run(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_small_digits")
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_block_runs(code, capsys):
     exec(compile(code, "a page", "exec"), {})
@@ -94,12 +95,15 @@ def test_python_block_runs(code, capsys):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, small_digits):
-    """A checkout after ``make demo``, as far as the commands need it, with a smaller graph for ``digits``."""
+def _small_digits(monkeypatch):
+    """A smaller graph for ``digits``."""
+    monkeypatch.setitem(CATALOGUE, "digits", small_entry())
+
+
+@pytest.fixture
+def folder(tmp_path, _small_digits, small_digits):
+    """A checkout after ``make demo``, as far as the commands need it."""
     write_as_csv(small_digits, tmp_path / "demo")
-    counts = {"nodes": 300, "edges": small_digits.graph.num_edges, "features": 16, "classes": 3}
-    entry = replace(CATALOGUE["digits"], **counts, load=lambda _: small_digits)
-    monkeypatch.setitem(CATALOGUE, "digits", entry)
     for file in (
         *ROOT.glob("studies/*.toml"),
         *ROOT.glob("studies/main/records.jsonl"),

@@ -6,6 +6,7 @@ those of the house's budget: two CSV files to a parquet file with scores and a r
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import threading
@@ -61,7 +62,7 @@ def main() -> None:
     """Print both jobs."""
     dataset = load_dataset("digits")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder, os.environ["NODEJEPA_CACHE"] = Path(name), name  # nothing was computed before
         edges, nodes = write_as_csv(dataset, folder)
         settings: Any = {"epochs": 2, "encoder.hidden": 16}
         for title, job in (

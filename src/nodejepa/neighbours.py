@@ -1,6 +1,5 @@
 """Questions about single nodes of finished embeddings: the row of an id, and the rows nearest to a row."""
 
-import difflib
 import operator
 import re
 from collections.abc import Hashable, Iterable, Sequence
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.diagnostics import Embeddings, check_embeddings
-from nodejepa.errors import DataError, EvaluationError
+from nodejepa.errors import DataError, EvaluationError, nearest
 from nodejepa.machine import progress_bar
 
 Metric: TypeAlias = Literal["cosine", "euclidean"]
@@ -171,11 +170,9 @@ def _plain(values: Any) -> list[Any]:
 
 
 def _advice(text: str, names: list[Any]) -> str:
-    """The nearest ids there are, else what ids look like here."""
+    """The nearest id there is, else what ids look like here."""
     if names and all(isinstance(name, int) for name in names):
         return f"The ids here are whole numbers from {min(names)} to {max(names)}."
-    known = {str(name).casefold(): str(name) for name in names[:_COMPARED]}
-    near = difflib.get_close_matches(text.casefold(), known, n=3, cutoff=0.7)
-    if near:
-        return f"Did you mean {' or '.join(repr(known[name]) for name in near)}?"
-    return f"The ids here look like {', '.join(map(repr, list(known.values())[:3]))}."
+    known = [str(name) for name in names[:_COMPARED]]
+    near = nearest(text, known, 0.7)
+    return f"Did you mean {near!r}?" if near else f"The ids here look like {', '.join(map(repr, known[:3]))}."

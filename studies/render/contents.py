@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from nodejepa.errors import DataError
 from nodejepa.files import write_text
 from nodejepa.machine import progress_bar
-from nodejepa.report.table import ReportTable, to_csv, to_markdown
+from nodejepa.report.sections import ReportTable, to_csv, to_markdown
 from studies.render.figures import accuracy as figures
 from studies.render.figures import time
 from studies.render.figures.panels import FORMATS, house_style, save_figure

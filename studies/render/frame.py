@@ -14,7 +14,7 @@ from nodejepa.config import dotted, to_dict
 from nodejepa.errors import ConfigError, DataError
 from nodejepa.methods import METHODS, make_method
 from nodejepa.methods.migrations import config_of_today
-from nodejepa.report.table import Summary, summarise
+from nodejepa.report.sections import Summary, summarise
 from nodejepa.study.records import read_records
 from studies.render.paper import (
     STANDING_BASELINES,

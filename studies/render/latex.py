@@ -2,7 +2,7 @@
 
 import re
 
-from nodejepa.report.table import ReportTable, TableCell
+from nodejepa.report.sections import ReportTable, TableCell
 
 _LATEX = {
     "\\": r"\textbackslash{}",

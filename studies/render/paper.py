@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nodejepa.methods import METHODS, UNTRAINED
-from nodejepa.report.table import Summary
+from nodejepa.report.sections import Summary
 
 SELF_SUPERVISED = ("dgi", "graphmae", "bgrl", "cca-ssg", "nodejepa", "patchjepa")
 JEPA = ("nodejepa", "patchjepa")

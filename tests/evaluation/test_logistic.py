@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from nodejepa.evaluation import logistic, scaling
+from nodejepa.evaluation import logistic
 from nodejepa.evaluation.logistic import RoughFit, TrainingSet, fit_logistic
 from reference.evaluation import exact_logistic
 
@@ -104,8 +104,8 @@ def test_duplicate_and_constant_columns():
 @pytest.mark.slow
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_rows_too_many_and_too_wide_for_a_basis_are_iterated_on_directly(monkeypatch, as_sparse):
-    monkeypatch.setattr(scaling, "_MAX_ROTATED", 10)
-    monkeypatch.setattr(scaling, "_MAX_ROTATED_SPARSE", 10)
+    monkeypatch.setattr(logistic, "_MAX_ROTATED", 10)
+    monkeypatch.setattr(logistic, "_MAX_ROTATED_SPARSE", 10)
     monkeypatch.setattr(logistic, "_LARGE", 10)
     rows, labels = sample(40, 20, 4)
     rows[np.abs(rows) < 0.5] = 0
@@ -114,7 +114,7 @@ def test_rows_too_many_and_too_wide_for_a_basis_are_iterated_on_directly(monkeyp
 
 @pytest.mark.slow
 def test_a_small_unturned_sparse_set_is_never_stacked_with_another(monkeypatch):
-    monkeypatch.setattr(scaling, "_MAX_ROTATED_SPARSE", 10)
+    monkeypatch.setattr(logistic, "_MAX_ROTATED_SPARSE", 10)
     drawn = [sample(40, 20, 4, seed) for seed in (1, 2)]
     check(*(TrainingSet(sp.csr_array(rows), labels, STRENGTHS) for rows, labels in drawn), classes=4)
 

@@ -14,9 +14,8 @@ from nodejepa.data import Dataset
 from nodejepa.data.splits import Split, per_class_split
 from nodejepa.errors import EvaluationError
 from nodejepa.evaluation import linear_probe
-from nodejepa.evaluation.logistic import RoughFit
+from nodejepa.evaluation.logistic import RoughFit, scale
 from nodejepa.evaluation.probe import RELATIVE_STRENGTHS, balanced_accuracy, macro_f1, roc_auc, strength_grid
-from nodejepa.evaluation.scaling import scale
 from nodejepa.evaluation.scoring import score_method, score_run
 from nodejepa.graph import Graph
 from nodejepa.methods import METHODS, SupervisedGCN
@@ -136,7 +135,7 @@ def test_the_choice_does_not_see_test_labels(task):
 
 
 def test_test_nodes_are_predicted_once(task, monkeypatch):
-    from nodejepa.evaluation.scaling import ScaledEmbeddings
+    from nodejepa.evaluation.logistic import ScaledEmbeddings
 
     z, labels, splits = task
     asked = []

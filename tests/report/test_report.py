@@ -25,18 +25,22 @@ from nodejepa.report import render
 from nodejepa.report.maps import embedding_map, error_sections, neighbour_plane, principal_plane
 from nodejepa.report.sections import (
     Chapter,
+    Column,
     ConfusionMatrix,
     Dot,
     DotPlot,
     Facts,
     Report,
+    ReportTable,
     SortableTable,
+    Summary,
+    TableCell,
     Text,
     embedded_json,
     plain,
+    to_markdown,
     training_curves,
 )
-from nodejepa.report.table import Column, ReportTable, Summary, TableCell, to_markdown
 
 HOSTILE = "</script><script>alert('x')</script><!--&\"\u2028"
 

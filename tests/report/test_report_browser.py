@@ -15,16 +15,18 @@ from nodejepa.report import write_report
 from nodejepa.report.maps import embedding_map, error_sections
 from nodejepa.report.sections import (
     Chapter,
+    Column,
     Curves,
     Dot,
     DotPlot,
     Facts,
     Report,
+    ReportTable,
     Series,
     SortableTable,
+    TableCell,
     Text,
 )
-from nodejepa.report.table import Column, ReportTable, TableCell
 
 pytestmark = [
     pytest.mark.slow,
@@ -254,8 +256,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(browser, file, dark):
     assert browser.problems == []
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_a_phone_cuts_no_column_off(browser, tmp_path, dark):
+def test_a_phone_cuts_no_column_off(browser, tmp_path):
     titles = ["run", "method", "graph", *(f"quite a long measure {i} %" for i in range(6))]
     columns = (*map(Column.name, titles[:3]), *map(Column, titles[3:]))
     rows = tuple(
@@ -276,7 +277,7 @@ def test_a_phone_cuts_no_column_off(browser, tmp_path, dark):
         f"{cells}.map((cell) => cell.getBoundingClientRect()).every((b) => b.left >= 0 && b.right <= 360)"
     )
     stacked = "[...document.querySelectorAll('.scroll')].map((box) => box.classList.contains('stacked'))"
-    browser.open(path, width=360, height=740, dark=dark)
+    browser.open(path, width=360, height=740)
     browser.wait(f"{stacked}[0]")
     assert browser.run(inside)
     assert browser.run(stacked) == [True, False]  # what fits stays a table
@@ -285,7 +286,7 @@ def test_a_phone_cuts_no_column_off(browser, tmp_path, dark):
     )
     browser.click("document.querySelectorAll('.stacked th button')[3]")  # sorts, as ever
     assert browser.run("document.querySelector('.stacked tbody td').textContent") == "run-2"
-    browser.open(path, width=1440, height=740, dark=dark)
+    browser.open(path, width=1440, height=740)
     assert browser.run(stacked) == [False, False]
 
 

@@ -10,7 +10,7 @@ from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.structure import partition, recommended_parts
-from nodejepa.structure.cache import cache_file
+from nodejepa.structure.base import cache_file
 from nodejepa.structure.partition import random_parts
 
 # by name, because the package offers a function that is called like the module

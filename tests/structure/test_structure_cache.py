@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodejepa.graph import Graph
-from nodejepa.structure.cache import cache_file, cached
+from nodejepa.structure.base import cache_file, cached
 
 GRAPH = Graph.from_edges([0, 1], [1, 2])
 VALUES = np.array([[0.5], [1.5], [-2.0]])

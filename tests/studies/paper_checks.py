@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from scipy import stats
 from studies.render.paper import JEPA, PrintedTest, paper_accuracy, paper_tests
 
-from nodejepa.report.table import Summary
+from nodejepa.report.sections import Summary
 
 _HALF = 0.005  # of the last digit of printed means and standard deviations
 

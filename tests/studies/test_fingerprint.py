@@ -3,7 +3,7 @@
 from studies.render.contents import tables_of
 from studies.render.frame import frame_of
 
-from nodejepa.report.table import to_csv
+from nodejepa.report.sections import to_csv
 
 
 def record(variant, dataset, seed, rank, std, ratio, method="nodejepa"):

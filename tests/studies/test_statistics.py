@@ -12,7 +12,7 @@ from scipy import stats
 from studies.render.frame import means_on_shared_seeds
 from studies.render.statistics import average_ranks, compare, holm, outcome
 
-from nodejepa.report.table import Summary, summarise
+from nodejepa.report.sections import Summary, summarise
 
 OURS = pd.Series({42: 87.1, 43: 88.4, 44: 86.9, 45: 88.0, 46: 87.7})
 THEIRS = pd.Series({42: 86.0, 43: 86.9, 44: 86.2, 45: 85.1, 46: 86.6})

@@ -17,7 +17,7 @@ from studies.render.tables.shared import best_of
 from nodejepa.config import to_dict
 from nodejepa.errors import DataError
 from nodejepa.methods import make_method
-from nodejepa.report.table import Summary, to_csv, to_markdown
+from nodejepa.report.sections import Summary, to_csv, to_markdown
 
 KINDS = ("main", "fewshot", "ablation", "collapse", "efficiency", "finetune", "limits", "recipe")
 

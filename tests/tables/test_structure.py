@@ -14,7 +14,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
 from nodejepa.methods import LinearJEPA, NodeJEPA
 from nodejepa.structure import descriptors, spectral_coordinates
-from nodejepa.structure.undirected import largest_component, neighbours
+from nodejepa.structure.base import largest_component, neighbours
 from nodejepa.tables import read_graph
 from nodejepa.tables.options import COMPARABLE
 from nodejepa.tables.prepare import prepare_store

@@ -96,14 +96,3 @@ def test_embeddings_of_two_files_are_compared(tmp_path):
         z = np.array([0.0, last], dtype=np.float32)
         pq.write_table(pa.table({"id": ["x", "y"], "z0": z, "z1": np.zeros(2, np.float32)}), path)
     assert scale.largest_difference(*files) == 0.5
-
-
-@pytest.mark.slow
-def test_the_case_with_text_ids_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr(scale, "CLASSES", 3)
-    asked = {"case": "text", "nodes": 240, "settings": {}, "threads": 1, "workers": 1}
-    record = scale.measure(asked, tmp_path)
-    assert record["columns"] == scale.TEXT_COLUMNS
-    assert record["accuracies"]["linear-jepa"] > 100 / scale.CLASSES
-    assert 0 < record["phases"]["embed-graph"]["written_after"] < record["phases"]["embed-graph"]["seconds"]
-    assert not [*tmp_path.iterdir()]

@@ -11,7 +11,6 @@ from nodejepa.diagnostics import diagnose
 from nodejepa.errors import GraphError
 from nodejepa.evaluation import ProbeResult, SplitScore
 from nodejepa.report.sections import verdict
-from nodejepa.tables import read_graph
 from nodejepa.tables.cells import read_labels
 from nodejepa.workflow.scores import Scores
 
@@ -92,11 +91,3 @@ def test_names_with_commas_are_one_label(names):
     codes, found = read_labels([pa.chunked_array([pa.array(names * 20)])], True, "here")
     assert len(found) == len(names)
     assert codes.max() == len(names) - 1
-
-
-def test_labels_of_a_file_are_refused_before_training(tmp_path):
-    (tmp_path / "e.csv").write_text("source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(39)))
-    rows = "".join(f"{i},{i / 7},{MANY[i]}\n" for i in range(40))
-    (tmp_path / "n.csv").write_text("id,size,topics\n" + rows)
-    with pytest.raises(GraphError, match="20 nodes have several labels, such as 'a;b'"):
-        read_graph(tmp_path / "e.csv", tmp_path / "n.csv", labels="topics")

@@ -20,7 +20,7 @@ from nodejepa.errors import NodeJEPAError
 from nodejepa.machine import ran_out
 
 if TYPE_CHECKING:
-    from nodejepa.report.table import ReportTable
+    from nodejepa.report.sections import ReportTable
 
 stdout = Console()
 stderr = Console(stderr=True)

@@ -123,7 +123,7 @@ def table(
     Examples:
         nodejepa study table studies/main > main.md
     """
-    from nodejepa.report.table import to_csv, to_markdown
+    from nodejepa.report.sections import to_csv, to_markdown
     from nodejepa.study.table import read_study, study_table
 
     made = study_table(read_study(study))

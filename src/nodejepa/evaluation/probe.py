@@ -17,8 +17,17 @@ import numpy.typing as npt
 from nodejepa.data.splits import Split, default_splits, label_classes
 from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import EvaluationError
-from nodejepa.evaluation.logistic import LinearClassifiers, RoughFit, TrainingSet, fit_logistic, is_costly
-from nodejepa.evaluation.scaling import Matrix, ScaledEmbeddings, Scaling, scale
+from nodejepa.evaluation.logistic import (
+    LinearClassifiers,
+    Matrix,
+    RoughFit,
+    ScaledEmbeddings,
+    Scaling,
+    TrainingSet,
+    fit_logistic,
+    is_costly,
+    scale,
+)
 from nodejepa.machine import progress_bar, side_by_side
 
 ProbeMode: TypeAlias = Literal["fair", "paper"]

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from nodejepa.errors import GraphError
 from nodejepa.graph import RowGraph
 from nodejepa.graph_checks import FloatArray, SparseMatrix
+from nodejepa.structure.base import Neighbours, neighbours
 from nodejepa.structure.descriptors import node_clustering, node_pagerank, standardize
-from nodejepa.structure.undirected import Neighbours, neighbours
 
 IntArray = npt.NDArray[np.integer]
 Int32Array = npt.NDArray[np.int32]

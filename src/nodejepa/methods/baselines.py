@@ -12,11 +12,10 @@ from torch import Tensor, nn
 from nodejepa.config import Depth, Hops, Settings, ShareBelowOne, Width
 from nodejepa.graph import RowGraph
 from nodejepa.methods.estimator import Estimator
-from nodejepa.nn.encoders import GCN
+from nodejepa.nn.encoders import GCN, Activation
 from nodejepa.nn.hop_encoder import pagerank_weights
 from nodejepa.nn.inputs import RowInputs
 from nodejepa.nn.sparse import density, to_dense
-from nodejepa.nn.stack import Activation
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import History, Run
 from nodejepa.training.task import seeded

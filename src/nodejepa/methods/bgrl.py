@@ -18,8 +18,8 @@ from nodejepa.methods.blocks import (
     frozen_copy,
 )
 from nodejepa.methods.trained import TrainedEstimator
+from nodejepa.nn.encoders import make_activation
 from nodejepa.nn.inputs import GraphInputs, RowInputs
-from nodejepa.nn.stack import make_activation
 from nodejepa.objectives.baselines import bootstrap_loss
 from nodejepa.training.task import StepContext, Task, TrainingConfig, cosine_rate
 

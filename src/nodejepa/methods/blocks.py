@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from nodejepa.config import Depth, NonNegative, PositiveInt, Settings, Share, ShareBelowOne, Width
 from nodejepa.masking.augment import drop_edges, drop_feature_columns
-from nodejepa.nn.encoders import EncoderKind, make_encoder
+from nodejepa.nn.encoders import Activation, Encoder, EncoderKind, make_encoder
 from nodejepa.nn.inputs import GraphInputs
-from nodejepa.nn.stack import Activation, Encoder
 from nodejepa.objectives.sigreg import sigreg
 from nodejepa.training.task import StepContext, Task, linear
 

@@ -33,10 +33,10 @@ from nodejepa.methods.blocks import (
 )
 from nodejepa.methods.linear_jepa import LinearJEPA, hartley
 from nodejepa.methods.trained import TrainedEstimator
+from nodejepa.nn.encoders import pick_rows
 from nodejepa.nn.hop_encoder import HopEncoder
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor
-from nodejepa.nn.stack import pick_rows
 from nodejepa.objectives.latent import (
     CovarianceOver,
     cosine_distance,

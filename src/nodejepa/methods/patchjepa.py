@@ -23,10 +23,10 @@ from nodejepa.methods.blocks import (
     TeacherTask,
 )
 from nodejepa.methods.trained import TrainedEstimator
+from nodejepa.nn.encoders import Encoder
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.predictors import PatchPredictor
 from nodejepa.nn.sparse import SparseOperator
-from nodejepa.nn.stack import Encoder
 from nodejepa.objectives.latent import cosine_distance, hyperbola_distance
 from nodejepa.structure.partition import partition, recommended_parts
 from nodejepa.training.task import StepContext, TrainingConfig

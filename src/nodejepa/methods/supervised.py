@@ -17,9 +17,9 @@ from nodejepa.graph import RowGraph
 from nodejepa.methods.blocks import PRESETS, BaselineEncoderConfig, build_encoder, frozen_copy
 from nodejepa.methods.estimator import as_row_graph
 from nodejepa.methods.trained import TrainedEstimator
+from nodejepa.nn.encoders import FirstWeight, pick_rows
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.sparse import Rows
-from nodejepa.nn.stack import FirstWeight, pick_rows
 from nodejepa.training.logger import Logging
 from nodejepa.training.task import StepContext, Task, TrainingConfig
 
@@ -86,7 +86,7 @@ class Classifier(nn.Module):
         self._mixes_rows = any(isinstance(module, nn.BatchNorm1d) for module in encoder.modules())
 
     def embed(self, inputs: GraphInputs, rows: Rows = None) -> Tensor:
-        """What the head reads: the embeddings, as :meth:`nodejepa.nn.stack.Encoder.embed`."""
+        """What the head reads: the embeddings, as :meth:`nodejepa.nn.encoders.Encoder.embed`."""
         z: Tensor = self.encoder.embed(inputs, rows)
         return z
 

@@ -22,9 +22,9 @@ from torch import Tensor, nn
 
 from nodejepa.files import atomic_path
 from nodejepa.machine import progress_bar
+from nodejepa.nn.encoders import transformed
 from nodejepa.nn.inputs import GraphInputs, RowInputs
 from nodejepa.nn.sparse import Rows
-from nodejepa.nn.stack import transformed
 from nodejepa.nn.workspace import Block, Workspace, mapped
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 

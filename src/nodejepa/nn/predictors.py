@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from nodejepa.nn.encoders import make_activation, make_norm
 from nodejepa.nn.sparse import SparseOperator, restrict
-from nodejepa.nn.stack import make_activation, make_norm
 
 
 class MessagePassingPredictor(nn.Module):

@@ -23,8 +23,8 @@ import torch
 from torch import Tensor
 
 from nodejepa.compiled import compiled, prefetch
+from nodejepa.graph import propagation_rows
 from nodejepa.graph_checks import Features, SparseMatrix, compact_csr, multiplied_sparse
-from nodejepa.propagation import propagation_rows
 
 Rows = npt.NDArray[np.bool_] | None  # bool [N]: which ones are asked for; none: all of them
 Places = npt.NDArray[np.integer[Any]]

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from nodejepa.graph import degree_scale, propagation_rows
 from nodejepa.graph_checks import Features, SparseMatrix, compact_csr
 from nodejepa.nn.inputs import GraphInputs, NodeList, RowInputs
 from nodejepa.nn.sparse import (
@@ -31,7 +32,6 @@ from nodejepa.nn.sparse import (
     transform,
 )
 from nodejepa.nn.workspace import Workspace, mapped
-from nodejepa.propagation import degree_scale, propagation_rows
 from nodejepa.tables.ordered import OrderedStore
 from nodejepa.tables.store import DENSE, StoredGraph
 

@@ -9,8 +9,15 @@ import numpy.typing as npt
 from nodejepa.diagnostics import Embeddings, PrincipalAxes, check_embeddings
 from nodejepa.errors import EvaluationError
 from nodejepa.graph import Graph
-from nodejepa.report.sections import ConfusionMatrix, EmbeddingMap, Section, SortableTable
-from nodejepa.report.table import Column, ReportTable, TableCell
+from nodejepa.report.sections import (
+    Column,
+    ConfusionMatrix,
+    EmbeddingMap,
+    ReportTable,
+    Section,
+    SortableTable,
+    TableCell,
+)
 
 Plane = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]

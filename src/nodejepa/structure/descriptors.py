@@ -13,14 +13,13 @@ from nodejepa.errors import ConfigError, did_you_mean
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import FloatArray, SparseMatrix
 from nodejepa.machine import Room, progress_bar
-from nodejepa.structure.cache import cached
+from nodejepa.structure.base import cached, neighbours
 from nodejepa.structure.laplacian import (
     EXACT_UP_TO,
     adjacency_coordinates,
     signed_log,
     spectral_coordinates,
 )
-from nodejepa.structure.undirected import neighbours
 
 _SPECTRAL_BYTES, _EDGE_BYTES = 800, 40  # a node: vectors that the eigensolver holds; an edge
 ADJACENCY_BYTES = 13_000  # likewise, of 128 coordinates where eigenvalues are repeated; 6,500 elsewhere

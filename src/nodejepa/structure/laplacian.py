@@ -19,7 +19,7 @@ from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import SparseMatrix
 from nodejepa.machine import progress_bar
-from nodejepa.structure.undirected import (
+from nodejepa.structure.base import (
     Float64Array,
     largest_component,
     neighbours,

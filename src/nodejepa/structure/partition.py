@@ -14,8 +14,7 @@ import pymetis
 from nodejepa.compiled import compiled
 from nodejepa.errors import ConfigError
 from nodejepa.graph import RowGraph
-from nodejepa.structure.cache import cached
-from nodejepa.structure.undirected import Neighbours, neighbours
+from nodejepa.structure.base import Neighbours, cached, neighbours
 
 Int32Array = npt.NDArray[np.int32]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nodejepa.errors import DataError
 from nodejepa.methods import METHODS, UNTRAINED
-from nodejepa.report.table import Column, ReportTable, TableCell, summarise
+from nodejepa.report.sections import Column, ReportTable, TableCell, summarise
 from nodejepa.study.records import Record, read_records
 
 MEASURES = {  # field of a record: title and decimals

@@ -217,10 +217,10 @@ def compare_files(
     return compare(found.data, out=out, memory_limit=memory_limit, notes=notes, **arguments)
 
 
-def edges_words(rows: Sequence[MethodRow], found: Recommendation | None) -> list[str]:
+def edges_words(rows: Sequence[MethodRow], found: Recommendation) -> list[str]:
     """A word where the edges alone are better than what is recommended."""
     scores = {row.method: float(np.mean(row.accuracy)) for row in rows if row.accuracy}
-    edges, best = scores.get(EDGES_ONLY), scores.get(found.method) if found else None
+    edges, best = scores.get(EDGES_ONLY), scores.get(found.method)
     if edges is None or best is None or edges <= best:
         return []
     return [f'The edges alone score {edges:.1f} %, more than {best:.1f} %: take them with use="structure".']

@@ -18,16 +18,20 @@ from nodejepa.report import Report, footer
 from nodejepa.report.maps import embedding_map, names_of_classes
 from nodejepa.report.sections import (
     Chapter,
+    Column,
     Dot,
     DotPlot,
     EmbeddingMap,
+    ReportTable,
+    Row,
     Section,
     SortableTable,
+    TableCell,
     Text,
+    summarise,
     training_curves,
     verdict,
 )
-from nodejepa.report.table import Column, ReportTable, Row, TableCell, summarise
 from nodejepa.workflow.read import UserGraph
 from nodejepa.workflow.recommend import MethodRow
 

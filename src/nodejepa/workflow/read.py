@@ -300,7 +300,10 @@ class Inspection:
             facts["rows of edges"] = f"{read.edge_rows:,}: {repeated}, {loops}"
         mean = graph.num_edges / graph.num_nodes
         facts["neighbours"] = f"{mean:.1f} on average; {read.isolated_nodes:,} nodes have none"
-        facts["features"] = self._features()
+        work = Workload.of(graph)
+        filled = 100 * work.feature_entries / max(work.nodes * work.columns, 1)
+        form = "dense" if work.dense else "sparse"
+        facts["features"] = f"{work.columns:,} columns, {filled:.3g} % filled ({form})"
         if isinstance(graph, StoredGraph):
             facts["labels"] = f"{len(self.data.class_names):,} classes" if self.data.class_names else "none"
             facts["disk"] = gigabytes(sum(file["bytes"] for file in graph.manifest.files.values()))
@@ -312,12 +315,6 @@ class Inspection:
             f"{'allowed' if plan.limit_given else 'available'}"
         )
         return facts
-
-    def _features(self) -> str:
-        work = Workload.of(self.data.graph)
-        form = "dense" if work.dense else "sparse"
-        filled = 100 * work.feature_entries / max(work.nodes * work.columns, 1)
-        return f"{work.columns:,} columns, {filled:.3g} % filled ({form})"
 
     def warnings(self) -> list[str]:
         """What a person should think about before going on."""

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nodejepa.config import DEFAULT_METHOD
-from nodejepa.report.table import mean_and_std, summarise
+from nodejepa.report.sections import mean_and_std, summarise
 
 DEFAULT = DEFAULT_METHOD  # what is recommended where labels say nothing
 POINT = 1.0  # of accuracy: closer is as good

@@ -37,16 +37,20 @@ from nodejepa.report import Report, footer, write_report
 from nodejepa.report.maps import MAX_POINTS, SampledNodes, embedding_map, error_sections
 from nodejepa.report.sections import (
     Chapter,
+    Column,
     EmbeddingMap,
     Facts,
+    ReportTable,
     Section,
     SortableTable,
+    Summary,
+    TableCell,
     Text,
+    summarise,
     training_curves,
     verdict,
     what_was_found,
 )
-from nodejepa.report.table import Column, ReportTable, Summary, TableCell, summarise
 from nodejepa.tables import FeatureSchema, StoredGraph
 from nodejepa.tables.embeddings import MANIFEST_FORMAT
 from nodejepa.tables.options import ReadReport, first_names

@@ -109,7 +109,11 @@ def choose(material: Material, use: str, labels: npt.NDArray[np.integer[Any]] | 
             return _by_labels(material, nodes, labels[nodes].astype(np.int64))
         except EvaluationError:  # too few labels to choose by
             pass
-    return _by_rule(material)
+    encoder = LinearJEPA().fit(material.graph)
+    evidence = Evidence.of(material.graph.features, encoder.spectrum(), material.embedded("structure"))
+    words = f"input features: {MADE_OF[evidence.taken]}, because {evidence.why}."
+    words = f"{words} {_other(evidence.taken)} With labels, accuracy would decide."
+    return Choice("auto", evidence.taken, "rule", words)
 
 
 def _by_labels(material: Material, nodes: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]) -> Choice:
@@ -127,14 +131,6 @@ def best_of(validation: Mapping[str, float]) -> str:
     """What validation accuracy picks: the best, but the columns where they are nearly as good."""
     best = max(validation, key=lambda taken: validation[taken])
     return "columns" if validation["columns"] >= validation[best] - _POINT else best
-
-
-def _by_rule(material: Material) -> Choice:
-    encoder = LinearJEPA().fit(material.graph)
-    evidence = Evidence.of(material.graph.features, encoder.spectrum(), material.embedded("structure"))
-    taken = evidence.taken
-    words = f"input features: {MADE_OF[taken]}, because {evidence.why}."
-    return Choice("auto", taken, "rule", f"{words} {_other(taken)} With labels, accuracy would decide.")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from nodejepa.files import atomic_path
-from nodejepa.report.table import Summary
+from nodejepa.report.sections import Summary
 from studies.render.paper import dataset_name, look, method_name
 
 FORMATS = ("png", "svg")

@@ -4,7 +4,7 @@ from functools import partial
 
 import pandas as pd
 
-from nodejepa.report.table import Column, ReportTable, Row, TableCell
+from nodejepa.report.sections import Column, ReportTable, Row, TableCell
 from studies.render.frame import (
     Place,
     Values,

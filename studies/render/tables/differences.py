@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from nodejepa.report.table import MISSING, Column, ReportTable, Row, TableCell, summarise
+from nodejepa.report.sections import MISSING, Column, ReportTable, Row, TableCell, summarise
 from studies.render.frame import (
     Values,
     datasets_of,

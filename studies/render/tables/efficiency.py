@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from nodejepa.methods.nodejepa import MaskingConfig
-from nodejepa.report.table import Column, ReportTable, Row, Summary, TableCell, summarise
+from nodejepa.report.sections import Column, ReportTable, Row, Summary, TableCell, summarise
 from studies.render.frame import (
     best_baseline,
     datasets_of,

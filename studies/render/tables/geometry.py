@@ -7,7 +7,7 @@ from statistics import fmean
 import pandas as pd
 
 from nodejepa.diagnostics import MAX_DIMENSIONS
-from nodejepa.report.table import MISSING, Column, ReportTable, Row, Summary, TableCell
+from nodejepa.report.sections import MISSING, Column, ReportTable, Row, Summary, TableCell
 from studies.render.frame import datasets_of, methods_of, scores_by, unfinished_notes
 from studies.render.paper import (
     JEPA,

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from nodejepa.report.table import DAGGER, MISSING, Column, ReportTable, Row, Summary, TableCell
+from nodejepa.report.sections import DAGGER, MISSING, Column, ReportTable, Row, Summary, TableCell
 from studies.render.frame import Place, Values, datasets_of, means_on_shared_seeds, methods_of, summaries
 from studies.render.paper import UNTRAINED, dataset_name, method_name
 from studies.render.statistics import Comparison, holm_of
