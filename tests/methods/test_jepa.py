@@ -90,7 +90,6 @@ def naive_losses(task, context):
 @pytest.mark.parametrize("regularised", ["all", "visible"])
 def test_a_step_of_nodejepa_equals_the_dense_algorithm_with_gradients(toy_graph, regularised):
     task = node_task(toy_graph, **{"loss.regularised": regularised})
-    assert not task.token.any()  # the learned token starts at zero
     with torch.no_grad():
         task.token += 0.5
     mine, naive = task.losses(task.inputs, CONTEXT), naive_losses(task, CONTEXT)
@@ -99,6 +98,13 @@ def test_a_step_of_nodejepa_equals_the_dense_algorithm_with_gradients(toy_graph,
         torch.testing.assert_close(mine[name], naive[name], atol=1e-5, rtol=1e-4)
     leaves = [p for p in task.parameters() if p.requires_grad]
     assert_same_gradients(mine["loss"], naive["loss"], leaves, atol=1e-5, rtol=1e-3)
+
+
+def test_the_mask_token_starts_with_the_spread_that_the_setting_says(toy_graph):
+    wide = toy_graph.with_features(np.ones((toy_graph.num_nodes, 4000), np.float32))
+    tokens = [node_task(wide, **{"masking.token_std": std}).token for std in (0.0, 0.02, 1.0)]
+    assert [token.std().item() for token in tokens] == pytest.approx([0.0, 0.02, 1.0], rel=0.05)
+    assert all(token.requires_grad for token in tokens)
 
 
 def test_targets_are_drawn_anew_at_every_step(toy_graph, monkeypatch):
