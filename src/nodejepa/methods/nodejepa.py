@@ -68,9 +68,9 @@ class MaskingConfig(Settings):
     hops_start: Hops = 1
     curriculum_epochs: NonNegativeInt = 50  # 0: the end values from the start
     isolation: bool = True  # hide targets' features from the context encoder; off: ablation E
-    # Standard deviation of the mask token's entries at the start: I-JEPA's. The paper does not say, and the
-    # geometry that it prints depends on it (studies/readings). 0: they start at zero.
-    token_std: NonNegative = 0.02
+    # Standard deviation of the mask token's entries at the start; none: Glorot's, as for a weight; 0: zeros.
+    # The paper does not say, and the geometry that it prints depends on it (studies/readings).
+    token_std: NonNegative | None = None
     # The paper's "degree-capping neighborhood search" (Section 6), off as in its experiments
     max_neighbours: PositiveInt | None = None  # that the search follows; none: all
 
@@ -207,8 +207,11 @@ class NodeJEPATask(TeacherTask):
             )
         self.config = config
         self.token = nn.Parameter(torch.zeros(inputs.num_features))
-        if config.masking.token_std:
-            nn.init.normal_(self.token, std=config.masking.token_std)
+        spread = config.masking.token_std
+        if spread is None:
+            nn.init.xavier_normal_(self.token[None])
+        elif spread:
+            nn.init.normal_(self.token, std=spread)
         structure = descriptors(inputs.graph, config.predictor.descriptors, config.predictor.spectral_dim)
         self.descriptors = torch.from_numpy(structure).to(inputs.device)
         self.predictor = self._make_predictor(structure.shape[1])
