@@ -35,7 +35,7 @@ def test_nodejepa_predicts_by_message_passing_from_all_descriptors():
     assert predictor.descriptors == DESCRIPTORS == ("pagerank", "degree", "clustering", "spectral")
     assert (predictor.spectral_dim, predictor.heads) == (8, 4)
     assert (loss.prediction, loss.prediction_weight, loss.laplacian) == ("cosine", 1.0, 0.0)
-    assert (NODE.masking.isolation, NODE.masking.token_std) == (True, 0.02)
+    assert (NODE.masking.isolation, NODE.masking.token_std) == (True, 0.0)
     assert loss.covariance_over == "pairs"
     assert NODE.masking.max_neighbours is None
 

@@ -69,8 +69,8 @@ class MaskingConfig(Settings):
     curriculum_epochs: NonNegativeInt = 50  # 0: the end values from the start
     isolation: bool = True  # hide targets' features from the context encoder; off: ablation E
     # Standard deviation of the mask token's entries at the start; none: Glorot's, as for a weight; 0: zeros.
-    # The paper does not say, and the geometry that it prints depends on it (studies/readings).
-    token_std: NonNegative | None = None
+    # The paper does not say. Its geometry does not tell 0, 0.02 and Glorot's apart (studies/readings).
+    token_std: NonNegative | None = 0.0
     # The paper's "degree-capping neighborhood search" (Section 6), off as in its experiments
     max_neighbours: PositiveInt | None = None  # that the search follows; none: all
 
@@ -285,7 +285,6 @@ class NodeJEPA(TrainedEstimator):
         if name != "linear-start":
             return super().preset_config(name, dataset)
         return NodeJEPAConfig(
-            masking=MaskingConfig(token_std=0.0),
             loss=LossConfig(
                 prediction="l2", variance=0.02, covariance=0.02, covariance_over="dimensions", sigreg=0.002
             ),
