@@ -510,7 +510,8 @@ def main() -> None:
         print(json.dumps(record), flush=True)
     from benchmarks.scale_figure import draw
 
-    draw(shown(read_records(records)), records.with_suffix(".svg"))
+    made = read_records(records)
+    draw(shown(made), records.with_suffix(".svg"), [r for r in made if case_of(r) == "workers"][-1:])
 
 
 if __name__ == "__main__":

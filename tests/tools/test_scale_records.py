@@ -19,7 +19,7 @@ def measured(tmp_path, monkeypatch):
         monkeypatch.setattr(scale, "HERE", tmp_path)
         monkeypatch.setattr(scale, "measure", lambda asked, _: asked | {"seconds": 1.0})
         monkeypatch.setattr(scale, "settings_of", lambda case: None if case == "train" else settings)
-        monkeypatch.setattr(scale_figure, "draw", lambda records, _: drawn.append(records))
+        monkeypatch.setattr(scale_figure, "draw", lambda records, *_: drawn.append(records))
         monkeypatch.setattr(sys, "argv", ["scale", "--folder", str(tmp_path), "--threads", "2", *arguments])
         scale.main()
         lines = (tmp_path / "scale.jsonl").read_text().splitlines()
