@@ -64,8 +64,7 @@ def test_the_wheel_runs_the_demo_from_an_empty_folder(built: list[Path], tmp_pat
         "demo.run_demo = partial(demo.run_demo, methods=('raw',))\n"
         "from nodejepa.__main__ import main; sys.argv = ['nodejepa', 'demo']; main()"
     )
-    # nothing is compiled anew for a place that is gone afterwards
-    environment = os.environ | {"PYTHONPATH": str(place), "COLUMNS": "200", "NUMBA_DISABLE_JIT": "1"}
+    environment = os.environ | {"PYTHONPATH": str(place), "COLUMNS": "200"}
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=empty, env=environment, capture_output=True, text=True
     )
