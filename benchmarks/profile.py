@@ -12,7 +12,7 @@ import torch
 
 from nodejepa.data import load_dataset
 from nodejepa.errors import NodeJEPAError
-from nodejepa.methods import make_estimator
+from nodejepa.methods import make_method
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.task import StepContext
 
@@ -23,7 +23,7 @@ class Epochs:
     """A task with its optimiser, run epoch by epoch as the training loop does."""
 
     def __init__(self, dataset: str, method: str) -> None:
-        estimator = make_estimator(method, preset="paper", dataset=dataset, seed=0)
+        estimator = make_method(method, preset="paper", dataset=dataset, seed=0)
         torch.manual_seed(0)
         self.inputs = WholeGraph(load_dataset(dataset).graph)
         self.task = estimator.make_task(self.inputs)

@@ -18,7 +18,7 @@ from nodejepa.training.task import StepContext
 pytestmark = pytest.mark.filterwarnings("ignore::nodejepa.training.logger.CollapseWarning")
 
 UNLABELLED = [m.name for m in METHODS.values() if m.trained and m.by_gradient and not m.supervised]
-SMALL = {"encoder.hidden": 16, "predictor.hidden": 16, "patches.count": 6, "training.epochs": 3}
+SMALL = {"encoder.hidden": 16, "predictor.hidden": 16, "patches.count": 6, "training.epochs": 2}
 
 
 def small(name, preset="paper", **changes):

@@ -67,15 +67,6 @@ def test_a_rough_fit_first_changes_no_choice(task, kind, monkeypatch):
     assert 0 < sum(map(len, refined)) < len(splits) * 2 * len(RELATIVE_STRENGTHS)
 
 
-@pytest.mark.slow
-def test_sparse_and_dense_agree(task):
-    z, labels, splits = task
-    z = np.where(z > 0, z, 0)
-    dense, sparse = linear_probe(z, labels, splits), linear_probe(sp.csr_array(z), labels, splits)
-    assert [s.scaling for s in sparse.scores] == [s.scaling for s in dense.scores]
-    assert sparse.test_accuracy_mean == pytest.approx(dense.test_accuracy_mean, abs=0.05)
-
-
 def test_paper_mode_is_scikit_learn_on_raw_embeddings(task):
     z, labels, splits = task
     result = linear_probe(z, labels, splits, mode="paper", return_predictions=True)
@@ -105,22 +96,6 @@ def test_a_constant_offset_changes_nothing_once_standardised(task):
             scale(z.astype(np.float64), "standardise").rows(splits[0].train), abs=1e-3
         )
         assert view.spread == 24
-
-
-@pytest.mark.slow
-def test_probe_of_shifted_standardised_embeddings_is_unchanged(task, monkeypatch):
-    monkeypatch.setattr("nodejepa.evaluation.probe.SCALINGS", ("standardise",))
-    z, labels, splits = task
-    z = z.astype(np.float64)
-    plain, shifted = linear_probe(z, labels, splits), linear_probe(z + 50, labels, splits)
-    for a, b in zip(plain.scores, shifted.scores, strict=True):
-        assert replace(a, C=0) == replace(b, C=0)
-
-
-@pytest.mark.slow
-def test_the_same_call_gives_the_same_result(task):
-    z, labels, splits = task
-    assert linear_probe(z, labels, splits).scores == linear_probe(z.copy(), labels, splits).scores
 
 
 @pytest.mark.slow
@@ -172,29 +147,24 @@ def test_one_matrix_a_split(task):
 
 
 @pytest.mark.slow
-def test_labels_need_not_be_contiguous_and_may_be_unknown_outside_splits(task):
+@pytest.mark.parametrize(
+    "names", [np.array([3, 13, 23, 33]), np.array(["ape", "bee", "cat", "dog"])], ids=["gaps", "text"]
+)
+def test_labels_need_not_be_contiguous_and_may_be_unknown_outside_splits(task, names):
     z, labels, splits = task
-    odd = labels * 10 + 3
-    unused = np.setdiff1d(
-        np.arange(900), np.concatenate([splits[0].train, splits[0].val, splits[0].test[:300]])
-    )
-    odd[unused] = -1
-    split = Split("part", 0, splits[0].train, splits[0].val, splits[0].test[:300])
-    result = linear_probe(z, odd, [split], return_predictions=True)
-    assert set(np.unique(result.predictions[0])) <= {3, 13, 23, 33}
-    assert result.test_accuracy_mean == pytest.approx(100 * np.mean(result.predictions[0] == odd[split.test]))
-
-
-@pytest.mark.slow
-def test_labels_may_be_text(task):
-    z, labels, splits = task
-    names = np.array(["ape", "bee", "cat", "dog"])[labels]
-    plain = linear_probe(z, labels, splits[:1])
-    named = linear_probe(z, names, splits[:1], return_predictions=True)
+    whole, odd = splits[0], names[labels]
+    split = Split("part", 0, whole.train, whole.val, whole.test[:300])
+    odd[whole.test[300:]] = -1 if odd.dtype.kind == "i" else ""
+    plain = linear_probe(z, labels, [split])
+    named = linear_probe(z, odd, [split], return_predictions=True)
     assert named.scores == plain.scores
-    assert np.mean(named.predictions[0] == names[splits[0].test]) == plain.test_accuracy_mean / 100
-    some = [None, "", float("nan"), *names[3:]]
-    assert per_class_split(some, seed=1).hash == per_class_split([-1, -1, -1, *labels[3:]], seed=1).hash
+    assert named.test_accuracy_mean == pytest.approx(100 * np.mean(named.predictions[0] == odd[split.test]))
+
+
+def test_unknown_labels_of_either_kind_give_the_same_splits():
+    numbers = np.arange(400) % 4
+    some = [None, "", float("nan"), *np.array(["ape", "bee", "cat", "dog"])[numbers[3:]]]
+    assert per_class_split(some, seed=1).hash == per_class_split([-1, -1, -1, *numbers[3:]], seed=1).hash
 
 
 @pytest.mark.slow
@@ -350,10 +320,6 @@ def test_every_seed_trains_on_its_own_split(dataset):
     assert written["config"]["training"]["epochs"] == 3
 
 
-def test_other_methods_have_no_head(dataset):
-    assert "head" not in score_method(dataset, "sgc", [3], split="5-5").to_dict()
-
-
 def test_a_run_trained_with_labels_is_not_probed_on_other_splits(dataset, tmp_path):
     split = dataset.split("5-5", seed=0)
     SupervisedGCN(**SMALL).fit(dataset.graph, labels=dataset.labels, split=split, out=tmp_path)
@@ -368,16 +334,10 @@ def test_only_methods_with_a_seed_are_embedded_again(method, fits, dataset, monk
     monkeypatch.setattr(
         baseline, "fit", lambda self, *given, **named: seen.append(self) or fit(self, *given, **named)
     )
-    assert len(score_method(dataset, method, [1, 2], split="5-5").result.scores) == 2
+    score = score_method(dataset, method, [1, 2], split="5-5")
+    assert len(score.result.scores) == 2
     assert len(seen) == fits
-
-
-@pytest.mark.slow
-def test_a_score_is_reproducible(dataset):
-    one, other = (score_method(dataset, "random-gcn", [3, 4], split="5-5").to_dict() for _ in range(2))
-    assert one["scores"] == other["scores"]
-    assert one["diagnostics"] == other["diagnostics"]
-    assert [score["seed"] for score in one["scores"]] == [3, 4]
+    assert "head" not in score.to_dict()
 
 
 def test_labels_of_a_series_follow_the_index_of_the_embeddings(task):

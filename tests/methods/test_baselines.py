@@ -1,8 +1,6 @@
-"""The baselines: each step equals a dense twin or PyG's layers, and presets are the tables."""
+"""The baselines: each step equals a dense twin or PyG's layers."""
 
 from __future__ import annotations
-
-import dataclasses
 
 import numpy as np
 import pytest
@@ -22,7 +20,7 @@ from nodejepa.methods.graphmae import GraphMAE, GraphMAEConfig, GraphMAETask
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.task import StepContext
 from reference.encoders import assert_same_gradients, encode, pyg_gcn
-from reference.matrices import edge_index, features, propagation_tensor
+from reference.matrices import dense, edge_index, features, propagation_tensor
 
 CONTEXT = StepContext(seed=0, epoch=3, step=0, progress=0.2)
 TASKS = {
@@ -135,11 +133,8 @@ def test_subsampled_rows_are_those_of_the_whole():
     torch.testing.assert_close(task.losses(task.inputs, CONTEXT)["invariance"], reference.cca(z1, z2)[0])
 
 
-def test_the_target_of_bgrl_never_receives_gradient_and_follows_along_a_cosine(toy_graph):
+def test_the_target_of_bgrl_follows_along_a_cosine(toy_graph):
     task = make_task(BGRL, toy_graph, **{"ema.start": 0.99, "ema.end": 1.0})
-    task.losses(task.inputs, CONTEXT)["loss"].backward()
-    assert all(p.grad is None for p in task.target_encoder.parameters())
-    assert all(p.grad is not None for p in task.encoder.parameters())
     with torch.no_grad():
         for p in task.encoder.parameters():
             p += 1
@@ -152,17 +147,11 @@ def test_the_target_of_bgrl_never_receives_gradient_and_follows_along_a_cosine(t
             torch.testing.assert_close(new, old + share * (online - old))
 
 
-@pytest.mark.slow
-@EVERY
-def test_training_lowers_the_loss(method, toy_graph):
-    model = method(seed=0, epochs=60, **{"encoder.hidden": 16}).fit(toy_graph)
-    losses = [record["loss"] for record in model.history_]
-    assert np.mean(losses[-5:]) < np.mean(losses[:5])
-
-
 @pytest.mark.filterwarnings("ignore::nodejepa.training.logger.CollapseWarning")  # one epoch says nothing
-@pytest.mark.parametrize("dataset", ["photo", "cs", "arxiv"])
-@EVERY
+@pytest.mark.parametrize(
+    ("method", "dataset"),
+    [(DGI, "photo"), (GraphMAE, "photo"), (BGRL, "photo"), (CCASSG, "photo"), (CCASSG, "cs")],
+)
 def test_transform_sees_what_training_saw(method, dataset):
     """Input scaling and normalisation are the encoder's own, also after a round trip."""
     graph = GRAPHS["sparse"]
@@ -176,57 +165,6 @@ def test_transform_sees_what_training_saw(method, dataset):
     np.testing.assert_array_equal(model.transform(graph), wanted)
 
 
-# ------------------------------------------------------------------ presets are the tables
-
-
-@EVERY
-def test_paper_presets_are_the_matched_comparison(method):
-    for dataset, epochs in (("photo", 300), ("physics", 300), ("arxiv", 200)):
-        config = method.preset("paper", dataset)
-        assert config == method.preset("default", dataset)
-        encoder, training = config.encoder, config.training
-        assert (encoder.kind, encoder.layers, encoder.hidden, encoder.norm) == ("gcn", 3, 256, "layer")
-        assert (encoder.out_dim, encoder.row_normalise, encoder.dropout) == (None, False, 0)
-        assert training.epochs == epochs
-        assert (training.lr, training.lr_end, training.weight_decay, training.clip) == (1e-3, 1e-6, 1e-4, 1.0)
-
-
-def test_paper_presets_are_the_method_table():
-    mae, bgrl, cca = (kind.preset("paper") for kind in (GraphMAE, BGRL, CCASSG))
-    assert (mae.masking.ratio, mae.alpha) == (0.5, 2.0)
-    assert dataclasses.astuple(bgrl.view_1) == dataclasses.astuple(bgrl.view_2) == (0.2, 0.2)
-    assert (bgrl.ema.start, bgrl.ema.end) == (0.996, 0.996)
-    assert dataclasses.astuple(cca.view) == (0.2, 0.2)
-    assert (cca.loss.decorrelation, cca.loss.subsample) == (1e-3, 8192)
-
-
-def test_official_presets_are_the_authors():
-    rows = {
-        "computers": (0.5, 0.2, 0.4, 0.1, 5e-4, 256, 128),
-        "photo": (0.4, 0.1, 0.1, 0.2, 1e-4, 256, 128),
-        "cs": (0.3, 0.3, 0.2, 0.4, 1e-5, 512, 256),
-        "physics": (0.4, 0.1, 0.1, 0.4, 1e-5, 256, 128),
-    }
-    for dataset, row in rows.items():
-        c = BGRL.preset("official", dataset)
-        drops = (*dataclasses.astuple(c.view_1), *dataclasses.astuple(c.view_2))
-        assert (*drops, c.training.lr, c.encoder.hidden, c.encoder.out_dim) == row
-        assert (c.encoder.layers, c.encoder.norm, c.encoder.activation) == (2, "batch", "prelu")
-        assert (c.training.epochs, c.training.warmup, c.training.weight_decay) == (10_000, 0.1, 1e-5)
-        assert (c.ema.start, c.ema.end, c.encoder.row_normalise) == (0.99, 1.0, True)
-    rows = {  # features, edges, weight of decorrelation, epochs
-        "computers": (0.1, 0.3, 5e-4, 50, "gcn"),
-        "photo": (0.2, 0.3, 1e-3, 50, "gcn"),
-        "cs": (0.2, 0.2, 1e-3, 50, "mlp"),
-        "physics": (0.5, 0.5, 1e-3, 100, "gcn"),
-    }
-    for dataset, row in rows.items():
-        c = CCASSG.preset("official", dataset)
-        got = (c.view.features, c.view.edges, c.loss.decorrelation, c.training.epochs, c.encoder.kind)
-        assert got == row
-        assert (c.encoder.hidden, c.encoder.layers, c.encoder.row_normalise) == (512, 2, False)
-
-
 # ---------------------------------------------------------------- hops
 
 
@@ -235,10 +173,6 @@ def some_graph(*, sparse: bool) -> Graph:
     x = rng.random((40, 12)) * (rng.random((40, 12)) < 0.3)
     edges = rng.integers(0, 38, (2, 90))  # two nodes stay alone
     return Graph.from_edges(*edges, features=sp.csr_array(x) if sparse else x, num_nodes=40)
-
-
-def dense(x):
-    return x.toarray() if sp.issparse(x) else np.asarray(x)
 
 
 def by_hand(graph, name):

@@ -10,7 +10,7 @@ import reference.objectives as reference
 from nodejepa.config import override
 from nodejepa.masking.khop import khop_mask
 from nodejepa.methods.nodejepa import NodeJEPA, NodeJEPAConfig, NodeJEPATask
-from nodejepa.methods.patchjepa import PatchJEPA, PatchJEPAConfig, PatchJEPATask
+from nodejepa.methods.patchjepa import PatchJEPAConfig, PatchJEPATask
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.training.logger import Logging, PredictionShare
 from nodejepa.training.task import StepContext
@@ -197,31 +197,6 @@ def test_the_target_never_receives_gradient_and_follows_the_context(toy_graph, m
     momentum = 0.999 if make is node_task else 0.996
     for old, new in zip(before, task.target_encoder.parameters(), strict=True):
         torch.testing.assert_close(new - old, torch.full_like(old, 1 - momentum), atol=1e-5, rtol=1e-2)
-
-
-def test_paper_presets_are_the_papers_tables():
-    node, patch = NodeJEPA.preset("paper", "photo"), PatchJEPA.preset("paper", "physics")
-    assert (node.encoder.layers, node.encoder.hidden, node.training.epochs) == (3, 256, 300)
-    assert (node.training.lr, node.training.lr_end, node.training.weight_decay, node.training.clip) == (
-        1e-3,
-        1e-6,
-        1e-4,
-        1.0,
-    )
-    assert (node.ema.start, node.ema.end, patch.ema.start, patch.ema.end) == (0.996, 0.999, 0.996, 0.996)
-    assert dataclasses.astuple(node.masking)[:6] == (0.5, 2, 0.2, 1, 50, True)
-    assert (node.loss.variance, node.loss.covariance, node.loss.sigreg, node.loss.sigreg_slices) == (
-        0.2,
-        0.2,
-        0.02,
-        256,
-    )
-    counts = [
-        PatchJEPA.preset("paper", d).patches.count for d in ("computers", "photo", "cs", "physics", "arxiv")
-    ]
-    assert counts == [64, 64, 64, 128, 256]
-    assert (patch.patches.contexts, patch.patches.targets) == (1, 4)
-    assert NodeJEPA.preset("paper", "arxiv").training.epochs == 200
 
 
 @pytest.mark.parametrize(

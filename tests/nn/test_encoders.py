@@ -10,7 +10,7 @@ from nodejepa.errors import ConfigError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.methods.blocks import ema_update, frozen_copy
 from nodejepa.nn.attention import AttentionEdges, attend, attention_edges, edge_attention
-from nodejepa.nn.encoders import GCN, make_encoder
+from nodejepa.nn.encoders import make_encoder
 from nodejepa.nn.inputs import WholeGraph
 from nodejepa.nn.predictors import AttentionPredictor, MessagePassingPredictor, PatchPredictor
 from reference.encoders import assert_same_gradients, encode_graph
@@ -66,32 +66,6 @@ def test_rows_are_those_of_the_whole(kind, layers):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_hidden_node_holds_is_not_seen(kind):
-    graph = graph_with()
-    hidden = torch.arange(graph.num_nodes) % 2 == 0
-    other = graph.with_features(np.where(hidden.numpy()[:, None], 99, graph.features))
-    model, token = encoder(kind, graph), torch.randn(graph.num_features)
-    one, two = (model(WholeGraph(given).masked(hidden, token)) for given in (graph, other))
-    assert one.equal(two)
-
-
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-def test_permuting_the_nodes_permutes_the_embeddings(kind, directed):
-    graph = graph_with(directed=directed)
-    order = np.random.default_rng(1).permutation(graph.num_nodes)
-    shuffled = Graph.from_scipy(
-        graph.adjacency[order][:, order],
-        graph.features[order],
-        direction="keep" if directed else "check",
-    )
-    model = encoder(kind, graph)
-    torch.testing.assert_close(
-        model(WholeGraph(shuffled)), model(WholeGraph(graph))[torch.from_numpy(order)], atol=2e-5, rtol=1e-4
-    )
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_same_bits_every_time(kind):
     graph = graph_with("sparse")
 
@@ -129,13 +103,16 @@ def test_ends_follow_the_settings(kind):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("kind", ["sage", "gin", "gat"])
+@pytest.mark.parametrize("kind", ["gcn", "sage", "gin", "gat"])
 def test_layer_equals_pyg(kind, directed):
     pyg = pytest.importorskip("torch_geometric.nn")
     graph = graph_with(directed=directed, weighted=False)
     model = encoder(kind, graph, layers=1, norm="none")
     x = torch.from_numpy(graph.features.copy())
-    if kind == "sage":
+    if kind == "gcn":
+        conv = pyg.GCNConv(graph.num_features, 16)
+        weights = {"lin.weight": model.first.weight.T, "bias": model.biases[0]}
+    elif kind == "sage":
         conv = pyg.SAGEConv(graph.num_features, 16)
         weights = {
             "lin_r.weight": model.first_own.weight.T,
@@ -208,18 +185,6 @@ def test_edge_weights_do_not_count_in_gat():
 def test_mistakes_are_explained():
     with pytest.raises(ConfigError, match="4 attention heads do not fill a layer of width 30"):
         make_encoder("gat", 3, hidden=30)
-
-
-def test_gcn_layer_equals_pyg():
-    nn = pytest.importorskip("torch_geometric.nn")
-    graph = graph_with("wide")
-    model = GCN(graph.num_features, hidden=16, layers=1, norm="none")
-    conv = nn.GCNConv(graph.num_features, 16)
-    conv.lin.weight.data = model.first.weight.data.T.clone()
-    conv.bias.data = model.biases[0].data.clone()
-    source, target, weight = (torch.from_numpy(a) for a in graph.edge_arrays())
-    theirs = conv(torch.from_numpy(graph.features.copy()), torch.stack([source, target]), weight)
-    torch.testing.assert_close(model(WholeGraph(graph)), theirs, atol=1e-5, rtol=1e-4)
 
 
 def test_a_graph_without_features_is_explained():

@@ -11,7 +11,7 @@ import pytest
 from nodejepa.cli import main
 from nodejepa.data import load_dataset
 from nodejepa.errors import CheckpointError, NodeJEPAError
-from nodejepa.methods import make_estimator
+from nodejepa.methods import make_method
 from nodejepa.report import maps as maps_module
 from nodejepa.report import render, write_report
 from nodejepa.report.runs import build_report, find_dataset
@@ -39,7 +39,7 @@ def words_of(chapter: Chapter) -> str:
 def digits_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "digits"
     small = {"encoder.hidden": 16, "predictor.hidden": 16, "epochs": 10}
-    make_estimator("nodejepa", preset="paper", seed=3, settings=small).fit(
+    make_method("nodejepa", preset="paper", seed=3, settings=small).fit(
         load_dataset("digits").graph, out=folder
     )
     return folder
@@ -91,7 +91,7 @@ def test_a_run_shows_its_history_and_settings(digits_run, digits_chapter):
 
 def test_a_run_of_an_unknown_graph_has_no_map_and_says_so(toy_graph, tmp_path):
     small = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 10}
-    make_estimator("nodejepa", preset="paper", settings=small).fit(toy_graph, out=tmp_path / "run")
+    make_method("nodejepa", preset="paper", settings=small).fit(toy_graph, out=tmp_path / "run")
     (chapter,) = build_report([tmp_path / "run"]).chapters
     assert not of_kind(chapter, EmbeddingMap)
     assert "Name the folder of its data" in words_of(chapter)

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from nodejepa.config import dotted, flatten
-from nodejepa.data import load_dataset
 from nodejepa.data.splits import Split
 from nodejepa.errors import CheckpointError, ConfigError
-from nodejepa.methods import METHODS, make_estimator, make_method
+from nodejepa.methods import METHODS, make_method
 from nodejepa.methods.migrations import MIGRATIONS, Migration, config_of_today
 from nodejepa.methods.nodejepa import NodeJEPA, NodeJEPAConfig
 from nodejepa.study.measure import encoder_folder, trained_encoder
@@ -90,30 +89,31 @@ def test_a_refused_resume_names_the_setting(
         split = Split("mine", 0, *(np.arange(start, start + 6) for start in (0, 6, 12)))
         given = {"labels": np.arange(toy_graph.num_nodes) % 2, "split": split}
     settings: dict[str, Any] = TINY if METHODS[method].by_gradient else {}
-    make_estimator(method, settings=settings).fit(toy_graph, out=tmp_path, **given)
+    make_method(method, settings=settings).fit(toy_graph, out=tmp_path, **given)
     tomorrow()
-    make_estimator(method, settings=settings).fit(toy_graph, out=tmp_path, resume=True, **given)
+    make_method(method, settings=settings).fit(toy_graph, out=tmp_path, resume=True, **given)
     with pytest.raises(CheckpointError, match="another config: novelty: 3 then, 4 now"):
-        make_estimator(method, settings=settings | {"novelty": 4}).fit(
+        make_method(method, settings=settings | {"novelty": 4}).fit(
             toy_graph, out=tmp_path, resume=True, **given
         )
 
 
 @pytest.mark.slow
-def test_an_encoder_of_an_older_version_is_found_in_its_folder(tomorrow: Any, tmp_path: Path) -> None:
-    digits = load_dataset("digits")
+def test_an_encoder_of_an_older_version_is_found_in_its_folder(
+    tomorrow: Any, small_digits: Any, tmp_path: Path
+) -> None:
 
     def cell(**more: Any) -> Cell:
         return Cell("mine", "probe", "dgi", "paper", "digits", "20-30", 1, settings=TINY | more)
 
-    split = digits.split(seed=1)
-    trained_encoder(cell(), digits, split, tmp_path)
+    split = small_digits.split(seed=1)
+    trained_encoder(cell(), small_digits, split, tmp_path)
     folder = encoder_folder(cell(), tmp_path)
     tomorrow()
     assert encoder_folder(cell(), tmp_path) == folder
     assert encoder_folder(cell(novelty=4), tmp_path) != folder
     written = (folder / "model.safetensors").stat().st_mtime_ns
-    trained_encoder(cell(), digits, split, tmp_path)
+    trained_encoder(cell(), small_digits, split, tmp_path)
     assert (folder / "model.safetensors").stat().st_mtime_ns == written
 
 

@@ -8,8 +8,6 @@ import multiprocessing
 import os
 import signal
 import statistics
-import subprocess
-import sys
 import time
 from collections import Counter
 from dataclasses import replace
@@ -21,10 +19,10 @@ import pytest
 from tests.forked import Forked
 
 from nodejepa.cli import main
-from nodejepa.data import load_dataset
+from nodejepa.data import Dataset
 from nodejepa.errors import ConfigError, DataError, EvaluationError, NodeJEPAError
 from nodejepa.evaluation.scoring import score_method, score_run
-from nodejepa.files import source_hash
+from nodejepa.files import lock_file, source_hash
 from nodejepa.study.measure import TIMED_EPOCHS, encoder_folder, timed_epochs
 from nodejepa.study.measure import measure as measure_cell
 from nodejepa.study.records import Record, append_record, read_records
@@ -34,7 +32,6 @@ from nodejepa.study.runner import (
     NO_DATA,
     TAKEN,
     Folders,
-    Worklist,
     _environment,
     cell_record,
     claim_path,
@@ -44,10 +41,22 @@ from nodejepa.study.runner import (
 )
 from nodejepa.study.spec import Cell, Kind, StudySpec, identified, load_spec
 
+ROOT = Path(__file__).parents[2]
+MAIN = str(ROOT / "studies" / "main.toml")
 RAW = Cell("mine", "probe", "raw", "default", "digits", "20-30", 1)
 SMALL = {"training.epochs": 2, "encoder.hidden": 16}
 TRAINED = Cell("mine", "probe", "patchjepa", "paper", "digits", "20-30", 1, settings=SMALL)
 
+SPEC = """
+summary = "one"
+kind = "probe"
+[[grid]]
+methods = ["{method}"]
+preset = "paper"
+datasets = ["digits"]
+splits = ["20-30"]
+seeds = "{seeds}"
+"""
 STUDY = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 STUDY += "from nodejepa.__main__ import main; main()"
 # whose cells are not measured in new processes, but in forked ones that have the libraries loaded
@@ -57,6 +66,13 @@ FORKING = "import multiprocessing as m, nodejepa.study.runner as r; r._PROCESSES
 @pytest.fixture
 def folders(tmp_path: Path) -> Folders:
     return Folders(tmp_path / "out", tmp_path / "runs")
+
+
+@pytest.fixture
+def digits(small_digits: Dataset, monkeypatch: pytest.MonkeyPatch) -> Dataset:
+    """What is measured as ``digits``, in a size that takes no time."""
+    monkeypatch.setattr("nodejepa.study.measure.load_dataset", lambda *_: small_digits)
+    return small_digits
 
 
 @pytest.fixture
@@ -83,16 +99,15 @@ def measure(cell: Cell, folders: Folders, **options: bool) -> int:
 
 
 @pytest.mark.slow
-def test_a_record_has_the_scores_of_a_direct_call(folders: Folders) -> None:
+def test_a_record_has_the_scores_of_a_direct_call(folders: Folders, digits: Dataset) -> None:
     assert measure(TRAINED, folders) == MEASURED
     (record,) = read_records(folders.out)
-    digits = load_dataset("digits")
     for probe, field in (("fair", "test_accuracy"), ("paper", "test_accuracy_paper_probe")):
         direct = score_method(digits, "patchjepa", [1], preset="paper", settings=SMALL, probe=probe)
         assert record[field] == direct.result.scores[0].test_accuracy
     for field in ("effective_rank", "effective_rank_uncentred"):
         assert record[field] == getattr(direct.diagnostics, field)
-    assert record["split_sizes"] == [200, 300, 1297]
+    assert record["split_sizes"] == [60, 88, 152]
     assert record["split_hash"] == digits.split("20-30", seed=1).hash
     named = {"method", "preset", "dataset", "split", "seed", "status", "val_accuracy", "train_seconds"}
     named |= {"epoch_seconds", "peak_memory_mb", "mean_std", "participation_ratio", "config", "config_hash"}
@@ -133,6 +148,7 @@ def test_only_what_is_missing_is_measured_again(folders: Folders) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("digits")
 def test_all_splits_of_a_seed_share_one_encoder(folders: Folders) -> None:
     assert measure(TRAINED, folders) == MEASURED
     model = encoder_folder(TRAINED, folders.runs) / "model.safetensors"
@@ -146,11 +162,10 @@ def test_all_splits_of_a_seed_share_one_encoder(folders: Folders) -> None:
 
 
 @pytest.mark.slow
-def test_one_training_may_serve_the_splits_of_all_seeds(folders: Folders) -> None:
+def test_one_training_may_serve_the_splits_of_all_seeds(folders: Folders, digits: Dataset) -> None:
     first, second = (replace(TRAINED, seed=seed, training_seed=7) for seed in (1, 2))
     assert measure(first, folders) == measure(second, folders) == MEASURED
     assert len(list(folders.runs.glob("digits/patchjepa-*"))) == 1
-    digits = load_dataset("digits")
     one, other = read_records(folders.out)
     for record in (one, other):
         direct = score_run(digits, encoder_folder(first, folders.runs), [record["seed"]], split="20-30")
@@ -177,8 +192,7 @@ def test_a_failure_is_recorded_kept_apart_and_retried_on_demand(folders: Folders
 @pytest.mark.usefixtures("_quick")
 def test_cells_that_stay_failed_are_told_of_and_the_command_does_not_end_well(tmp_path, capsys) -> None:
     spec = tmp_path / "mine.toml"
-    what = 'methods = ["raw"]\npreset = "default"\ndatasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1"\n'
-    spec.write_text(f'summary = "one floor"\nkind = "probe"\n[[grid]]\n{what}')
+    spec.write_text(SPEC.format(method="raw", seeds="1"))
     (cell,) = load_spec(spec).cells
     append_record(tmp_path / "mine", cell_record(cell, "failed", reason="ValueError: it always does"))
     for options, code, said in (([], 2, "0 failed, 1 had failed before"), (["--retry-failed"], 0, "1 cell")):
@@ -189,6 +203,7 @@ def test_cells_that_stay_failed_are_told_of_and_the_command_does_not_end_well(tm
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("digits")
 def test_a_bug_in_a_cell_is_a_failed_cell(folders: Folders) -> None:
     floor = replace(RAW, kind="finetune")
     assert measure(floor, folders) == FAILED
@@ -198,21 +213,13 @@ def test_a_bug_in_a_cell_is_a_failed_cell(folders: Folders) -> None:
 @pytest.mark.usefixtures("_quick")
 def test_a_cell_that_another_process_holds_is_left_alone(folders: Folders) -> None:
     (folders.runs / "claims").mkdir(parents=True)
-    code = (
-        "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
-        "print('held', flush=True); sys.stdin.read()"
-    )
-    claim = str(claim_path(RAW, folders))
-    with subprocess.Popen(
-        [sys.executable, "-c", code, claim], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
+    held = lock_file(claim_path(RAW, folders), wait=False)
+    assert held is not None
+    with held:
         assert measure(RAW, folders) == TAKEN
         other = Folders(folders.out.with_name("other"), folders.runs)
         assert measure(replace(RAW, study="other"), other) == MEASURED  # the same cell of another study
         assert measure(RAW, Folders(folders.out.with_name("again"), folders.runs)) == MEASURED  # or folder
-        holder.kill()
     assert measure(RAW, folders) == MEASURED
     assert measure(RAW, folders) == TAKEN  # done meanwhile
     assert len(read_records(folders.out)) == 1
@@ -221,10 +228,7 @@ def test_a_cell_that_another_process_holds_is_left_alone(folders: Folders) -> No
 @pytest.mark.slow
 def test_two_runners_at_once_measure_every_cell_once(folders: Folders, tmp_path: Path) -> None:
     spec = tmp_path / "mine.toml"
-    spec.write_text(
-        'summary = "floors"\nkind = "probe"\n[[grid]]\nmethods = ["raw"]\npreset = "default"\n'
-        'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1-2"\n'
-    )
+    spec.write_text(SPEC.format(method="raw", seeds="1-2"))
     runners = [Forked(FORKING + STUDY, "study", "run", spec, "--out", folders.out) for _ in range(2)]
     assert [runner.wait()[0] for runner in runners] == [0, 0]
     lines = [json.loads(line) for line in (folders.out / "records.jsonl").read_text().splitlines()]
@@ -254,12 +258,9 @@ def test_a_killed_worker_leaves_its_cell_to_the_next_run(folders: Folders) -> No
 @pytest.mark.slow
 def test_a_runner_that_is_ended_ends_its_workers(folders: Folders, tmp_path: Path) -> None:
     spec = tmp_path / "mine.toml"
-    text = (
-        'summary = "one"\nkind = "probe"\n[[grid]]\nmethods = ["patchjepa"]\npreset = "paper"\n'
-        'datasets = ["digits"]\nsplits = ["20-30"]\nseeds = "1"\nsettings = {"training.epochs" = 100000}\n'
-    )
-    spec.write_text(text)
-    runner = Forked(STUDY, "study", "run", spec, "--out", folders.out)
+    endless = 'settings = {"training.epochs" = 100000}'
+    spec.write_text(SPEC.format(method="patchjepa", seeds="1") + endless)
+    runner = Forked(FORKING + STUDY, "study", "run", spec, "--out", folders.out)
     history: list[Path] = []
     while not history:
         history = list(tmp_path.glob("runs/digits/patchjepa*/history.jsonl"))
@@ -298,23 +299,14 @@ def _no_network(url: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("digits")
 @pytest.mark.parametrize(("seconds", "timed"), [(0.0, 5), (1e6, 29)])
 def test_efficiency_cells_time_a_few_epochs_and_extrapolate(
     folders: Folders, monkeypatch: pytest.MonkeyPatch, seconds: float, timed: int
 ) -> None:
     monkeypatch.setattr("nodejepa.study.measure.TIMED_SECONDS", seconds)  # long epochs, and short ones
-    assert (
-        measure(
-            replace(
-                TRAINED,
-                method="dgi",
-                kind="efficiency",
-                settings={"encoder.hidden": 8, "training.epochs": 30},
-            ),
-            folders,
-        )
-        == MEASURED
-    )
+    settings = {"encoder.hidden": 8, "training.epochs": 30}
+    assert measure(replace(TRAINED, method="dgi", kind="efficiency", settings=settings), folders) == MEASURED
     (record,) = read_records(folders.out)
     assert (record["epochs"], record["timed_epochs"]) == (30, timed)
     low, high = record["epoch_seconds_range"]
@@ -326,6 +318,7 @@ def test_efficiency_cells_time_a_few_epochs_and_extrapolate(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("digits")
 def test_a_curriculum_is_timed_to_behind_its_end(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nodejepa.study.measure.TIMED_SECONDS", 0.0)
     settings = {"encoder.hidden": 8, "predictor.hidden": 8, "masking.curriculum_epochs": 4}
@@ -356,17 +349,6 @@ def test_processes_have_their_threads_and_keep_memory_unless_it_is_measured(
         assert dict(os.environ) == before
 
 
-def test_jobs_out_of_range(folders: Folders) -> None:
-    with pytest.raises(ConfigError, match="jobs is 0"):
-        run_study(Worklist((), 0), folders, jobs=0)
-
-
-def test_time_is_not_measured_side_by_side(folders: Folders) -> None:
-    worklist = make_worklist(study(replace(TRAINED, kind="efficiency", settings={})), folders)
-    with pytest.raises(ConfigError, match="slow each other down"):
-        run_study(worklist, folders, jobs=2)
-
-
 def test_what_would_fail_every_cell_is_found_before_the_first(folders: Folders, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     worklist = make_worklist(study(RAW), folders)
@@ -378,15 +360,16 @@ def test_what_would_fail_every_cell_is_found_before_the_first(folders: Folders, 
             run_study(worklist, wrong)
     with pytest.raises(DataError, match="no such folder of data"):
         run_study(worklist, replace(folders, data_root=tmp_path / "mistyped"))
+    timed = make_worklist(study(replace(TRAINED, kind="efficiency", settings={})), folders)
+    for jobs, message in ((0, "jobs is 0"), (2, "slow each other down")):
+        with pytest.raises(ConfigError, match=message):
+            run_study(timed, folders, jobs=jobs)
     assert read_records(folders.out) == []
 
 
 def test_dry_run_measures_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    from nodejepa.cli import main
-
-    spec = Path(__file__).parents[2] / "studies" / "main.toml"
     with pytest.raises(SystemExit) as left:
-        main(["study", "run", str(spec), "--dry-run", "--quick", "--out", str(tmp_path), "--seeds", "42"])
+        main(["study", "run", MAIN, "--dry-run", "--quick", "--out", str(tmp_path), "--seeds", "42"])
     assert left.value.code == 0
     shown = capfd.readouterr().out
     assert "cells left, 0 measured" in shown
@@ -409,19 +392,13 @@ def test_dry_run_measures_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[s
 def test_a_misspelt_choice_is_refused(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], option: str, message: str
 ) -> None:
-    from nodejepa.cli import main
-
-    spec = Path(__file__).parents[2] / "studies" / "main.toml"
     with pytest.raises(SystemExit) as left:
-        main(["study", "run", str(spec), "--out", str(tmp_path), "--dry-run", option])
+        main(["study", "run", MAIN, "--out", str(tmp_path), "--dry-run", option])
     assert left.value.code == 2
     assert message in capfd.readouterr().err
 
 
 # ---------------------------------------------------------------- graphs without features
-
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_the_table_is_rebuilt_byte_for_byte() -> None:

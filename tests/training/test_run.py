@@ -11,7 +11,7 @@ from tests.interrupted import interrupted_after
 
 from nodejepa.errors import CheckpointError, ConfigError, NodeJEPAError, TrainingError
 from nodejepa.files import atomic_path, parse_json
-from nodejepa.methods import load_method, make_estimator
+from nodejepa.methods import load_method, make_method
 from nodejepa.training.logger import Logging
 from nodejepa.training.run import Run, load_tensors, save_tensors
 
@@ -19,7 +19,7 @@ SMALL = {"encoder.hidden": 8, "predictor.hidden": 8, "epochs": 3}
 
 
 def fitted(graph, folder, **options):
-    return make_estimator("nodejepa", preset="paper", settings=SMALL).fit(graph, out=folder, **options)
+    return make_method("nodejepa", preset="paper", settings=SMALL).fit(graph, out=folder, **options)
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +101,18 @@ def test_weights_of_another_type_are_not_converted_silently(model, tmp_path, dty
         load_method(tmp_path)
 
 
-@pytest.fixture
-def checkpoint(toy_graph, tmp_path):
-    """A run that was stopped in its third epoch."""
+@pytest.fixture(scope="module")
+def stopped(toy_graph, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stopped")
     with interrupted_after(3):
-        fitted(toy_graph, tmp_path / "run", logging=Logging(checkpoint_epochs=1))
-    return tmp_path / "run" / "checkpoint.safetensors"
+        fitted(toy_graph, folder, logging=Logging(checkpoint_epochs=1))
+    return folder
+
+
+@pytest.fixture
+def checkpoint(stopped, tmp_path):
+    """A run that was stopped in its third epoch."""
+    return shutil.copytree(stopped, tmp_path / "run") / "checkpoint.safetensors"
 
 
 WOUNDS = {  # of tensors and facts; ``state`` is the name of a tensor of the optimiser
@@ -156,7 +162,7 @@ def test_a_folder_deleted_under_a_run_ends_badly(toy_graph, tmp_path, monkeypatc
 def test_absurd_sizes_are_refused_before_any_work(setting):
     name, _, value = setting.partition("=")
     with pytest.raises(ConfigError, match=f"{name} is '{value}'.*at most"):
-        make_estimator("nodejepa", preset="paper", settings={name: value})
+        make_method("nodejepa", preset="paper", settings={name: value})
 
 
 def test_atomic_names_are_what_leftovers_are_looked_for_by(tmp_path):

@@ -5,7 +5,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from fleet import fleet, make_store
+from fleet import fleet, forked_launch, make_store
 from typer.testing import CliRunner
 
 from nodejepa.cli import app
@@ -87,8 +87,8 @@ def test_killed_and_started_again_they_go_on_to_the_same_bits(results, kind):
 
 @pytest.mark.slow
 @BUSY
-def test_the_command_starts_workers_which_share_the_columns(tmp_path, monkeypatch, capfd):
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+def test_the_command_starts_workers_which_share_the_columns(tmp_path, monkeypatch):
+    monkeypatch.setattr("nodejepa.training.distributed.launch", forked_launch)
     monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
     store, run, out = (str(tmp_path / name) for name in ("graph.store", "run", "z.npy"))
     make_store(tmp_path)
@@ -97,7 +97,7 @@ def test_the_command_starts_workers_which_share_the_columns(tmp_path, monkeypatc
         ["embed", run, store, "--workers", "2", "--out", out],
     ):
         done = CliRunner().invoke(app, command)
-        assert done.exit_code == 0, capfd.readouterr().err[-3000:]
+        assert done.exit_code == 0, done.output[-3000:]
     graph_on_disk = StoredGraph(store)
     alone = LinearJEPA().fit(graph_on_disk).transform(graph_on_disk)
     np.testing.assert_allclose(np.load(out), alone[: alone.shape[0]], rtol=1e-5, atol=1e-5)
@@ -106,9 +106,9 @@ def test_the_command_starts_workers_which_share_the_columns(tmp_path, monkeypatc
 
 @pytest.mark.slow
 @BUSY
-def test_workers_make_all_outputs_of_embed_graph(tmp_path, monkeypatch, capfd):
+def test_workers_make_all_outputs_of_embed_graph(tmp_path, monkeypatch):
     """Scores and all, to rounding those of one worker; what is there is not replaced, and nothing starts."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr("nodejepa.training.distributed.launch", forked_launch)
     monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path / "cache"))
     store = str(make_store(tmp_path, labels=True))
     tables, means = [], []
@@ -116,7 +116,7 @@ def test_workers_make_all_outputs_of_embed_graph(tmp_path, monkeypatch, capfd):
         out = tmp_path / workers / "z.parquet"
         command = ["embed-graph", "--edges", store, "--workers", workers, "--out", str(out)]
         done = CliRunner().invoke(app, command)
-        assert done.exit_code == 0, capfd.readouterr().err[-3000:]
+        assert done.exit_code == 0, done.output[-3000:]
         tables.append(read_embeddings(out).matrix)
         means.append(json.loads(out.with_suffix(".json").read_text())["scores"]["means"])
         assert out.with_suffix(".html").exists()

@@ -15,7 +15,7 @@ from nodejepa.cli.screen import in_options
 from nodejepa.data import load_dataset
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.methods import METHODS, make_estimator
+from nodejepa.methods import METHODS, make_method
 from nodejepa.methods.trained import joined_parts
 from nodejepa.tables import read_graph
 from nodejepa.workflow.plan import Workload, _probe_seconds, budget, make_plan, measured_speed
@@ -25,13 +25,13 @@ MEASURE = """
 import json, sys, warnings
 warnings.simplefilter("ignore")
 from nodejepa.data import load_dataset
-from nodejepa.methods import make_estimator
+from nodejepa.methods import make_method
 from nodejepa.machine import resident_bytes
 from nodejepa.workflow.plan import make_plan
 from nodejepa.machine import peak_memory_mb
 name, method, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 graph = load_dataset(name).graph
-estimator = make_estimator(method, preset="paper", settings=settings)
+estimator = make_method(method, preset="paper", settings=settings)
 held = resident_bytes()
 plan = make_plan(estimator, graph)
 estimator.fit(graph).transform(graph)
@@ -48,7 +48,7 @@ def compiled():
     """
     graph = load_dataset("digits").graph
     for method in ("nodejepa", "patchjepa"):
-        estimator = make_estimator(method, preset="paper", settings={"epochs": 1, "encoder.hidden": 64})
+        estimator = make_method(method, preset="paper", settings={"epochs": 1, "encoder.hidden": 64})
         estimator.fit(graph).transform(graph)
 
 
@@ -70,7 +70,7 @@ def test_the_memory_estimate_is_within_a_factor_of_three(dataset, method, settin
 
 def test_more_of_anything_costs_more():
     base = Workload(nodes=10_000, entries=100_000, columns=50, feature_entries=500_000, dense=True)
-    paper = make_estimator("nodejepa", preset="paper")
+    paper = make_method("nodejepa", preset="paper")
     least = budget(paper, base, operations_per_second=1e10)
     for changed in (
         Workload(20_000, 100_000, 50, 1_000_000, True),
@@ -82,7 +82,7 @@ def test_more_of_anything_costs_more():
         assert more.seconds > least.seconds
     assert budget(paper, base, operations_per_second=2e10).seconds == pytest.approx(least.seconds / 2)
     for change in ({"encoder.hidden": 512}, {"encoder.layers": 5}, {"encoder.kind": "gat"}):
-        wide = make_estimator("nodejepa", preset="paper", settings=change)
+        wide = make_method("nodejepa", preset="paper", settings=change)
         assert budget(wide, base, operations_per_second=1e10).peak_bytes > least.peak_bytes
 
 
@@ -91,7 +91,7 @@ def test_more_of_anything_costs_more():
 def test_every_method_and_preset_can_be_estimated(method):
     work = Workload.of(load_dataset("digits").graph)
     for preset in METHODS[method].presets:
-        found = budget(make_estimator(method, preset=preset), work, operations_per_second=1e10)
+        found = budget(make_method(method, preset=preset), work, operations_per_second=1e10)
         assert 1e8 < found.peak_bytes < 1e10
         assert found.seconds > 0
 
@@ -108,7 +108,7 @@ def wide_graph():
 
 def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeypatch):
     monkeypatch.setattr("nodejepa.machine.resident_bytes", lambda: 400_000_000)
-    estimator = make_estimator("nodejepa", preset="paper")
+    estimator = make_method("nodejepa", preset="paper")
     assert make_plan(estimator, wide_graph, memory_limit=10).proposals == ()
     plan = make_plan(estimator, wide_graph, memory_limit=1.2)
     assert not plan.fits
@@ -121,7 +121,7 @@ def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeyp
     for proposal in plan.proposals:
         assert proposal.peak_bytes <= 1.2e9
         assert str(proposal) in refused.value.fix
-    parts = make_estimator("nodejepa", preset="paper", settings=joined_parts(wide_graph.num_nodes, 8))
+    parts = make_method("nodejepa", preset="paper", settings=joined_parts(wide_graph.num_nodes, 8))
     assert make_plan(parts, wide_graph, memory_limit=1.2).fits, "the same plan says so"
     hopeless = make_plan(estimator, wide_graph, memory_limit=0.41)
     assert hopeless.proposals == ()
@@ -130,7 +130,7 @@ def test_what_does_not_fit_is_refused_with_proposals_that_do(wide_graph, monkeyp
 
 
 def test_scoring_is_in_the_estimate_where_there_are_labels(wide_graph):
-    estimator = make_estimator("linear-jepa")
+    estimator = make_method("linear-jepa")
     alone, few, many = (make_plan(estimator, wide_graph, 10, classes=n) for n in (0, 5, 50))
     assert alone.scoring_seconds == 0 < few.scoring_seconds < many.scoring_seconds
     assert alone.seconds == few.seconds

@@ -14,7 +14,7 @@ from benchmarks.scale import case_of, read_records
 
 from nodejepa.cli.screen import in_options
 from nodejepa.errors import ConfigError
-from nodejepa.methods import make_estimator
+from nodejepa.methods import make_method
 from nodejepa.methods.trained import joined_parts
 from nodejepa.tables.prepare import prepare_store
 from nodejepa.workflow.plan import OnDisk, Workload, budget, make_plan
@@ -26,7 +26,7 @@ IN_PARTS = {"parts": 200, "parts_per_step": 20, "descriptors": "pagerank,degree,
 
 def estimator(method="nodejepa", **settings):
     preset = {"preset": "paper"} if method == "nodejepa" else {}
-    return make_estimator(method, **preset, settings=settings)
+    return make_method(method, **preset, settings=settings)
 
 
 def graph(nodes=2_000_000, entries=40_000_000, columns=128):
@@ -96,8 +96,8 @@ def test_processes_share_a_step_and_each_has_its_libraries():
 
 
 def test_what_is_solved_by_rows_needs_room_for_what_is_as_long_as_the_graph():
-    started = make_estimator("nodejepa", preset="linear-start", settings={"epochs": 0})
-    for asked in (make_estimator("linear-jepa"), started):
+    started = make_method("nodejepa", preset="linear-start", settings={"epochs": 0})
+    for asked in (make_method("linear-jepa"), started):
         refusal(asked, graph(), 0.41)
         refusal(asked, graph(), 1.2)
         require_room(asked, graph(), 1.5)  # in groups of a few columns
@@ -107,14 +107,14 @@ def test_what_is_solved_by_rows_needs_room_for_what_is_as_long_as_the_graph():
 
 def test_what_fit_refuses_for_another_reason_is_not_asked_about():
     require_room(estimator(), graph(), 0.41)
-    require_room(make_estimator("linear-jepa"), graph(columns=0), 20.0)
+    require_room(make_method("linear-jepa"), graph(columns=0), 20.0)
 
 
 @pytest.mark.parametrize("record", [r for r in read_records(SOLVED) if case_of(r) == "sizes"])
 def test_the_estimate_of_what_is_solved_by_rows_is_near_what_was_measured(record):
     nodes, columns = record["nodes"], record["columns"]
     work = Workload(nodes, record["stored_edges"], columns, nodes * columns, True)
-    asked = make_estimator("linear-jepa")
+    asked = make_method("linear-jepa")
     found = budget(asked, work, operations_per_second=1e10, where=OnDisk()).peak_bytes
     measured = 2**30 * max(record["phases"][name]["peak_anonymous_gib"] for name in ("fit", "embed"))
     assert 0.75 < found / measured < 1.5
@@ -123,7 +123,7 @@ def test_the_estimate_of_what_is_solved_by_rows_is_near_what_was_measured(record
 @pytest.mark.parametrize("limit", [None, 1.2])
 def test_arrays_of_a_graph_on_disk_take_half_of_what_is_allowed(store, limit, monkeypatch):
     monkeypatch.setattr("nodejepa.machine.available_bytes", lambda: 20_000_000_000)
-    asked = make_estimator("linear-jepa")
+    asked = make_method("linear-jepa")
     asked.memory_limit = limit
     found = asked._inputs(store, None).workspace.memory
     assert found == (400_000_000 if limit else 4_000_000_000)

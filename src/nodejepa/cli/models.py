@@ -134,7 +134,7 @@ def pretrain(
     """
     from nodejepa.config import parse_assignments
     from nodejepa.data import load_dataset
-    from nodejepa.methods import make_estimator, refuse_supervised
+    from nodejepa.methods import make_method, refuse_supervised
     from nodejepa.tables import StoredGraph, is_store
     from nodejepa.training.distributed import SINGLE
     from nodejepa.training.logger import Logging
@@ -145,7 +145,7 @@ def pretrain(
 
     refuse_supervised(method)
     stored = is_store(dataset)
-    estimator = make_estimator(
+    estimator = make_method(
         method,
         preset=preset,
         dataset=None if stored else dataset,

@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,11 +49,11 @@ class FinetuneResult:
     test_accuracy: float
     val_accuracy: float
     epochs: int
-    scratch_test_accuracy: float | None = None
-    scratch_val_accuracy: float | None = None
-    scratch_epochs: int | None = None
+    scratch_test_accuracy: float
+    scratch_val_accuracy: float
+    scratch_epochs: int
 
-    def to_dict(self) -> dict[str, str | int | float | None]:
+    def to_dict(self) -> dict[str, str | int | float]:
         """Plain values, ready for JSON."""
         return asdict(self)
 
@@ -66,12 +66,11 @@ def finetune(
     *,
     config: FinetuneConfig | None = None,
     seed: int = 0,
-    baseline: bool = True,
 ) -> FinetuneResult:
     """Train a fitted method's encoder with a linear head on the training labels, end to end.
 
-    Validation nodes say when to stop and which weights to keep; test nodes are read once, at the end. The
-    estimator itself is left as it is.
+    The same network is trained from random weights, too, with the same budget. Validation nodes say when to
+    stop and which weights to keep; test nodes are read once, at the end. The estimator is left as it is.
 
     Args:
         estimator: fitted; its encoder is where training begins.
@@ -80,9 +79,9 @@ def finetune(
         split: training, validation and test nodes.
         config: settings of the fine-tuning, not of the method.
         seed: of the head, of dropout and of the random weights.
-        baseline: also train the same network from random weights, with the same budget.
     """
-    if not can_be_tuned(estimator):
+    encoder = getattr(estimator, "encoder_", None)
+    if not isinstance(estimator, TrainedEstimator) or isinstance(encoder, HopEncoder | None):
         raise ConfigError(
             "only a fitted method whose encoder is trained can be fine-tuned",
             where="finetune",
@@ -110,19 +109,11 @@ def finetune(
         test, val = (100 * float(np.mean(right[nodes])) for nodes in (split.test, split.val))
         return test, val, len(history)
 
-    own = tuned(copy.deepcopy(_encoder(estimator.encoder_)), f"Fine-tuning {estimator.name}")
-    scratch: tuple[float, float, int] | tuple[()] = ()
-    if baseline:
-        with seeded(seed, "init", 1):  # position 0 is the head's
-            fresh = _encoder(estimator.make_encoder(estimator.in_dim_))
-        scratch = tuned(fresh, f"{estimator.name}'s network from scratch")
+    own = tuned(copy.deepcopy(_encoder(encoder)), f"Fine-tuning {estimator.name}")
+    with seeded(seed, "init", 1):  # position 0 is the head's
+        fresh = _encoder(estimator.make_encoder(estimator.in_dim_))
+    scratch = tuned(fresh, f"{estimator.name}'s network from scratch")
     return FinetuneResult(split.name, split.hash, seed, *own, *scratch)
-
-
-def can_be_tuned(estimator: Estimator) -> TypeGuard[TrainedEstimator]:
-    """Whether a method is fitted and has a network: baselines and closed forms have none."""
-    encoder = getattr(estimator, "encoder_", None)
-    return isinstance(estimator, TrainedEstimator) and not isinstance(encoder, HopEncoder | None)
 
 
 def _encoder(module: nn.Module) -> nn.Module:

@@ -34,7 +34,6 @@ __all__ = [
     "TrainedEstimator",
     "find_method",
     "load_method",
-    "make_estimator",
     "make_method",
     "refuse_supervised",
 ]
@@ -106,15 +105,6 @@ def make_method(
     method = find_method(name)
     config = method.preset(preset, dataset)
     return method(override(config, settings or {}), seed=seed, device=device)
-
-
-def make_estimator(name: str, **arguments: Any) -> Estimator:
-    """As :func:`make_method`, for a method that is trained."""
-    method = make_method(name, **arguments)
-    if not find_method(name).trained:
-        trained = ", ".join(method.name for method in METHODS.values() if method.trained)
-        raise ConfigError(f"method {name} needs no training", fix=f"Probe it directly, or train {trained}.")
-    return method
 
 
 def load_method(folder: str | Path, *, device: str = "auto") -> Estimator:

@@ -86,13 +86,7 @@ class BGRLTask(Task):
 
 
 class BGRL(TrainedEstimator):
-    """Bootstrapped graph latents: two views, no negative examples.
-
-    >>> from nodejepa.data import load_dataset
-    >>> graph = load_dataset("digits").graph
-    >>> BGRL(epochs=2).fit(graph).transform(graph).shape
-    (1797, 256)
-    """
+    """Bootstrapped graph latents: two views, no negative examples."""
 
     name = "bgrl"
     title = "BGRL"

@@ -83,13 +83,7 @@ class CCASSGTask(Task):
 
 
 class CCASSG(TrainedEstimator):
-    """Canonical correlation analysis between two views, by gradient descent.
-
-    >>> from nodejepa.data import load_dataset
-    >>> graph = load_dataset("digits").graph
-    >>> CCASSG(epochs=2).fit(graph).transform(graph).shape
-    (1797, 256)
-    """
+    """Canonical correlation analysis between two views, by gradient descent."""
 
     name = "cca-ssg"
     title = "CCA-SSG"

@@ -46,13 +46,7 @@ class DGITask(Task):
 
 
 class DGI(TrainedEstimator):
-    """Deep Graph Infomax: node embeddings that share information with a summary of the graph.
-
-    >>> from nodejepa.data import load_dataset
-    >>> graph = load_dataset("digits").graph
-    >>> DGI(epochs=2).fit(graph).transform(graph).shape
-    (1797, 256)
-    """
+    """Deep Graph Infomax: node embeddings that share information with a summary of the graph."""
 
     name = "dgi"
     title = "DGI"

@@ -99,13 +99,7 @@ def _row_squares(features: Tensor | SparseOperator) -> Tensor:
 
 
 class GraphMAE(TrainedEstimator):
-    """The masked graph autoencoder.
-
-    >>> from nodejepa.data import load_dataset
-    >>> graph = load_dataset("digits").graph
-    >>> GraphMAE(epochs=2).fit(graph).transform(graph).shape
-    (1797, 256)
-    """
+    """The masked graph autoencoder."""
 
     name = "graphmae"
     title = "GraphMAE"

@@ -296,14 +296,9 @@ def mean_rows(in_rows: SparseMatrix, total: npt.NDArray[Any]) -> SparseMatrix:
 
 def feature_matrix(x: Features, device: torch.device) -> FeatureMatrix:
     """A graph's features on a device."""
-    if keeps_sparse(x):
-        return SparseOperator(x, device=device)
+    if not isinstance(x, np.ndarray) and multiplied_sparse(x.nnz, x.shape[0] * x.shape[1]):
+        return SparseOperator(x, device=device)  # whose product is the faster one
     return torch.from_numpy(to_dense(x)).to(device)
-
-
-def keeps_sparse(x: Features) -> bool:
-    """Whether a sparse product with a graph's features is the faster one."""
-    return not isinstance(x, np.ndarray) and multiplied_sparse(x.nnz, x.shape[0] * x.shape[1])
 
 
 def take_rows(features: FeatureMatrix, rows: npt.NDArray[Any]) -> FeatureMatrix:

@@ -18,7 +18,7 @@ from nodejepa.evaluation import finetune, linear_probe
 from nodejepa.evaluation.scoring import fit_on, score_head
 from nodejepa.files import lock_file, source_hash, versions
 from nodejepa.graph_checks import Features
-from nodejepa.methods import Estimator, find_method, make_estimator, make_method
+from nodejepa.methods import Estimator, find_method, make_method
 from nodejepa.methods.nodejepa import MaskingConfig
 from nodejepa.study.records import Record
 from nodejepa.study.spec import Cell, config_hash
@@ -69,22 +69,15 @@ def _probe(embeddings: Features, dataset: Dataset, split: Split) -> Record:
         linear_probe(embeddings, dataset.labels, [split], mode=m).scores[0] for m in ("fair", "paper")
     )
     geometry = diagnose(embeddings)
+    scores = ("test_accuracy", "val_accuracy", "balanced_accuracy", "macro_f1", "roc_auc")
+    shape = ("effective_rank", "effective_rank_uncentred", "mean_std", "participation_ratio_uncentred")
     return {
-        "test_accuracy": fair.test_accuracy,
-        "val_accuracy": fair.val_accuracy,
-        "balanced_accuracy": fair.balanced_accuracy,
-        "macro_f1": fair.macro_f1,
-        "roc_auc": fair.roc_auc,
+        **{name: getattr(fair, name) for name in scores},
         "test_accuracy_paper_probe": paper.test_accuracy,
         "val_accuracy_paper_probe": paper.val_accuracy,
         "probe": {"scaling": fair.scaling, "C": fair.C, "converged": fair.converged},
-        "effective_rank": geometry.effective_rank,
-        "effective_rank_uncentred": geometry.effective_rank_uncentred,
-        "mean_std": geometry.mean_std,
+        **{name: getattr(geometry, name) for name in (*shape, "collapsed", "verdict")},
         "participation_ratio": geometry.participation_ratio_centred,
-        "participation_ratio_uncentred": geometry.participation_ratio_uncentred,
-        "collapsed": geometry.collapsed,
-        "verdict": geometry.verdict,
     }
 
 
@@ -168,7 +161,7 @@ def _time_epochs(cell: Cell, dataset: Dataset, count: int) -> tuple[list[float],
     One more is run and left out: the first and the last also look at prediction's share of the gradient.
     """
     few = min(cell.epochs, count) + 1
-    estimator: Any = make_estimator(
+    estimator: Any = make_method(
         cell.method,
         preset=cell.preset,
         dataset=cell.dataset,
@@ -188,7 +181,7 @@ def trained_encoder(cell: Cell, dataset: Dataset, split: Split, runs: Path) -> E
     another process makes it, this one waits.
     """
     folder = encoder_folder(cell, runs)
-    estimator = make_estimator(
+    estimator = make_method(
         cell.method, preset=cell.preset, dataset=cell.dataset, seed=cell.trained_with, settings=cell.settings
     )
     logging = Logging(description=cell.label, share_epochs=10)

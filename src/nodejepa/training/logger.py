@@ -111,22 +111,22 @@ class Logger:
         self._saved_at = time.perf_counter()
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        tensors, self.history, where = checkpoint.tensors, checkpoint.history, checkpoint.where
-        weights = {name.removeprefix("task."): t for name, t in tensors.items() if name.startswith("task.")}
-        load_into(self._task, weights, where)
-        state: dict[int, dict[str, Tensor]] = {}
-        shapes = [p.shape for group in self._optimiser.param_groups for p in group["params"]]
-        for name, tensor in tensors.items():
-            if name.startswith("optimiser."):
-                number, _, key = name.removeprefix("optimiser.").partition(".")
-                place = int(number) if number.isdecimal() and len(number) < 9 else len(shapes)
-                if place >= len(shapes) or tensor.shape not in (torch.Size([]), shapes[place]):
-                    raise damaged(
-                        f"the state of the optimiser is another one's: {name} {tuple(tensor.shape)}", where
-                    )
-                state.setdefault(place, {})[key] = tensor
-        if len({frozenset(found) for found in state.values()}) > 1:
-            raise damaged("the state of the optimiser is not complete", where)
+        tensors, self.history, where = dict(checkpoint.tensors), checkpoint.history, checkpoint.where
+
+        def taken(start: str) -> dict[str, Tensor]:
+            names = [name for name in tensors if name.startswith(start)]
+            return {name.removeprefix(start): tensors.pop(name) for name in names}
+
+        load_into(self._task, taken("task."), where)
+        parameters = [p for group in self._optimiser.param_groups for p in group["params"]]
+        found = {place: taken(f"optimiser.{place}.") for place in range(len(parameters))}
+        state = {place: mine for place, mine in found.items() if mine}  # without a gradient there is none
+        for place, mine in state.items():
+            wanted = {"step": (), **dict.fromkeys(("exp_avg", "exp_avg_sq"), parameters[place].shape)}
+            if {key: tensor.shape for key, tensor in mine.items()} != wanted:
+                raise damaged("the state of the optimiser is not complete, or another one's", where)
+        if tensors:
+            raise damaged(f"nobody knows its tensor {min(tensors)}", where)
         groups = self._optimiser.state_dict()["param_groups"]
         self._optimiser.load_state_dict({"state": state, "param_groups": groups})
 

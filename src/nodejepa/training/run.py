@@ -87,8 +87,8 @@ class Run:
         *,
         resume: bool,
         config_of_today: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
-    ) -> bool:
-        """Write config.json, or check that a run begun before was the same; True if there was one.
+    ) -> None:
+        """Write config.json, or check that a run begun before was the same.
 
         Settings that an older version wrote are compared as ``config_of_today`` reads them.
         """
@@ -96,8 +96,7 @@ class Run:
             remove_leftovers(path)
         self._identity = {key: facts.get(key) for key in _IDENTITY}
         self._config_of_today = config_of_today
-        begun = self.refuse_begun(resume=resume)
-        if begun:
+        if self.refuse_begun(resume=resume):
             before = self.read_config()
             self._compare(before, self.folder)
             threads = before.get("threads")
@@ -110,7 +109,6 @@ class Run:
         else:
             write_json(self.folder / "config.json", {**facts, "threads": torch.get_num_threads()})
             (self.folder / "history.jsonl").unlink(missing_ok=True)
-        return begun
 
     def refuse_begun(self, *, resume: bool) -> bool:
         """Whether there is a run already; unless it is to be resumed, that is an error."""

@@ -23,7 +23,7 @@ from nodejepa.data.splits import SPLIT_SEEDS, TRAIN
 from nodejepa.evaluation.logistic import is_costly
 from nodejepa.graph import Graph
 from nodejepa.machine import Room, TooLarge, gigabytes, in_words, one_thread
-from nodejepa.methods import UNTRAINED, make_estimator, make_method
+from nodejepa.methods import UNTRAINED, make_method
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.nodejepa import NodeJEPA
 from nodejepa.methods.trained import NODES_OF_A_STEP, joined_parts
@@ -366,7 +366,7 @@ def _candidates(
     estimator: Estimator, work: Workload, stored: OnDisk | None, disk: OnDisk
 ) -> Iterator[tuple[str, Estimator, OnDisk | None]]:
     """What may be tried instead, in words, the mildest change first."""
-    solved = make_estimator(BY_ROWS)
+    solved = make_method(BY_ROWS)
     training: Any = getattr(estimator.config, "training", None)
     trains = training is not None and training.epochs > 0
 

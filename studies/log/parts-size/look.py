@@ -15,7 +15,7 @@ from nodejepa.data import load_dataset
 from nodejepa.diagnostics import diagnose
 from nodejepa.evaluation import linear_probe
 from nodejepa.files import source_hash
-from nodejepa.methods import make_estimator
+from nodejepa.methods import make_method
 
 RECORDS = Path(__file__).parent / "records.jsonl"
 SPLITS = range(120, 130)
@@ -40,9 +40,7 @@ def settings(variant):
 def look(graph, seed, variant):
     """One training, probed."""
     data, begun = load_dataset(graph), time.process_time()
-    estimator = make_estimator(
-        "nodejepa", preset="paper", dataset=graph, seed=seed, settings=settings(variant)
-    )
+    estimator = make_method("nodejepa", preset="paper", dataset=graph, seed=seed, settings=settings(variant))
     z = estimator.fit(data.graph).transform(data.graph)
     record = {"graph": graph, "seed": seed, "variant": variant, "settings": settings(variant)}
     record["processor_seconds"] = round(time.process_time() - begun, 1)
