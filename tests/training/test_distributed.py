@@ -15,6 +15,7 @@ import psutil
 import pytest
 import torch
 from fleet import fleet, forked_launch, free_port, loopback, make_store
+from tests.forked import Forked
 from typer.testing import CliRunner
 
 from nodejepa.cli import app
@@ -29,7 +30,6 @@ from nodejepa.training.distributed import (
     ProcessGroup,
     Reduction,
     _require_processors,
-    launch,
     reduced,
 )
 from nodejepa.training.run import Run, load_tensors
@@ -311,9 +311,11 @@ def test_two_machines_restart_killed_workers_and_end_in_the_bits_of_an_undisturb
 
 @pytest.mark.slow
 @BUSY
-def test_a_mistake_in_the_command_is_not_started_again(tmp_path, capfd):
-    assert launch(["digits", "--out", str(tmp_path / "run"), "--set", "no_such_setting=1"], 1) != 0
-    assert capfd.readouterr().err.count("setting 'no_such_setting' is unknown") == 1
+def test_a_mistake_in_the_command_is_not_started_again(tmp_path):
+    code = "import sys; from nodejepa.training.distributed import launch; sys.exit(launch(sys.argv[1:], 1))"
+    code, said = Forked(code, "digits", "--out", tmp_path / "run", "--set", "no_such_setting=1").wait()
+    assert code == 1
+    assert said.count("setting 'no_such_setting' is unknown") == 1
 
 
 @pytest.mark.slow

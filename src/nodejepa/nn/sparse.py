@@ -2,9 +2,8 @@
 
 PyG's ``GCNConv`` on an ``edge_index`` gathers one message per edge (``[E, D]`` in memory) and scatters them
 back. A CSR product needs neither. A symmetric matrix is its own transpose, so its backward pass is the same
-product again, without a transposed copy. Blocks are cut out in one compiled pass: what lets a step skip rows
-that nobody reads. What a layer multiplies with is made here, too: operators of an adjacency, and node
-features, dense or sparse.
+product again, without a transposed copy. Blocks are cut out, which lets a step skip rows that nobody reads.
+What a layer multiplies with is made here, too: operators of an adjacency, and node features, dense or sparse.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from torch import Tensor
 
 from nodejepa.compiled import compiled, prefetch
 from nodejepa.graph import propagation_rows
-from nodejepa.graph_checks import Features, SparseMatrix, compact_csr, multiplied_sparse
+from nodejepa.graph_checks import Features, SparseMatrix, multiplied_sparse
 
 Rows = npt.NDArray[np.bool_] | None  # bool [N]: which ones are asked for; none: all of them
 Places = npt.NDArray[np.integer[Any]]
@@ -224,36 +223,8 @@ def block_diagonal(matrix: SparseMatrix, node_lists: list[npt.NDArray[np.int32]]
 
 def cut(matrix: SparseMatrix, rows: Places | None, columns: Places | None) -> SparseMatrix:
     """``M[rows][:, columns]`` of positions, renumbered; ``None`` keeps all. Entries stay in their order."""
-    height, width = matrix.shape
-    rows = np.arange(height, dtype=np.int32) if rows is None else rows
-    rank = np.full(width, -1, dtype=np.int32)
-    columns = np.arange(width, dtype=np.int32) if columns is None else columns
-    rank[columns] = np.arange(len(columns), dtype=np.int32)
-    data, indices, indptr = _cut(matrix.indptr, matrix.indices, matrix.data, rows, rank)
-    return compact_csr(data, indices, indptr, len(rows), len(columns))
-
-
-@compiled()
-def _cut(indptr: Any, indices: Any, values: Any, rows: Any, rank: Any) -> Any:
-    """CSR arrays of the kept rows and of the columns whose rank is not negative."""
-    pointers = np.zeros(len(rows) + 1, dtype=indptr.dtype)
-    for i in range(len(rows)):
-        count = 0
-        for e in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            if rank[indices[e]] >= 0:
-                count += 1
-        pointers[i + 1] = pointers[i] + count
-    columns = np.empty(pointers[-1], dtype=indices.dtype)
-    data = np.empty(pointers[-1], dtype=values.dtype)
-    at = 0
-    for i in range(len(rows)):
-        for e in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            column = rank[indices[e]]
-            if column >= 0:
-                columns[at] = column
-                data[at] = values[e]
-                at += 1
-    return data, columns, pointers
+    matrix = matrix if rows is None else matrix[rows]
+    return matrix if columns is None else matrix[:, columns]
 
 
 # ------------------------------------------------------------------ of an adjacency, and of features
