@@ -273,7 +273,7 @@ def test_blocks_equal_dense_indexing(symmetric):
         block = restrict(operator, rows, columns)
         wanted = dense[slice(None) if rows is None else rows][:, slice(None) if columns is None else columns]
         np.testing.assert_array_equal(block.matrix.toarray(), wanted)
-        np.testing.assert_array_equal(block.transposed_matrix.toarray(), wanted.T)
+        np.testing.assert_array_equal(block.transposed.to_dense(), wanted.T)
 
 
 def test_an_empty_block_gives_zeros():

@@ -321,12 +321,8 @@ class Part(GraphInputs):
 
     def _operator(self, kind: OperatorKind) -> SparseOperator:
         whole: SparseOperator = getattr(self._cut_from, kind)
-        return SparseOperator(
-            block_diagonal(whole.matrix, self._lists),
-            symmetric=whole.symmetric,
-            transposed=lambda: block_diagonal(whole.transposed_matrix, self._lists),
-            device=self.device,
-        )
+        blocks = block_diagonal(whole.matrix, self._lists)
+        return SparseOperator(blocks, symmetric=whole.symmetric, device=self.device)
 
     @cached_property
     def features(self) -> FeatureMatrix:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
@@ -37,7 +36,6 @@ class SparseOperator:
     Args:
         matrix: SciPy CSR ``[rows, columns]``.
         symmetric: promise that M equals its transpose, which saves the transposed copy.
-        transposed: makes the transpose in a cheaper way than transposing, when it is first needed.
         device: where the products run.
     """
 
@@ -46,11 +44,9 @@ class SparseOperator:
         matrix: SparseMatrix,
         *,
         symmetric: bool = False,
-        transposed: Callable[[], SparseMatrix] | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
         self.matrix, self.symmetric, self.device = matrix, symmetric, torch.device(device)
-        self._make_transposed = transposed
 
     @cached_property
     def tensor(self) -> Tensor:
@@ -58,20 +54,9 @@ class SparseOperator:
         return _csr_tensor(self.matrix, self.device)
 
     @cached_property
-    def transposed_matrix(self) -> SparseMatrix:
-        """The transpose as SciPy CSR: M itself if it is symmetric."""
-        if self.symmetric:
-            return self.matrix
-        if self._make_transposed is not None:
-            return self._make_transposed()
-        transposed = self.matrix.T.tocsr()
-        transposed.sort_indices()
-        return transposed
-
-    @cached_property
     def transposed(self) -> Tensor:
         """The CSR tensor of the transpose: the same one if M is symmetric."""
-        return self.tensor if self.symmetric else _csr_tensor(self.transposed_matrix, self.device)
+        return self.tensor if self.symmetric else _csr_tensor(self.matrix.T.tocsr(), self.device)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -196,23 +181,10 @@ def to_dense(matrix: SparseMatrix | np.ndarray[Any, Any]) -> np.ndarray[Any, np.
 
 
 def restrict(operator: SparseOperator, rows: Rows, columns: Rows) -> SparseOperator:
-    """``M[rows][:, columns]`` with rows and columns renumbered; ``None`` keeps all of them.
-
-    The transposed block, needed only by a backward pass, is cut from the transpose when first used.
-    """
-
-    places = [None if kept is None else np.flatnonzero(kept).astype(np.int32) for kept in (rows, columns)]
-
-    def transposed() -> SparseMatrix:
-        return cut(operator.transposed_matrix, *places[::-1])
-
-    same = rows is columns and operator.symmetric
-    return SparseOperator(
-        cut(operator.matrix, *places),
-        symmetric=same,
-        transposed=None if same else transposed,
-        device=operator.device,
-    )
+    """``M[rows][:, columns]`` with rows and columns renumbered; ``None`` keeps all of them."""
+    places = (None if kept is None else np.flatnonzero(kept).astype(np.int32) for kept in (rows, columns))
+    symmetric = rows is columns and operator.symmetric
+    return SparseOperator(cut(operator.matrix, *places), symmetric=symmetric, device=operator.device)
 
 
 def block_diagonal(matrix: SparseMatrix, node_lists: list[npt.NDArray[np.int32]]) -> SparseMatrix:
@@ -245,10 +217,7 @@ def make_operator(
 
     Of a part of a graph, ``in_weights`` ``[N]`` are the in-degrees in the whole of it.
     """
-    incoming = adjacency
-    if directed:
-        incoming = adjacency.T.tocsr()
-        incoming.sort_indices()
+    incoming = adjacency.T.tocsr() if directed else adjacency
     if kind == "propagation":
         scale = None if in_weights is None else 1 / np.sqrt(1 + in_weights)
         return SparseOperator(propagation_rows(incoming, scale), symmetric=not directed, device=device)
