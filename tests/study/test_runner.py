@@ -382,7 +382,7 @@ def test_dry_run_measures_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[s
     ("option", "message"),
     [
         ("--method=nodejpea", "no method 'nodejpea'"),
-        ("--dataset=foto", "no graph 'foto'"),
+        ("--dataset=foto", "no dataset 'foto'"),
         ("--seeds=42,99", "no seed 99"),
         ("--jobs=0", "greater than or equal to 1"),
         ("--threads=-1", "greater than or equal to 1"),

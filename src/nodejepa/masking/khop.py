@@ -73,14 +73,6 @@ def khop_mask(
 
 
 @compiled()
-def _first_edge(node: int, degree: int, cap: int, key: np.uint64) -> np.int64:
-    """Where in its list a node's followed edges begin."""
-    if degree <= cap:
-        return np.int64(0)
-    return np.int64(mix(np.uint64(node) ^ key) % np.uint64(degree))
-
-
-@compiled()
 def _grow(
     indptr: IntArray,
     indices: IntArray,
@@ -117,7 +109,9 @@ def _grow(
             if left < 0:
                 break
             degree = indptr[i + 1] - indptr[i]
-            count, start = min(degree, cap), _first_edge(i, degree, cap, key)
+            count, start = min(degree, cap), np.int64(0)
+            if degree > cap:  # where in its list the followed edges of the node begin
+                start = np.int64(mix(np.uint64(i) ^ key) % np.uint64(degree))
             for place in range(count):
                 if degree > cap:
                     place = (start + place * degree // cap) % degree

@@ -146,7 +146,10 @@ class Workspace:
 
     def keep(self, array: Any, of: int) -> Any:
         """Columns of an array that will have ``of``: they stay in memory only if all of them can."""
-        return array if self.keeps(of) else self._spill(array.shape[1], lambda low, high: array[low:high])
+        if self.keeps(of):
+            return array
+        blocks = (_dense(array[low:high]) for low, high in self.spans())
+        return self.write(blocks, torch.float32).view(-1, array.shape[1])
 
     def forget(self) -> None:
         """Let go of what was kept for blocks to come."""
@@ -159,10 +162,6 @@ class Workspace:
         joined = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
         parts.clear()  # no room for them beside what is finished
         return joined if finish is None else finish(joined)
-
-    def _spill(self, width: int, block: Block) -> Tensor:
-        blocks = (_dense(block(*span)) for span in self.spans())
-        return self.write(blocks, torch.float32).view(-1, width)
 
     def write(self, arrays: Iterable[npt.NDArray[Any]], dtype: torch.dtype) -> Tensor:
         """Arrays one after the other, in a file without a name that is gone with the tensor or process."""

@@ -202,7 +202,8 @@ def work(cell: Cell, folders: Folders, retry_failed: bool = False) -> int:
         try:
             found = measure(cell, folders.runs, folders.data_root)
         except Exception as error:
-            _keep_failure(folders.runs, cell, traceback.format_exc())
+            whole = f"{cell.label}\n\n{traceback.format_exc()}"  # the record has one line of it
+            write_text(folders.runs / "failures" / f"{cell.key}.txt", whole)
             # without ``where``: records are committed, and it may be a path of this machine
             reason = error.what if isinstance(error, NodeJEPAError) else f"{type(error).__name__}: {error}"
             append_record(folders.out, cell_record(cell, "failed", reason=reason))
@@ -218,11 +219,6 @@ def claim_path(cell: Cell, folders: Folders) -> Path:
     """
     place = hashlib.sha256(str(folders.out.resolve()).encode()).hexdigest()[:8]
     return folders.runs / "claims" / f"{cell.study}-{cell.key}-{place}"
-
-
-def _keep_failure(runs: Path, cell: Cell, text: str) -> None:
-    """What went wrong, in full; the record has one line of it."""
-    write_text(runs / "failures" / f"{cell.key}.txt", f"{cell.label}\n\n{text}")
 
 
 def cell_record(cell: Cell, status: str, **found: Any) -> Record:
