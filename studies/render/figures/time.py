@@ -20,7 +20,7 @@ from studies.render.figures.panels import (
 )
 from studies.render.frame import best_baseline, datasets_of, methods_of, scores_by
 from studies.render.paper import JEPA, UNTRAINED, dataset_name, look, method_name, paper_total_seconds
-from studies.render.tables.efficiency import curves_of
+from studies.render.tables.efficiency import curves_of, training_seconds
 
 
 def total_time_figure(frame: pd.DataFrame) -> Figure | None:
@@ -111,11 +111,11 @@ def epoch_curve_figure(frame: pd.DataFrame) -> Figure | None:
 
 def accuracy_time_figure(frame: pd.DataFrame, accuracies: pd.DataFrame) -> Figure | None:
     """Accuracy (of the main study) against training time (of the efficiency study), one panel a graph."""
-    seconds = scores_by(frame, "total_seconds")
+    seconds = training_seconds(frame, accuracies)
     scores = scores_by(accuracies, "test_accuracy")
     both = [place for place in seconds if place in scores and place[0] not in UNTRAINED]
     datasets = [d for d in datasets_of(frame) if any(place[1] == d for place in both)]
-    methods = [m for m in methods_of(frame) if any(place[0] == m for place in both)]
+    methods = [m for m in methods_of(accuracies) if any(place[0] == m for place in both)]
     if not datasets:
         return None
     figure, panels = panel_grid([dataset_name(d) for d in datasets], width=3.6, height=2.7)

@@ -11,6 +11,7 @@ import pandas as pd
 from nodejepa.methods.nodejepa import MaskingConfig
 from nodejepa.report.sections import Column, ReportTable, Row, Summary, TableCell, summarise
 from studies.render.frame import (
+    Place,
     best_baseline,
     datasets_of,
     methods_of,
@@ -189,16 +190,19 @@ def _jump(config: Mapping[str, Any] | None) -> int:
     return 1 + next(epoch for epoch in range(last + 1) if schedule.at(epoch)[1] == schedule.at(last)[1])
 
 
+def training_seconds(frame: pd.DataFrame, main: pd.DataFrame) -> dict[Place, Summary]:
+    """By method and graph. A solved method has no epochs to time: its seconds are those of the main study."""
+    solved = main[main.status.eq("done") & main.method.isin(SOLVED)]
+    return {**scores_by(solved, "train_seconds"), **scores_by(frame, "total_seconds")}
+
+
 def summary_table(frame: pd.DataFrame, main: pd.DataFrame) -> ReportTable | None:
     """What a first reader asks for: accuracy beside the paper's, and seconds of training on one graph.
 
-    Accuracies are those of the main study. A method that is solved has no epochs to time: its seconds are
-    those of the main study as well.
+    Accuracies are those of the main study.
     """
-    done = main[main.status.eq("done")]
-    scores = scores_by(done, "test_accuracy")
-    solved = scores_by(done[done.method.isin(SOLVED)], "train_seconds")
-    seconds = {**solved, **scores_by(frame, "total_seconds")}
+    scores = scores_by(main[main.status.eq("done")], "test_accuracy")
+    seconds = training_seconds(frame, main)
     datasets = [d for d in datasets_of(main) if any(place[1] == d for place in scores)]
     if not datasets:
         return None
