@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Compare methods
 #
-# `compare` fits several methods on a graph and recommends one. With labels it uses validation accuracy.
-# Without labels it reports how well held-out links are predicted. The last part tests whether a difference
-# is more than chance.
+# `compare` fits several methods on a graph and recommends one. With labels it recommends the method with the
+# highest mean test accuracy over several splits. Without labels it recommends LinearJEPA and reports how well
+# held-out links are predicted. The last part tests whether a difference is more than chance.
 
 # %% Without labels: held-out links
 import nodejepa
@@ -12,24 +12,23 @@ from nodejepa import load_dataset
 digits = load_dataset("digits")
 found = nodejepa.compare(digits.graph, methods=("raw", "sgc"), seed=0)
 for row in found.rows:
-    links = "-" if row.links_auc is None else f"{row.links_auc:.2f}"  # edges-only knows all of them
+    links = "-" if row.links_auc is None else f"{row.links_auc:.2f}"  # edges-only has seen all links
     print(f"  {row.method:<12} links {links}")
-print("take", found.recommendation.method, "-", found.recommendation.words[0])
+print("recommended:", found.recommendation.method, "-", found.recommendation.words[0])
 
-# %% With labels: validation accuracy decides. Methods are not trained on them
+# %% With labels: the highest mean test accuracy. No method is trained on the labels
 found = nodejepa.compare(digits.graph, digits.labels, methods=("raw", "sgc", "linear-jepa"))
 for row in found.rows:
-    print(f"  {row.method:<12} {sum(row.accuracy) / len(row.accuracy):.1f} % right")
-print("take", found.recommendation.method, "-", found.recommendation.words[0])
+    print(f"  {row.method:<12} {sum(row.accuracy) / len(row.accuracy):.1f} % test accuracy")
+print("recommended:", found.recommendation.method, "-", found.recommendation.words[0])
 print("its embeddings:", found.embeddings.shape)
 
 # %% [markdown]
 # ## Is a difference more than chance?
 #
-# All methods get the same splits. Untrained baselines stand beside them. A paired t-test is corrected for
-# the number of comparisons.
+# All methods get the same splits. The paired t-tests are corrected for the number of comparisons.
 
-# %% Seed s draws split s, and is the seed of training
+# %% Seed s is the seed of split s and of training
 import numpy as np
 from scipy.stats import ttest_rel
 

@@ -2,7 +2,7 @@
 # # A new method in one file
 #
 # A method has a frozen config, a `Task` (network and loss) and a `TrainedEstimator` (name and settings). The
-# training loop, checkpoints, seeds, saving, loading and scoring come with them. This method is the graph
+# training loop, checkpoints, seeds, saving, loading and scoring are there already. This method is the graph
 # auto-encoder of Kipf & Welling (2016). It makes inner products of linked nodes large and those of random
 # pairs small.
 
@@ -22,7 +22,7 @@ from nodejepa.training.task import StepContext, Task, TrainingConfig
 
 @dataclass(frozen=True)
 class GraphAutoEncoderConfig:
-    """All settings, each one open to `--set` and to keyword arguments."""
+    """All settings. Each can be changed with `--set` or as a keyword argument."""
 
     hidden: int = 64
     layers: int = 2
@@ -30,11 +30,11 @@ class GraphAutoEncoderConfig:
 
 
 class GraphAutoEncoderTask(Task):
-    """Tells edges from random pairs by the inner product of their ends."""
+    """Separates edges from random pairs by the inner product of the two embeddings."""
 
     def __init__(self, encoder: GCN) -> None:
         super().__init__()
-        self.encoder = encoder  # `Task.embed` and what `fit` keeps go by this name
+        self.encoder = encoder  # `Task.embed` and `fit` use this name
 
     def losses(self, inputs: GraphInputs, context: StepContext) -> dict[str, Tensor]:
         """Everything random comes from `context`: the same seed gives the same bits, also after a resume."""
@@ -53,7 +53,7 @@ class GraphAutoEncoder(TrainedEstimator):
 
     name = "gae"
     title = "GAE"
-    summary = "tells edges from random pairs"
+    summary = "separates edges from random pairs"
     citation = "Kipf & Welling 2016"
     config_class = GraphAutoEncoderConfig
 
@@ -65,7 +65,7 @@ class GraphAutoEncoder(TrainedEstimator):
 
 
 # %% [markdown]
-# In `METHODS` it can be used by name, with seeds, settings, run folders and the probe, as every other method.
+# A method in `METHODS` can be used by name, with seeds, settings, run folders and the probe.
 
 # %%
 METHODS["gae"] = GraphAutoEncoder
@@ -86,4 +86,4 @@ print(f"loaded again: {'the same embeddings' if same else 'something else'}")
 # %% Score it beside an untrained baseline
 for method in ("gae", "sgc"):
     score = score_method(digits, method, seeds=(42, 43)).result
-    print(f"{method}: {score.test_accuracy_mean:.1f} % right with 20 labels per class")
+    print(f"{method}: {score.test_accuracy_mean:.1f} % test accuracy with 20 labels per class")
