@@ -22,9 +22,9 @@ SAYS = {
     ],
     "02_compare_methods.py": [
         r"  linear-jepa +links \d\.\d\d",
-        r"take linear-jepa - Take linear-jepa, the default",
-        r"  linear-jepa +\d\d\.\d % right",
-        r"take [a-z-]+ - Take [a-z-]+: its test accuracy",
+        r"recommended: linear-jepa - Take linear-jepa, the default",
+        r"  linear-jepa +\d\d\.\d % test accuracy",
+        r"recommended: [a-z-]+ - Take [a-z-]+: its test accuracy",
         r"  linear-jepa +\d\d\.\d ± \d",
         r"linear-jepa - raw .* Holm p = \d\.\d{3}: [a-z]+",
         r"linear-jepa - sgc .* Holm p = ",
@@ -33,8 +33,8 @@ SAYS = {
     "03_add_a_method_in_one_file.py": [
         r"loss \d\.\d+ -> \d\.\d+, embeddings \(180, 32\)",
         r"loaded again: the same embeddings",
-        r"gae: \d+\.\d % right",
-        r"sgc: \d+\.\d % right",
+        r"gae: \d+\.\d % test accuracy",
+        r"sgc: \d+\.\d % test accuracy",
     ],
 }
 

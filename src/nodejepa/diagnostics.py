@@ -50,7 +50,7 @@ class RowArray(Protocol):
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """What :func:`diagnose` found. Rank-like numbers are None where there are too many dimensions."""
+    """What :func:`diagnose` found. Ranks are None for more than 2,048 dimensions."""
 
     nodes: int
     dimensions: int

@@ -34,13 +34,13 @@ class NodeEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         graph: a :class:`Graph`, PyG ``Data``, NetworkX or SciPy object; shared between clones, never copied.
             Without features it is described by its structure, as `nodejepa embed-graph` does.
         method: a name in :data:`nodejepa.methods.METHODS`.
-        preset: of the method.
+        preset: a named set of settings of the method.
         settings: changes by dotted name, such as ``{"epochs": 30}``.
-        seed: of everything random.
+        seed: the random seed.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        memory_limit: gigabytes the process may take; what is available if not given. Training that would
+        memory_limit: most memory to use, in GB; by default the free memory. Training that would
             need more is refused before it begins.
-        unknown: refused, with the name that it has here.
+        unknown: any other argument is an error, which names the setting that is meant.
 
     After ``fit``, ``embedding_`` has a row for every node of the graph and ``node_ids_`` their ids.
 

@@ -161,7 +161,7 @@ def _options(
     scale: Annotated[
         Literal["auto", "standardise", "none"],
         file_option(
-            help="Columns of numbers: standardise, or none (as they are). auto standardises all but lists "
+            help="How columns of numbers are scaled: standardise or none. auto standardises all but lists "
             "and columns of 0 and 1.",
             metavar="HOW",
         ),
@@ -170,16 +170,17 @@ def _options(
         bool | None,
         file_option(
             "--bipartite/--one-id-space",
-            help="Source and target ids name different kinds of nodes, such as users and items, or the same "
-            "nodes. Bipartite nodes are called COLUMN:ID.",
+            help="--bipartite: source and target ids name different kinds of nodes, such as users and items. "
+            "Nodes are then called COLUMN:ID. --one-id-space: they name the same nodes.",
         ),
     ] = None,
     structural: Annotated[
         str | None,
         file_option(
             help="Structural features, separated by commas: pagerank, degree, clustering, spectral, "
-            "adjacency. all means the first four. none means no structural features. The default for graphs "
-            "without other features is all five; on disk or above 250,000 nodes it is all.",
+            "adjacency. all means the first four. none means no structural features. Graphs without other "
+            "features get all five by default. Graphs on disk or with more than 250,000 nodes get the first "
+            "four.",
             metavar="NAMES",
         ),
     ] = None,

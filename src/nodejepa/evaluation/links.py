@@ -52,8 +52,8 @@ class LinkScores:
 def split_links(graph: Any, *, share: float = 0.1, seed: int = 0) -> LinkSplit:
     """Hide a share of the links, drawn with ``seed``.
 
-    Negatives are drawn as ends of links, so they have the degrees that linked nodes have. Features made of
-    the whole graph's structure know the links that are hidden: split first, then describe ``split.graph``.
+    Negative pairs are drawn from the ends of links, so their degrees are those of linked nodes. Structural
+    features of the whole graph contain the hidden links. So split first, and compute them on ``split.graph``.
     """
     graph = as_graph(graph)
     if not 0 < share < 1:

@@ -96,10 +96,10 @@ def make_method(
         name: a key of :data:`METHODS`.
         preset: one of the method's presets.
         dataset: name of the data set, for presets that differ between data sets.
-        seed: of everything random.
+        seed: the random seed.
         settings: changes by dotted name, as in :func:`nodejepa.config.override`.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        unknown: refused, with the name that it has here.
+        unknown: any other argument is an error, which names the setting that is meant.
     """
     refuse_unknown(unknown, ("preset", "dataset", "seed", "settings", "device"), "make_method")
     method = find_method(name)

@@ -72,7 +72,7 @@ class Estimator(ABC):
         config: all settings; the preset's if not given.
         preset: named settings, ``"paper"`` or ``"default"``.
         dataset: name of the data set where a preset differs between data sets.
-        seed: of everything random.
+        seed: the random seed.
         device: ``"auto"`` (CUDA if there is one), ``"cpu"`` or ``"cuda"``.
         settings: changes by name, as in :func:`nodejepa.config.override`: ``epochs=100`` or
             ``**{"masking.hops": 1}``.

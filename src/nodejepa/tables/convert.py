@@ -196,7 +196,7 @@ def embeddings_frame(ids: npt.ArrayLike | Graph | None, embeddings: Any) -> Any:
     """A ``pandas.DataFrame`` with a row per node: index ``id``, columns ``z0``, ``z1``, ...
 
     Args:
-        ids: of the rows, in order, or the graph that has them; none numbers them.
+        ids: the ids of the rows, in order, or the graph that has them. With None, rows are numbered.
         embeddings: ``[nodes, d]``, dense or SciPy sparse.
 
     >>> embeddings_frame(["ann", "bob"], np.eye(2, dtype=np.float32)).loc["bob"].tolist()

@@ -34,7 +34,7 @@ def write_embeddings(
             ``[nodes, D]`` without ids. The folder is made if needed.
         graph: whose ``node_ids`` (or positions, if it has none) become the column ``id``.
         embeddings: ``[nodes, D]``, dense or sparse.
-        columns: more columns of a parquet file, a value a node, such as ``LoadedGraph.sides``.
+        columns: more columns of a parquet file, with one value per node, such as ``LoadedGraph.sides``.
     """
     ending = check_ending(path)
     z = _dense(embeddings, graph, str(path))

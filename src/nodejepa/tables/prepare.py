@@ -66,8 +66,8 @@ def prepare_store(
             memory. Or a folder of parts that are numbered and sorted already, as
             :mod:`nodejepa.tables.sorted_parts` describes it.
         nodes: a file of nodes, or several. Without one, or with nothing but ids in it, nodes are described
-            by their place in the graph, as :func:`nodejepa.read_graph` does it but for the adjacency.
-        reading: how; labels are kept beside the graph.
+            by structural features, as in :func:`nodejepa.read_graph`, but without the adjacency.
+        reading: how the tables are read. Labels are stored beside the graph.
         out: the folder to make. It appears when it is whole.
         force: replace a store that is there.
         announce: called with every guess and everything left out, when the store is whole.

@@ -76,8 +76,8 @@ def load_graph(edges: Source, nodes: Source | None = None, **options: Any) -> Gr
     """The graph in a user's files: ``load_graph("edges.parquet", nodes="nodes.parquet")``.
 
     Also takes what :func:`nodejepa.as_graph` takes: a PyG ``Data``, a NetworkX graph, a SciPy matrix. The
-    options are those of :func:`read_graph`, which returns the labels and an account of the reading as well;
-    here only a column that may give the answer away is warned of.
+    options are those of :func:`read_graph`, which also returns the labels and a report of what was read.
+    This function only warns of columns that may contain the label.
     """
     if nodes is None and not options and not is_table(edges):
         return as_graph(edges)
@@ -99,20 +99,19 @@ def read_graph(
     """Read a graph from files or data frames.
 
     Args:
-        edges: parquet, CSV or TSV (also compressed), or a data frame; a row per edge. Or a graph of
-            :class:`nodejepa.Graph`, PyG, NetworkX or SciPy, which is taken as it is.
-        nodes: as ``edges``, a row per node; a list of several is one table, columns by name. The ids of each
-            may be in a column of its own, such as ``customer_id`` and ``product_id``. Without it nodes are
-            described by their place in the graph.
-        reading: how; see :class:`nodejepa.tables.ReadingOptions`.
-        schema: encode the nodes as another table was (``LoadedGraph.schema``) instead of fitting anew.
-        memory_limit: gigabytes the process may take for it; what is available if not given. What compressed
-            files unpack to counts.
+        edges: parquet, CSV or TSV (also compressed), or a data frame, with one row per edge. Or a
+            :class:`nodejepa.Graph` or a graph of PyG, NetworkX or SciPy, which is used as it is.
+        nodes: a table like ``edges``, with one row per node. A list of tables is read as one; columns are
+            matched by name. Each may have its own id column, such as ``customer_id`` and ``product_id``.
+            Without tables, nodes get structural features.
+        reading: how the tables are read; see :class:`nodejepa.tables.ReadingOptions`.
+        schema: encode the columns as in another graph (``LoadedGraph.schema``) instead of fitting anew.
+        memory_limit: most memory to use, in GB; by default the free memory. Compressed files count with
+            their unpacked size.
         options: single options of ``reading`` by their names, such as ``labels="topic"``.
 
-    Nodes come in the order of the node table; others follow, first those at the start of edges, then those
-    that are only at the end of some, each in the order of the rows.
-    Every guess and everything left out is in ``LoadedGraph.notes``.
+    Nodes have the order of the node table. Nodes that only edges name follow: first sources, then targets,
+    each in the order of the rows. ``LoadedGraph.notes`` lists every guess and everything that was left out.
     """
     reading = (reading or ReadingOptions()).changed(options)
     report, room = ReadReport(), Room.of(memory_limit)

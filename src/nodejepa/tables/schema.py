@@ -49,14 +49,14 @@ _VERSION = 2  # in version 1 text was hashed into every second column only
 
 @dataclass(frozen=True)
 class FeatureSchema:
-    """What the feature matrix is made of, in this order: table columns or a ready matrix, then structure.
+    """What the feature matrix consists of: table columns or a ready matrix, then structural features.
 
     Args:
         columns: one entry for each column of the node table that is used.
         matrix_width: instead of ``columns``, the width of a matrix that is used as it is; None without one.
-        structural: how many columns of structural features follow, recomputed for every graph.
-        described_by: names of the structural features, where there are any.
-        only_for: hash of the one graph these features can be made of, where the adjacency is among them.
+        structural: number of columns of structural features, which are computed anew for every graph.
+        described_by: names of the structural features.
+        only_for: hash of the only graph that the features fit, if they contain eigenvectors of its adjacency.
     """
 
     columns: tuple[FeatureColumn, ...] = ()

@@ -52,13 +52,13 @@ def apply_run(
         run: a folder that :func:`embed_graph` wrote.
         edges: as in :func:`nodejepa.read_graph`, a graph store with the features of the run, or a
             :class:`Graph`, whose features are taken as they are.
-        nodes: likewise; must have the columns that the features were made of, in any order.
-        reading: how, as in :func:`nodejepa.read_graph`; the edges' columns and the column of ids are those of
-            the run if not given, and what the features were made of is not asked again.
-        out: where to write the embeddings, ``.parquet`` or ``.npy``; none: nowhere.
+        nodes: a table of nodes with the columns that the run was trained on, in any order.
+        reading: how the tables are read, as in :func:`nodejepa.read_graph`. By default the columns of edges
+            and ids are those of the run. Features are always encoded as in the run.
+        out: where to write the embeddings, ``.parquet`` or ``.npy``. With None they are only returned.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
         force: replace ``out`` if it exists; a manifest and a report that describe it are removed.
-        memory_limit: gigabytes that may be taken; what is available if not given.
+        memory_limit: most memory to use, in GB; by default the free memory.
         group: processes that embed a graph store together; the others call :func:`help_to_apply`.
         options: single options of ``reading`` by their names.
     """

@@ -86,25 +86,25 @@ def compare(
     random_walks: bool = False,
     announce: Callable[[MethodRow], None] | None = None,
 ) -> Comparison:
-    """Embed a graph with several methods, score each and say which one to take.
+    """Embed a graph with several methods, score each and recommend one.
 
     Args:
         graph: a :class:`Graph`, PyG ``Data``, NetworkX or SciPy object with features.
         labels: a whole number per node, -1 where unknown; scored, never trained on.
         class_names: of the classes 0, 1, ...
         methods: names in :data:`nodejepa.METHODS`; LinearJEPA is always among them.
-        epochs: of every method that is trained by gradient descent; its own number if not given.
-        seed: of everything random.
+        epochs: number of epochs of every trained method; by default that of its preset.
+        seed: the random seed.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        memory_limit: gigabytes the process may take; what is available if not given.
+        memory_limit: most memory to use, in GB; by default the free memory.
         out: folder for models, results, the report and the embeddings of the recommended method, keyed by
             the graph's ids; nowhere if not given.
-        resume: go on with the comparison in ``out``: methods that are done are not measured again.
-        force: replace it.
+        resume: continue the comparison in ``out``; methods that are done are not measured again.
+        force: replace the comparison in ``out``.
         notes: what a reader of the report should know of the graph.
-        use: what embeddings are made of, as in :func:`nodejepa.choose_features`; the features as they are
-            if not given.
-        random_walks: a row of node2vec (the extra ``node2vec``) beside the others: 256 columns of the edges.
+        use: the input features, as in :func:`nodejepa.choose_features`; by default the features of the
+            graph.
+        random_walks: add a row of node2vec (extra ``node2vec``), with 256 columns.
         announce: called with each method's result as soon as it is there.
     """
     data = graph if isinstance(graph, UserGraph) else _labelled_graph(graph, labels, class_names, use)

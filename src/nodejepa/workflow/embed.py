@@ -72,26 +72,26 @@ def embed_graph(
     classifier is fitted. Scores are added to report and manifest.
 
     Args:
-        edges: a file of edges, as in :func:`nodejepa.read_graph`, or a folder that `nodejepa prepare` wrote:
-            a graph store, which stays on disk and is scored if it was made with labels.
-        nodes: a file of nodes; without one they are described by their place in the graph.
+        edges: a file of edges, as in :func:`nodejepa.read_graph`, or a graph store that `nodejepa prepare`
+            wrote. A store stays on disk and is scored if it has labels.
+        nodes: a file of nodes. Without one, nodes get structural features.
         reading: how the files are read; see :class:`nodejepa.tables.ReadingOptions`.
         out: the embeddings, ``.parquet`` (with ids, sides and labels) or ``.npy``. The manifest (``.json``),
             the report (``.html``) and the folder of the model (``.run``) go beside it.
         method: a name in :data:`nodejepa.METHODS` of a method that needs no labels.
-        preset: of the method.
+        preset: a named set of settings of the method.
         settings: changes by dotted name, such as ``{"epochs": 100}``.
-        seed: of everything random.
+        seed: the random seed.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        dim: columns; of wider embeddings the leading principal components are kept, and by the model, too.
+        dim: number of columns; the leading principal components of wider embeddings are kept.
         report: whether to write the HTML report.
         score: whether to score the embeddings where there are labels.
-        resume: go on with a run that was killed.
-        force: replace what is there.
-        memory_limit: gigabytes the process may take; what is available if not given.
-        use: what embeddings are made of: the ``"columns"`` of the nodes, the ``"structure"`` of the graph,
-            ``"both"``, or ``"auto"``, which is the default of files: validation labels choose, or a rule
-            where there are none (:func:`nodejepa.choose_features`). A graph store has its features.
+        resume: continue a run that was killed.
+        force: replace existing output files.
+        memory_limit: most memory to use, in GB; by default the free memory.
+        use: the input features: ``"columns"`` of the node table, ``"structure"`` of the graph, ``"both"`` or
+            ``"auto"``, the default for files: validation labels choose, or a rule if there are no labels
+            (:func:`nodejepa.choose_features`). The features of a graph store are fixed.
         announce: called with the data report before training begins.
         logging: how often to checkpoint.
         group: processes that fit and embed a graph store together; the others call :func:`help_to_embed`.

@@ -362,7 +362,7 @@ def inspect_graph(
         edges: as in :func:`nodejepa.read_graph`, and so are ``nodes`` and ``reading``; or a graph store,
             which is opened and stays on disk.
         estimator: whose settings the estimate is for.
-        memory_limit: gigabytes the process may take; what is available if not given.
+        memory_limit: most memory to use, in GB; by default the free memory.
         seconds: filled with those of each phase.
         score: whether the estimate counts scoring, where there are labels, and labels may choose.
         use: what features are made of, ``"columns"``, ``"structure"``, ``"both"`` or ``"auto"``, see

@@ -216,13 +216,13 @@ def _unit(rows: Any) -> Array:
 
 
 def choose_features(graph: Graph, use: str = "auto", labels: npt.ArrayLike | None = None) -> Graph:
-    """A graph with the features that its embeddings are to be made of: columns, structure or both.
+    """A graph with the chosen input features: columns, structure or both.
 
     Args:
-        graph: with the columns of its nodes as features.
-        use: ``"columns"``, ``"structure"``, ``"both"``, or ``"auto"``: validation labels choose, or a rule;
-            the columns of graphs of fewer than 200 or more than 50,000 nodes.
-        labels: of the nodes, as in :func:`nodejepa.linear_probe`; they only choose.
+        graph: a graph whose features are the columns of the node table.
+        use: ``"columns"``, ``"structure"``, ``"both"`` or ``"auto"``: validation labels choose, or a rule if
+            there are no labels. Graphs of fewer than 200 or more than 50,000 nodes keep their columns.
+        labels: classes of the nodes, as in :func:`nodejepa.linear_probe`. They are used only to choose.
 
     >>> from nodejepa import LinearJEPA, load_dataset
     >>> graph = choose_features(load_dataset("digits").graph, "both")
