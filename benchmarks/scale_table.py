@@ -100,13 +100,13 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         if of is None:
             said.append(f"There is no record of these steps yet: {', '.join(names)}.")
             continue
-        how = f"{of['threads']} threads"
+        how = f"One process had {of['threads']} threads"
         if names != ("prepare",):
             count = next(row["records"] for row in rows if row["step"] in names)
-            how = f"one machine and two machines, with one worker each; the shortest times of {count} records"
+            how = f"One and two machines had one worker each. Times are the shortest of {count} records"
         said.append(
             f"Measurement of {', '.join(names)}: a graph with {of['nodes']:,} nodes, "
-            f"{of['stored_edges']:,} stored edges and {of['columns']} features; {how}."
+            f"{of['stored_edges']:,} stored edges and {of['columns']} features. {how}."
         )
     said.append(
         "The columns on the right were computed, not measured. They assume that the time is proportional to "
