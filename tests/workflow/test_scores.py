@@ -43,7 +43,7 @@ def test_words_and_means():
     good, bad, tie = scores(80.0, 70.0), scores(60.0, 70.0), scores(70.0, 70.0)
     assert [s.beats_baselines("linear-jepa") for s in (good, bad, tie)] == [True, False, False]
     said, advice = bad.findings("linear-jepa")
-    assert "gained nothing" in said
+    assert "gains nothing" in said
     assert "--method raw" in in_options(advice), "the next step is one option away"
     assert len(good.findings("linear-jepa")) == 1
     assert "95.0 % of the labels are 'common'" in scores(80.0, 70.0, 95).findings("linear-jepa")[1]

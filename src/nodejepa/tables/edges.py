@@ -328,7 +328,7 @@ def _write_rows(
     kind = np.dtype([("row", np.int32), ("column", np.uint32)])
     if edges.weight is not None:
         kind = np.dtype([*kind.descr, ("weight", np.float64)])
-    with ExitStack() as stack, progress_bar("Sharing out edges", total=edges.count) as advance:
+    with ExitStack() as stack, progress_bar("Distributing edges", total=edges.count) as advance:
         files = [stack.enter_context(name.open("wb")) for name in names]
         for source, target, weight in edges.chunks():
             _share_out(_records(source, target, weight, kind, symmetric, turned), bucket_of, files)

@@ -330,7 +330,7 @@ def _guess_ends(
 
 def _refuse_counter(table: "InputTable", name: str) -> None:
     """Refuse to take a column for an end whose values count the rows: it may as well number the edges."""
-    first = next(iter(table.batches([name], "Looking at edges")), None)
+    first = next(iter(table.batches([name], "Reading edges")), None)
     if first is None or first.num_rows < _FEWEST_COUNTED:
         return
     try:

@@ -87,7 +87,7 @@ class FeatureSchema:
         while todo:
             fits = {name: ColumnFit(name, reading, _place(table, name), in_parts=in_parts) for name in todo}
             before = 0
-            for batch in _node_batches(table, todo, added, "Looking at columns"):
+            for batch in _node_batches(table, todo, added, "Reading columns"):
                 for name, column in fits.items():
                     values = batch[name], table.typed, column.where
                     if name in seen:  # once more: some rows look like one kind and others like another

@@ -270,7 +270,7 @@ class Bench:
         if self.graph.num_nodes > ADJACENCY_UP_TO:
             return MethodRow(EDGES_ONLY, f"not begun: the graph has more than {ADJACENCY_UP_TO:,} nodes")
         try:
-            with progress_bar("Describing the structure"):
+            with progress_bar("Computing structural features"):
                 graph = choose_features(self.graph, "structure")
         except NodeJEPAError as error:
             return MethodRow(EDGES_ONLY, error.what)

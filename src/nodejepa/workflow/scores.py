@@ -96,12 +96,12 @@ class Scores:
         """Are the embeddings better than what needs no training, than the edges alone, than guessing?"""
         best, ours = self.best_baseline(method), self.rows[method].test_accuracy_mean
         said = [
-            f"{ours:.1f} % of the test nodes are right, the best untrained baseline ({best}) has "
+            f"The test accuracy is {ours:.1f} %. The best untrained baseline ({best}) has "
             f"{self.rows[best].test_accuracy_mean:.1f} %"
         ]
         if not self.beats_baselines(method):
-            said[0] += ": on these labels training has gained nothing over features that need none"
-            said.append(f'Next step: take {best} itself with method="{best}", or let compare try them all')
+            said[0] += ". On these labels, the method gains nothing over features that need no training"
+            said.append(f'Next step: use {best} itself (method="{best}"), or compare several methods')
         edges = self.rows.get(BESIDE["structure"])
         if edges is not None and edges.test_accuracy_mean > ours:
             said.append(
@@ -112,7 +112,7 @@ class Scores:
         share = 100 * self.class_sizes[largest] / sum(self.class_sizes.values())
         if share >= _MOSTLY_ONE_CLASS:
             said.append(
-                f"{share:.1f} % of the labels are {largest!r}: always guessing it is right as often. Read "
+                f"{share:.1f} % of the labels are {largest!r}, so a constant guess has that accuracy. Read "
                 "balanced accuracy and macro-F1 instead"
             )
         return tuple(f"{words}." for words in said)

@@ -80,7 +80,7 @@ class Material:
     def embedded(self, taken: str) -> Features:
         """Embeddings by LinearJEPA, whatever method is trained later: it takes seconds."""
         graph, _ = self.made_of(taken)
-        with progress_bar(f"Looking at {MADE_OF[taken]}"):
+        with progress_bar(f"Evaluating {MADE_OF[taken]}"):
             return LinearJEPA().fit(graph).transform(graph)
 
 
