@@ -55,9 +55,11 @@ def digits_chapter(digits_report):
     return digits_report.chapters[0]
 
 
-@pytest.fixture
-def _small_tsne(monkeypatch):
-    monkeypatch.setattr(maps_module, "MAX_NEIGHBOUR_POINTS", 50)
+@pytest.fixture(autouse=True, scope="module")
+def _small_tsne():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(maps_module, "MAX_NEIGHBOUR_POINTS", 50)
+        yield
 
 
 def test_a_run_is_shown_with_the_graph_its_hash_names(digits_run, digits_chapter):
@@ -125,7 +127,6 @@ def broken(folder, name, text):
     return folder
 
 
-@pytest.mark.usefixtures("_small_tsne")
 def test_the_command_writes_the_page(digits_run, tmp_path, capsys):
     out = tmp_path / "deep" / "report.html"
     with pytest.raises(SystemExit) as left:
