@@ -211,7 +211,7 @@ def _by_columns(
     groups = -(-columns // max(where.memory // column, 1))
     kept = _FLOAT * made * work.nodes
     held = column * -(-columns // groups) + (kept if kept <= where.memory // 5 else 0) + 60 * work.nodes
-    needed = 2 * _FIXED_BYTES + held
+    needed = _FIXED_BYTES + held
     return Budget(needed, needed, 2 * seconds + (read + kept) / _BYTES_PER_SECOND)
 
 
