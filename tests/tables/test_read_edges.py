@@ -328,3 +328,13 @@ def test_what_becomes_of_weights_in_both_directions_is_said(weights, ending):
     loaded = read_graph(pa.table(columns))
     assert loaded.graph.adjacency.max() == max(weights, default=1)
     assert any(note.endswith(f"listed in both directions and count {ending}") for note in loaded.notes)
+
+
+def test_measured_numbers_are_no_ends_of_edges(tmp_path):
+    """A table of nodes in place of the edges made a graph of ages."""
+    (tmp_path / "n.csv").write_text("user,age,team\n1,0.3471,a\n2,1.5,b\n3,2.25,a\n")
+    with pytest.raises(GraphError, match=r"column 'age' holds numbers such as 0.3471, which are no ids"):
+        read_graph(tmp_path / "n.csv")
+    assert read_graph(tmp_path / "n.csv", source="user", target="age").graph.num_nodes == 6
+    (tmp_path / "e.csv").write_text("part,of\n1.1,1\n1.10,1.1\n192.168.001.123,1\n2.000,1.1\n")
+    assert read_graph(tmp_path / "e.csv").graph.num_nodes == 5

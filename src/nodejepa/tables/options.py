@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nodejepa.config import require, right_name
 from nodejepa.errors import ConfigError, GraphError, did_you_mean
@@ -224,6 +225,7 @@ WEIGHTS = ("weight", "weights", "edgeweight")
 # "label" names nodes in some formats and classes in others: never guessed
 IDS = ("id", "nodeid", "node", "nodes", "uuid", "key", "vertex", "vertexid", "name")
 _COUNTERS = {"edge", "link", "row", "line", "record", "relation", "relationship", "eid"}
+_MEASURED = r"^\s*[+-]?\d*\.\d{2,}[1-9]\d*([eE][+-]?\d+)?\s*$"  # three decimals: no float that was an id
 _FEWEST_COUNTED = 5  # rows that are numbered one after the other, so that it is no chance
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0(\.\d+)?")  # what pandas calls an index without a name
@@ -321,17 +323,27 @@ def _guess_ends(
         raise GraphError(
             "the ends of the edges cannot be found", where=table.where, fix="Name source and target."
         )
-    if len(possible) > wanted:
-        for name in possible[:wanted]:
-            _refuse_counter(table, name)
+    for name in possible[:wanted]:
+        _refuse_unlikely_end(table, name, counts=len(possible) > wanted)
     ends = iter(possible)
     return source or next(ends), target or next(ends)
 
 
-def _refuse_counter(table: "InputTable", name: str) -> None:
-    """Refuse to take a column for an end whose values count the rows: it may as well number the edges."""
+def _refuse_unlikely_end(table: "InputTable", name: str, *, counts: bool) -> None:
+    """Refuse measured numbers as an end, and, where it may number the edges, what ``counts`` the rows."""
     first = next(iter(table.batches([name], "Reading edges")), None)
-    if first is None or first.num_rows < _FEWEST_COUNTED:
+    if first is None:
+        return
+    if not table.typed:
+        place = pc.index(pc.match_substring_regex(first[name], _MEASURED), True).as_py()
+        if place >= 0:
+            raise GraphError(
+                f"column {name!r} holds numbers such as {first[name][place].as_py()}, which are no ids",
+                where=table.where,
+                fix="Say which columns are the ends, with source=COLUMN and target=COLUMN. Or are edges and nodes "
+                "swapped?",
+            )
+    if not counts or first.num_rows < _FEWEST_COUNTED:
         return
     try:
         numbers = first[name].cast(pa.int64()).to_numpy()
