@@ -340,8 +340,7 @@ def _refuse_unlikely_end(table: "InputTable", name: str, *, counts: bool) -> Non
             raise GraphError(
                 f"column {name!r} holds numbers such as {first[name][place].as_py()}, which are no ids",
                 where=table.where,
-                fix="Say which columns are the ends, with source=COLUMN and target=COLUMN. Or are edges and nodes "
-                "swapped?",
+                fix="Name the ends with source=COLUMN and target=COLUMN. Or are edges and nodes swapped?",
             )
     if not counts or first.num_rows < _FEWEST_COUNTED:
         return
