@@ -4,9 +4,9 @@
     python -m benchmarks.practice --render      # only the table
 
 FOLDER has the practice graphs (imports_*, debian_*). ``--node2vec`` measures the row that ``nodejepa compare
---node2vec`` has (the extra ``node2vec``), too. The rule was chosen on splits of seeds 100 to 103, of imports on
-its first four; these are others. A line per graph, and one for node2vec, in studies/practice/records.jsonl; what
-is there is not measured again.
+--node2vec`` has (the extra ``node2vec``), too. The rule was chosen on splits of seeds 100 to 103, of imports
+on its first four; these are others. A line per graph, and one for node2vec, in records.jsonl of
+studies/practice; what is there is not measured again.
 """
 
 from __future__ import annotations

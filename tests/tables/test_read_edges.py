@@ -338,3 +338,12 @@ def test_measured_numbers_are_no_ends_of_edges(tmp_path):
     assert read_graph(tmp_path / "n.csv", source="user", target="age").graph.num_nodes == 6
     (tmp_path / "e.csv").write_text("part,of\n1.1,1\n1.10,1.1\n192.168.001.123,1\n2.000,1.1\n")
     assert read_graph(tmp_path / "e.csv").graph.num_nodes == 5
+
+
+def test_a_weight_that_single_precision_makes_zero_is_refused(tmp_path):
+    """The edge was gone, and the note said that it repeated another."""
+    (tmp_path / "e.csv").write_text("source,target,weight\n1,2,1e-50\n2,3,1\n")
+    with pytest.raises(GraphError, match="the weight of row 1 is 1e-50"):
+        read_graph(tmp_path / "e.csv")
+    (tmp_path / "e.csv").write_text("source,target,weight\n1,2,1e-30\n2,3,0\n")
+    assert read_graph(tmp_path / "e.csv").graph.num_edges == 2

@@ -33,6 +33,7 @@ _RECORD_BYTES = 80  # while it is sorted
 _NODE_BYTES = 40  # while edges are counted
 _MOST_BUCKETS = 512  # files that are open at once
 _BACK = np.uint32(1 << 31)  # marks the reverse of a listed edge
+_SMALLEST = float(np.finfo(np.float32).tiny)
 _COMPARED = 1000  # unknown ids that are compared with those of the node table
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -137,14 +138,15 @@ def number_nodes(
 def read_weights(values: Any, table: InputTable, name: str, before: int = 0) -> npt.NDArray[np.float64]:
     """Edge weights as numbers, finite and not negative; ``before`` rows of the file were read already."""
     where = f"{table.where}, column {name!r}"
-    advice = "Correct it, or leave weights out with weight=False; rows are counted from 1."
+    advice = "Correct or scale it, or leave weights out with weight=False; rows are counted from 1."
     if not len(values):
         return np.zeros(0)
     content = interpret(values, table.typed, where)
     if content.kind not in ("numeric", "boolean"):
         raise GraphError("edge weights are not numbers", where=where, fix=advice)
     numbers = content.numbers[:, 0]
-    bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
+    lost = (numbers > 0) & (numbers < _SMALLEST)  # zero in single precision: the edge would be gone
+    bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)) | lost)
     if bad.size:
         shown = "missing" if np.isnan(numbers[bad[0]]) else numbers[bad[0]]
         raise GraphError(

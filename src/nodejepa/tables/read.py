@@ -176,8 +176,9 @@ def labels_of(
     batches = (batch[name] for batch in tables.nodes.batches([name], "Reading labels"))
     labels, names = read_labels(batches, tables.nodes.typed, where, report.added_nodes)
     counts = np.bincount(labels + 1, minlength=len(names) + 1)
+    plural = "" if len(names) == 1 else "es"
     without = f"; {counts[0]:,} nodes have no label" if counts[0] else ""
-    report.note(f"labels are column {name!r}: {len(names)} classes, {first_names(names)}{without}.")
+    report.note(f"labels are column {name!r}: {len(names)} class{plural}, {first_names(names)}{without}.")
     report.warnings.extend(doubtful_classes(names, counts[1:].tolist()))
     return labels, names
 
