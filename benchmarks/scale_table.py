@@ -100,10 +100,13 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         if of is None:
             said.append(f"There is no record of these steps yet: {', '.join(names)}.")
             continue
-        how = f"One process had {of['threads']} threads"
+        how = f"It ran as one process with {of['threads']} threads"
         if names != ("prepare",):
             count = next(row["records"] for row in rows if row["step"] in names)
-            how = f"One and two machines had one worker each. Times are the shortest of {count} records"
+            how = (
+                "It was measured on one machine and on two simulated machines, with one worker on each. "
+                f"Each time is the shortest of {count} runs"
+            )
         said.append(
             f"Measurement of {', '.join(names)}: a graph with {of['nodes']:,} nodes, "
             f"{of['stored_edges']:,} stored edges and {of['columns']} features. {how}."
@@ -111,14 +114,29 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     said.append(
         "The columns on the right were computed, not measured. They assume that the time is proportional to "
         "the number of edges. They leave out the network. To include it, divide the bytes moved by the speed "
-        "of the network and add the result. Two machines were simulated by processes of one machine without "
-        "shared memory."
+        "of the network and add the result."
     )
-    said.append(
-        "A machine should have at least 16 columns of the embeddings. With fewer columns, matrix products "
-        "get no faster. prepare runs in one process. It has much less to do if the parts are sorted already."
-    )
+    apart = next((row["of"] for row in rows if row["step"] != "prepare"), None)
+    if apart is not None:
+        most = useful(max(WORKERS), apart["columns"])
+        said.append(
+            f"The shared time is divided by {most} machines at the most: a matrix product gets no faster "
+            f"with fewer than {_LINE} columns, and the embeddings have {apart['columns']}."
+        )
+        said += [_beyond(row["of"]) for row in rows if row["step"] == "prepare"]
+    said.append("prepare runs in one process. It has much less to do if the parts are sorted already.")
     return said
+
+
+def _beyond(largest: dict[str, Any]) -> str:
+    """That a graph whose columns have no room in memory at once takes longer."""
+    edges = largest["stored_edges"] / 1e6
+    fit, embed = (largest["phases"][phase]["seconds"] / edges for phase in ("fit", "embed"))
+    return (
+        f"A larger graph can take more per edge. One process with {largest['threads']} threads took "
+        f"{fit:.2f} and {embed:.2f} s per million edges for fit and embed on {largest['nodes']:,} nodes, the "
+        "start of the commands and the file included."
+    )
 
 
 def render_cases(records: list[dict[str, Any]]) -> str:
@@ -132,7 +150,7 @@ def render_cases(records: list[dict[str, Any]]) -> str:
             cells = [f"{of['nodes']:,}", f"{of['stored_edges']:,}"]
             cells += [f"{sum(phase['seconds'] for phase in of['phases'].values()):,.0f}"]
             lines.append(_row([title, *cells, f"{of['peak_anonymous_gib']:.1f}", found(of, records)]))
-    note = "- Seconds and memory are those of all commands of a case together."
+    note = "- Seconds are the sum over all commands of a row. Memory is the highest peak among them."
     return "\n".join([*lines, "", note, ""])
 
 
@@ -179,7 +197,7 @@ def _found_ray(of: dict[str, Any], _: list[dict[str, Any]]) -> str:
 
 def _differ(of: dict[str, Any]) -> str:
     largest = of["largest_difference"]
-    return f"The results differ by at most {largest:.0e}" if largest else "The results are equal"
+    return f"The results differ by at most {largest:.0e}" if largest else "The embeddings or models are equal"
 
 
 _CASES: dict[str, tuple[str, Callable[[dict[str, Any], list[dict[str, Any]]], str]]] = {
