@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -157,7 +157,6 @@ def build_or_refuse(make: Any, *args: Any, **kwargs: Any) -> None:
     "argument", ["source", "target", "features", "num_nodes", "weights", "node_ids", "direction"]
 )
 @given(value=garbage)
-@settings(max_examples=150, deadline=None)
 def test_garbage_in_one_argument_of_from_edges(argument, value):
     build_or_refuse(Graph.from_edges, **{**GOOD, argument: value})
 
@@ -166,14 +165,12 @@ def test_garbage_in_one_argument_of_from_edges(argument, value):
 @given(st.fixed_dictionaries({"source": garbage, "target": garbage}, optional={
     "features": garbage, "num_nodes": scalars | small, "weights": garbage, "node_ids": garbage,
 }))  # fmt: skip
-@settings(max_examples=150, deadline=None)
 def test_garbage_in_every_argument_of_from_edges(arguments):
     build_or_refuse(Graph.from_edges, **arguments)
 
 
 @pytest.mark.slow
 @given(garbage, garbage, garbage, st.sampled_from(["check", "keep", "symmetrize"]) | scalars)
-@settings(max_examples=150, deadline=None)
 def test_garbage_into_from_scipy(adjacency, features, node_ids, direction):
     build_or_refuse(Graph.from_scipy, adjacency, features, node_ids=node_ids, direction=direction)
 
@@ -181,14 +178,12 @@ def test_garbage_into_from_scipy(adjacency, features, node_ids, direction):
 @pytest.mark.slow
 @given(sparse(), sparse() | st.none())
 @example(sp.csr_array((2, 2), dtype=np.complex64), None)
-@settings(max_examples=150, deadline=None)
 def test_any_sparse_matrix_into_from_scipy(adjacency, features):
     build_or_refuse(Graph.from_scipy, adjacency, features, direction="symmetrize")
 
 
 @pytest.mark.slow
 @given(garbage)
-@settings(max_examples=150, deadline=None)
 def test_garbage_into_with_features(value):
     build_or_refuse(Graph.from_edges([0], [1], num_nodes=3).with_features, value)
 
@@ -217,7 +212,7 @@ REFUSED = {
     "too few rows": ({"features": np.eye(2), "num_nodes": 3}, r"shape \(2, 2\) for 3 nodes"),
     "masked features": ({"features": np.ma.masked_invalid([[1], [np.nan], [2]])}, "missing"),
     "tensor with a gradient": ({"features": torch.eye(3, requires_grad=True)}, "cannot be read"),
-    "position out of range": ({"source": [0, 1, 3]}, r"source\[2\] is 3, outside 0\.\.2"),
+    "position out of range": ({"source": [0, 1, 3]}, r"source\[2\] is 3 .* from 0 to 2"),
     "negative position": ({"target": [0, -1, 2]}, r"target\[1\] is -1"),
     "fractional position": ({"source": [0, 1, 0.5]}, "not only whole numbers"),
     "NaN position": ({"source": [0, 1, np.nan]}, "not only whole numbers"),
@@ -235,8 +230,8 @@ REFUSED = {
     "fractional count": ({"features": None, "num_nodes": 3.0}, "num_nodes is a float"),
     "count as text": ({"features": None, "num_nodes": "3"}, "num_nodes is a str"),
     "count beyond 32 bits": ({"features": None, "num_nodes": 2**40}, "more than 2147483647"),
-    "negative weight": ({"weights": [1, -1, 1]}, "weight of edge 1 is -1"),
-    "NaN weight": ({"weights": [1, np.nan, 1]}, "weight of edge 1 is nan"),
+    "negative weight": ({"weights": [1, -1, 1]}, r"weights\[1\] is -1"),
+    "NaN weight": ({"weights": [1, np.nan, 1]}, r"weights\[1\] is nan"),
     "too few weights": ({"weights": [1]}, r"shape \(1,\) for 3 edges"),
     "complex weights": ({"weights": np.ones(3) * 1j}, "not real numbers"),
     "weights as text": ({"weights": ["1", "1", "1"]}, "not real numbers"),
@@ -292,4 +287,4 @@ def test_an_error_names_place_and_remedy():
     with pytest.raises(GraphError) as caught:
         Graph.from_edges([0], [5], num_nodes=2)
     assert caught.value.where == "edges"
-    assert "existing nodes" in caught.value.fix
+    assert "from 0 to 1" in caught.value.fix

@@ -25,7 +25,6 @@ from nodejepa.graph_checks import (
     SparseMatrix,
     check_ids,
     check_positions,
-    check_range,
     check_weights,
     compact_csr,
     count_nodes,
@@ -37,6 +36,7 @@ from nodejepa.graph_checks import (
     read_ids,
     read_sparse,
     refuse_one_way_edges,
+    refuse_where,
 )
 
 
@@ -263,7 +263,7 @@ class Graph:
         table = read_features(in_node_order(features, ids, num_nodes))
         size = count_nodes(num_nodes, table, ids, start, end)
         for name, array in (("source", start), ("target", end)):
-            check_range(array, size, name)
+            refuse_where(array >= size, array, name, f"Positions of nodes run from 0 to {size - 1}.")
         if ids is not None:
             check_ids(ids, size)
         weight = check_weights(weights, start.size)

@@ -72,25 +72,16 @@ def check_positions(values: object, name: str) -> npt.NDArray[np.int64]:
         )
     if kind == "f":
         array = _as_double(array)
-    bad = np.flatnonzero((array > _MAX_NODES) | (array < 0))  # before the cast, which would wrap
-    if bad.size:
-        raise GraphError(
-            f"{name}[{bad[0]}] is {array[bad[0]]} ({bad.size} such)",
-            where="edges",
-            fix=f"Positions run from 0 to num_nodes - 1 (at most {_MAX_NODES}).",
-        )
+    wrong = (array > _MAX_NODES) | (array < 0)  # before the cast, which would wrap
+    refuse_where(wrong, array, name, f"Positions run from 0 to num_nodes - 1 (at most {_MAX_NODES}).")
     return array.astype(np.int64)
 
 
-def check_range(array: npt.NDArray[np.integer[Any]], size: int, name: str) -> None:
-    """Refuse positions that are no node's."""
-    bad = np.flatnonzero(array >= size)
-    if bad.size:
-        raise GraphError(
-            f"{name}[{bad[0]}] is {array[bad[0]]}, outside 0..{size - 1} ({bad.size} such)",
-            where="edges",
-            fix="Every edge must join positions of existing nodes.",
-        )
+def refuse_where(bad: npt.NDArray[np.bool_], array: npt.NDArray[Any], name: str, fix: str) -> None:
+    """Refuse what was given for edges by the first entry that is ``bad``."""
+    at = np.flatnonzero(bad)
+    if at.size:
+        raise GraphError(f"{name}[{at[0]}] is {array[at[0]]} ({at.size} such)", where="edges", fix=fix)
 
 
 def count_nodes(
@@ -113,7 +104,12 @@ def count_nodes(
         size = len(node_ids)
     else:
         size = int(max(start.max(initial=-1), end.max(initial=-1))) + 1
-        refuse_implausible(size, start.size, "edges")
+        if size > max(_PLAUSIBLE_NODES, 4 * start.size):  # nothing but one large position speaks for them
+            raise GraphError(
+                f"the largest position is {size - 1} but there are only {start.size} edges",
+                where="edges",
+                fix="Renumber the nodes from 0 without gaps, or pass num_nodes if so many are isolated.",
+            )
     if size <= 0:
         raise GraphError("the graph is empty: no nodes", where="num_nodes", fix="Give at least one node.")
     if size > _MAX_NODES:
@@ -125,31 +121,17 @@ def count_nodes(
     return size
 
 
-def refuse_implausible(nodes: int, edges: int, where: str) -> None:
-    """Refuse to make room for nodes that nothing but one large position speaks for."""
-    if nodes > max(_PLAUSIBLE_NODES, 4 * edges):
-        raise GraphError(
-            f"the largest position is {nodes - 1} but there are only {edges} edges",
-            where=where,
-            fix="Renumber the nodes from 0 without gaps, or pass num_nodes if so many are isolated.",
-        )
-
-
 def check_weights(weights: object, count: int) -> npt.NDArray[np.float64]:
     """Finite, non-negative, one an edge."""
     if weights is None:
         return np.ones(count)
-    where = "edge weights"
-    numbers = _as_double(read_numbers(weights, where))
+    numbers = _as_double(read_numbers(weights, "edge weights"))
     if numbers.shape != (count,):
-        raise GraphError(f"weights have shape {numbers.shape} for {count} edges", where=where)
-    bad = np.flatnonzero(~np.isfinite(numbers) | (numbers < 0) | (numbers > _MAX_FLOAT))
-    if bad.size:
-        raise GraphError(
-            f"weight of edge {bad[0]} is {numbers[bad[0]]} ({bad.size} such)",
-            where=where,
-            fix=f"Weights must be finite, not negative and at most {_MAX_FLOAT:.1e}.",
-        )
+        raise GraphError(f"weights have shape {numbers.shape} for {count} edges", where="edge weights")
+    wrong = ~np.isfinite(numbers) | (numbers < 0) | (numbers > _MAX_FLOAT)
+    refuse_where(
+        wrong, numbers, "weights", f"Weights must be finite, not negative and at most {_MAX_FLOAT:.1e}."
+    )
     return numbers
 
 

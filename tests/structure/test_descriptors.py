@@ -20,7 +20,7 @@ def standard(values: np.ndarray) -> np.ndarray:
     return (values - values.mean()) / values.std()
 
 
-def test_columns_are_what_the_table_says(toy_graph: Graph) -> None:
+def test_columns_are_what_the_table_says(toy_graph: Graph):
     size = toy_graph.num_nodes
     spectral = spectral_coordinates(toy_graph, 8)
     expected = np.column_stack(
@@ -37,7 +37,7 @@ def test_columns_are_what_the_table_says(toy_graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("left_out", DESCRIPTORS)
-def test_each_can_be_left_out_and_order_is_fixed(toy_graph: Graph, left_out: str) -> None:
+def test_each_can_be_left_out_and_order_is_fixed(toy_graph: Graph, left_out: str):
     every = descriptors(toy_graph, spectral_dim=3)
     names = [name for name in reversed(DESCRIPTORS) if name != left_out]
     of_name = np.repeat(DESCRIPTORS, [1, 1, 1, 3])
@@ -46,11 +46,11 @@ def test_each_can_be_left_out_and_order_is_fixed(toy_graph: Graph, left_out: str
     )
 
 
-def test_no_names_give_no_columns(toy_graph: Graph) -> None:
+def test_no_names_give_no_columns(toy_graph: Graph):
     assert descriptors(toy_graph, ()).shape == (60, 0)
 
 
-def test_what_does_not_vary_becomes_zero() -> None:
+def test_what_does_not_vary_becomes_zero():
     ring = Graph.from_edges(range(10), np.roll(range(10), 1))
     np.testing.assert_array_equal(descriptors(ring, ("pagerank", "degree", "clustering")), 0)
     lonely = descriptors(Graph.from_edges([], [], num_nodes=1))
@@ -58,15 +58,13 @@ def test_what_does_not_vary_becomes_zero() -> None:
     assert not lonely.any()
 
 
-def test_permuting_nodes_permutes_rows(toy_graph: Graph) -> None:
+def test_permuting_nodes_permutes_rows(toy_graph: Graph):
     order = np.random.default_rng(0).permutation(60)
     there = descriptors(Graph.from_scipy(toy_graph.adjacency[order][:, order]), cache=False)
     np.testing.assert_allclose(there, descriptors(toy_graph, cache=False)[order], atol=1e-5)
 
 
-def test_slow_parts_come_from_disk_the_second_time(
-    toy_graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_parts_come_from_disk_the_second_time(toy_graph, tmp_path, monkeypatch):
     monkeypatch.setenv("NODEJEPA_CACHE", str(tmp_path))
     first = descriptors(toy_graph)
     for name in ("pagerank", "local_clustering", "spectral_coordinates"):
@@ -77,13 +75,13 @@ def test_slow_parts_come_from_disk_the_second_time(
 
 
 @pytest.mark.parametrize(("name", "advice"), [("page_rank", "mean pagerank"), ("xyz", "Choose from")])
-def test_unknown_names_are_refused_with_advice(toy_graph: Graph, name: str, advice: str) -> None:
+def test_unknown_names_are_refused_with_advice(toy_graph: Graph, name: str, advice: str):
     with pytest.raises(ConfigError, match=advice):
         descriptors(toy_graph, (name,))
 
 
 @pytest.mark.slow
-def test_real_graph(data_root: Path) -> None:
+def test_real_graph(data_root: Path):
     path = data_root / "Amazon" / "Photo" / "raw" / "amazon_electronics_photo.npz"
     with np.load(path, allow_pickle=False) as raw:
         source = np.repeat(np.arange(raw["adj_shape"][0]), np.diff(raw["adj_indptr"]))
@@ -99,7 +97,7 @@ def test_real_graph(data_root: Path) -> None:
 
 @pytest.mark.parametrize("direction", ["symmetrize", "keep"])
 @pytest.mark.parametrize("damping", [0.5, 0.85, 0.95])
-def test_pagerank_equals_networkx_with_weights_and_dangling_nodes(direction: str, damping: float) -> None:
+def test_pagerank_equals_networkx_with_weights_and_dangling_nodes(direction: str, damping: float):
     rng = np.random.default_rng(0)
     graph = Graph.from_edges(
         rng.integers(0, 80, 150),
@@ -114,18 +112,18 @@ def test_pagerank_equals_networkx_with_weights_and_dangling_nodes(direction: str
     assert ranks.sum() == pytest.approx(1)
 
 
-def test_directed_edges_pass_rank_forward() -> None:
+def test_directed_edges_pass_rank_forward():
     graph = Graph.from_edges([0, 1, 2], [3, 3, 3], direction="keep")
     assert pagerank(graph).argmax() == 3
 
 
-def test_without_edges_or_damping_all_nodes_are_equal() -> None:
+def test_without_edges_or_damping_all_nodes_are_equal():
     assert pagerank(Graph.from_edges([], [], num_nodes=4)).tolist() == [0.25] * 4
     np.testing.assert_allclose(pagerank(Graph.from_edges([0, 1], [1, 2]), damping=0.0), 1 / 3)
 
 
 @pytest.mark.parametrize("damping", [1.0, -0.1, float("nan")])
-def test_refuses_a_damping_that_cannot_work(damping: float) -> None:
+def test_refuses_a_damping_that_cannot_work(damping: float):
     with pytest.raises(ConfigError, match="pagerank"):
         pagerank(Graph.from_edges([0], [1]), damping=damping)
 
@@ -134,18 +132,18 @@ def test_refuses_a_damping_that_cannot_work(damping: float) -> None:
     edges=st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14)), max_size=80),
     direction=st.sampled_from(["symmetrize", "keep"]),
 )
-def test_clustering_equals_networkx(edges: list[tuple[int, int]], direction: str) -> None:
+def test_clustering_equals_networkx(edges: list[tuple[int, int]], direction: str):
     source, target = [i for i, _ in edges], [j for _, j in edges]
     graph = Graph.from_edges(source, target, num_nodes=15, direction=direction)
     np.testing.assert_allclose(local_clustering(graph), reference.clustering(graph), atol=1e-12)
 
 
-def test_clustering_equals_networkx_on_a_graph_with_hubs() -> None:
+def test_clustering_equals_networkx_on_a_graph_with_hubs():
     graph = Graph.from_scipy(nx.to_scipy_sparse_array(nx.barabasi_albert_graph(600, 6, seed=3)))
     np.testing.assert_allclose(local_clustering(graph), reference.clustering(graph), atol=1e-12)
 
 
-def test_by_hand() -> None:
+def test_by_hand():
     triangle_with_tail = Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3], weights=[5, 1, 1, 2])
     assert local_clustering(triangle_with_tail).tolist() == pytest.approx([1, 1, 1 / 3, 0])
     assert local_clustering(Graph.from_edges([], [], num_nodes=2)).tolist() == [0, 0]

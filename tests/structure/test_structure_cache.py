@@ -21,7 +21,7 @@ def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class Counted:
     """A computation that knows how often it ran."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.runs = 0
 
     def __call__(self) -> np.ndarray:
@@ -33,7 +33,7 @@ def fetch(compute: Callable[[], np.ndarray], key: str = "x", graph: Graph = GRAP
     return cached(graph, key, compute, 1)
 
 
-def test_is_computed_once_a_graph_and_key() -> None:
+def test_is_computed_once_a_graph_and_key():
     compute = Counted()
     for _ in range(3):
         np.testing.assert_array_equal(fetch(compute), VALUES)
@@ -43,14 +43,14 @@ def test_is_computed_once_a_graph_and_key() -> None:
     assert compute.runs == 3
 
 
-def test_features_do_not_matter() -> None:
+def test_features_do_not_matter():
     compute = Counted()
     fetch(compute)
     fetch(compute, graph=GRAPH.with_features(np.ones((3, 2))))
     assert compute.runs == 1
 
 
-def test_the_file_is_a_plain_npy_array_and_nothing_else_is_left() -> None:
+def test_the_file_is_a_plain_npy_array_and_nothing_else_is_left():
     fetch(Counted())
     path = cache_file(GRAPH, "x")
     np.testing.assert_array_equal(np.load(path, allow_pickle=False), VALUES)
@@ -68,7 +68,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
-def test_a_damaged_file_is_computed_again_and_replaced(damage: Callable[[Path], object]) -> None:
+def test_a_damaged_file_is_computed_again_and_replaced(damage: Callable[[Path], object]):
     compute = Counted()
     fetch(compute)
     damage(cache_file(GRAPH, "x"))
@@ -79,13 +79,13 @@ def test_a_damaged_file_is_computed_again_and_replaced(damage: Callable[[Path], 
 
 
 @pytest.mark.parametrize("other", [np.zeros((2, 1)), np.zeros((3, 1), dtype=np.float32), np.zeros(3)])
-def test_a_file_of_another_shape_or_type_is_replaced(other: np.ndarray) -> None:
+def test_a_file_of_another_shape_or_type_is_replaced(other: np.ndarray):
     cached(GRAPH, "x", lambda: other, *other.shape[1:], dtype=other.dtype.type)
     np.testing.assert_array_equal(fetch(Counted()), VALUES)
     np.testing.assert_array_equal(np.load(cache_file(GRAPH, "x")), VALUES)
 
 
-def test_a_cache_that_cannot_be_written_only_warns(cache_folder: Path) -> None:
+def test_a_cache_that_cannot_be_written_only_warns(cache_folder: Path):
     cache_folder.write_text("a file where the folder should be")
     compute = Counted()
     with pytest.warns(UserWarning, match="NODEJEPA_CACHE"):
@@ -93,7 +93,7 @@ def test_a_cache_that_cannot_be_written_only_warns(cache_folder: Path) -> None:
     assert compute.runs == 1
 
 
-def test_a_folder_in_the_files_place_only_warns() -> None:
+def test_a_folder_in_the_files_place_only_warns():
     cache_file(GRAPH, "x").mkdir(parents=True)
     with pytest.warns(UserWarning, match="could not be kept"):
         np.testing.assert_array_equal(fetch(Counted()), VALUES)

@@ -13,8 +13,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodejepa.errors import GraphError
+from nodejepa.errors import DataError, GraphError, NodeJEPAError
 from nodejepa.graph import Graph
+from nodejepa.methods import make_method
 from nodejepa.tables.convert import as_graph, embeddings_frame, from_networkx, from_pyg
 from reference.convert import to_networkx, to_pyg
 
@@ -206,3 +207,51 @@ def test_a_missing_library_is_explained(monkeypatch):
     with pytest.raises(GraphError, match="pandas is not installed") as caught:
         embeddings_frame(None, np.eye(2))
     assert "pip install 'nodejepa[pandas]'" in caught.value.fix
+
+
+# ---------------------------------------------------------------- embeddings go back
+
+Z = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+
+@pytest.mark.parametrize("z", [Z, sp.csr_array(Z)])
+def test_frame_is_keyed_by_id(z):
+    frame = embeddings_frame(["b", "a", "=c"], z)
+    assert frame.index.name == "id"
+    assert list(frame.columns) == ["z0", "z1"]
+    assert frame.loc["a"].tolist() == [2, 3]
+    np.testing.assert_array_equal(frame.to_numpy(), Z)
+
+
+def test_frame_without_ids_is_numbered():
+    assert embeddings_frame(Graph.from_edges([0], [1]).node_ids, Z).index.tolist() == [0, 1, 2]
+    named = Graph.from_edges([0, 1], [1, 2], node_ids=["a", "b", "c"])
+    assert embeddings_frame(named, Z).index.tolist() == ["a", "b", "c"]
+
+
+def test_bad_frames_are_refused():
+    with pytest.raises(DataError, match="2 ids for 3 rows"):
+        embeddings_frame(["a", "b"], Z)
+    with pytest.raises(NodeJEPAError, match="no table of rows"):
+        embeddings_frame(["a"], Z[0])
+
+
+def test_embeddings_go_back_on_pyg_data():
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    data = pyg_data(x=torch.eye(3), edge_index=edges, y=torch.tensor([0, 1, 0]))
+    z = make_method("random-gcn").fit(data).transform(data)
+    data.z = torch.from_numpy(z)
+    assert data.is_node_attr("z")
+    part = data.subgraph(torch.tensor([2, 1]))  # PyG takes z along with the nodes
+    np.testing.assert_array_equal(part.z.numpy(), z[[2, 1]])
+    again = from_pyg(pyg_data(x=data.z, edge_index=data.edge_index))
+    np.testing.assert_array_equal(again.features, z)
+
+
+def test_embeddings_go_back_on_networkx_nodes():
+    people = nx.Graph([("eve", "ann"), ("ann", "bob")])
+    graph = from_networkx(people, features=np.eye(3))
+    z = make_method("random-gcn").fit(graph).transform(graph)
+    nx.set_node_attributes(people, dict(zip(graph.node_ids.tolist(), z, strict=True)), "z")
+    np.testing.assert_array_equal(people.nodes["bob"]["z"], z[2])
+    np.testing.assert_array_equal(from_networkx(people, feature="z").features, z)

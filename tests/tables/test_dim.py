@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 
 from nodejepa import diagnostics
-from nodejepa.cli import main
 from nodejepa.diagnostics import PrincipalAxes, mean_and_std
 from nodejepa.errors import ConfigError
 from nodejepa.methods import load_method, make_method
@@ -104,20 +103,13 @@ def test_a_model_of_fewer_columns_that_was_made_in_memory_keeps_them_on_a_store(
 
 
 @pytest.mark.slow
-def test_embed_graph_of_a_store_with_dim_is_that_of_its_files(make_graph, tmp_path, capsys):
+def test_embed_graph_of_a_store_with_dim_is_that_of_its_files(run, make_graph, tmp_path):
     _, store = make_graph()
     files = [store.folder.parent / name for name in ("e.parquet", "n.parquet")]
-    asked = {"dim": 4, "method": "sgc-1", "use": "columns"}  # as a store does
-    theirs = embed_graph(*files, out=tmp_path / "m.parquet", report=False, **asked)
-    with pytest.raises(SystemExit) as ended:
-        main(
-            [
-                *("embed-graph", "--edges", str(store.folder), "--out", str(tmp_path / "z.parquet")),
-                *("--dim", "4", "--method", "sgc-1"),
-            ]
-        )
-    said = capsys.readouterr()
-    assert ended.value.code == 0, said.err
+    as_a_store = {"dim": 4, "method": "sgc-1", "use": "columns"}
+    theirs = embed_graph(*files, out=tmp_path / "m.parquet", report=False, **as_a_store)
+    asked = ("--edges", store.folder, "--out", tmp_path / "z.parquet", "--dim", "4", "--method", "sgc-1")
+    run.ok("embed-graph", *asked)
     ours, table = json.loads((tmp_path / "z.json").read_text()), pq.read_table(tmp_path / "z.parquet")
     assert table.column_names == pq.read_table(tmp_path / "m.parquet").column_names
     assert ours["dim"] == 4

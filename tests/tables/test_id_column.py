@@ -9,8 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from nodejepa import GraphError, load_graph, read_graph
-from nodejepa.cli import main
-from nodejepa.tables import StoredGraph
 from nodejepa.tables.prepare import prepare_store
 
 SIZE = 60
@@ -146,18 +144,6 @@ def test_two_kinds_of_nodes_with_a_table_of_one(door):
     ids, x = door(edges, users, bipartite=True)
     own = [int(name.removeprefix("user_id:")) for name in ids[:20]]
     np.testing.assert_array_equal(np.asarray(x[:20])[:, 0], 10.0 * np.array(own))
-
-
-def test_the_command_line_finds_ids_by_value(tmp_path):
-    edges, nodes = people()
-    files = [saved(edges, tmp_path / "e.csv"), saved(nodes, tmp_path / "n.csv")]
-    command = ["prepare", "--edges", files[0], "--nodes", files[1], "--scale", "none", "--header"]
-    with pytest.raises(SystemExit) as left:
-        main([*map(str, command), "--out", str(tmp_path / "g.store")])
-    assert not left.value.code
-    store = StoredGraph(tmp_path / "g.store")
-    ids = store.ids(0, SIZE).to_numpy()
-    np.testing.assert_array_equal(store.feature_rows(0, SIZE)[:, 0], 10.0 * ids)
 
 
 def test_a_named_index_holds_ids_also_where_pandas_stores_it_as_a_range(door):

@@ -10,7 +10,6 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from nodejepa.cli import main
 from nodejepa.data import Dataset
 from nodejepa.data import splits as splits_module
 from nodejepa.data.splits import default_splits
@@ -160,39 +159,32 @@ def test_tables_of_embeddings_have_sides_and_labels(tmp_path, monkeypatch, named
 
 
 @pytest.mark.slow
-def test_embed_graph_of_a_store_is_embed_graph_of_its_files(tmp_path, capsys):
+def test_embed_graph_of_a_store_is_embed_graph_of_its_files(run, tmp_path):
     files = write(tmp_path, "words")
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        assert ended.value.code == 0, capsys.readouterr().err
-        return capsys.readouterr().out
-
     given, store = ["--edges", files[0], "--nodes", files[1]], tmp_path / "g.store"
-    run("prepare", *given, "--labels", "y", "--out", store)
-    assert "3 classes" in run("embed-graph", "--edges", store, "--check")
-    assert json.loads(run("embed-graph", "--edges", store, "--check", "--json"))["graph"]["nodes"] == 124
-    assert "for scoring" in run("embed-graph", "--edges", store, "--check")
-    assert "for scoring" not in run("embed-graph", "--edges", store, "--check", "--no-score")
-    said = run("embed-graph", "--edges", store, "--out", tmp_path / "z.parquet")
-    assert "best untrained baseline" in said
+    run.ok("prepare", *given, "--labels", "y", "--out", store)
+    embed = ("embed-graph", "--edges", store)
+    said, _ = run.ok(*embed, "--check")
+    assert "3 classes" in said
+    assert "for scoring" in said
+    assert json.loads(run.ok(*embed, "--check", "--json")[0])["graph"]["nodes"] == 124
+    assert "for scoring" not in run.ok(*embed, "--check", "--no-score")[0]
+    assert "best untrained baseline" in run.ok(*embed, "--out", tmp_path / "z.parquet")[0]
     page = (tmp_path / "z.html").read_text()
     assert "What the embeddings are worth" in page
     assert "3 classes" in page
-    run("embed-graph", *given, "--labels", "y", "--out", tmp_path / "m.parquet", "--no-report")
+    run.ok("embed-graph", *given, "--labels", "y", "--out", tmp_path / "m.parquet", "--no-report")
     ours, theirs = (json.loads((tmp_path / name).read_text()) for name in ("z.json", "m.json"))
     del theirs["scores"]["means"]["linear-jepa, edges only"]  # a row of graphs in memory
     assert ours["scores"]["means"] == theirs["scores"]["means"]
     np.testing.assert_array_equal(
         *(read_embeddings(tmp_path / name).matrix for name in ("z.parquet", "m.parquet"))
     )
-    assert "mean ± std" in run("probe", store, "--run", tmp_path / "z.run", "--seeds", "42")
-    run("embed", tmp_path / "z.run", store, "--out", tmp_path / "again.parquet")
+    assert "mean ± std" in run.ok("probe", store, "--run", tmp_path / "z.run", "--seeds", "42")[0]
+    run.ok("embed", tmp_path / "z.run", store, "--out", tmp_path / "again.parquet")
     assert pq.read_table(tmp_path / "again.parquet").equals(pq.read_table(tmp_path / "z.parquet"))
-    with pytest.raises(SystemExit):
-        main(["embed-graph", "--edges", str(store), "--labels", "y", "--out", str(tmp_path / "no.parquet")])
-    assert "was read with its own options" in capsys.readouterr().err
+    said = run.refused(*embed, "--labels", "y", "--out", tmp_path / "no.parquet")
+    assert "was read with its own options" in said
 
 
 def test_a_disk_too_small_for_the_baselines_does_not_cost_the_embeddings(both, tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from nodejepa import GraphError, load_graph, read_graph
-from nodejepa.cli import main
 from nodejepa.tables.prepare import prepare_store
 from nodejepa.tables.store import StoredGraph
 from nodejepa.workflow import embed_graph
@@ -90,10 +89,8 @@ def test_what_cannot_be_one_table_is_refused(files, tmp_path):
         load_graph(EDGES, [USERS, ITEMS.assign(x="word")])
 
 
-def test_the_command_line_reads_all_of_them(files, tmp_path):
+def test_the_command_line_reads_all_of_them(run, files, tmp_path):
     edges, *nodes = files
-    named = [word for path in nodes for word in ("--nodes", str(path))]
-    with pytest.raises(SystemExit) as left:
-        main(["prepare", "--edges", str(edges), *named, "--out", str(tmp_path / "g.store")])
-    assert not left.value.code
+    named = [word for path in nodes for word in ("--nodes", path)]
+    run.ok("prepare", "--edges", edges, *named, "--out", tmp_path / "g.store")
     assert StoredGraph(tmp_path / "g.store").content_hash == load_graph(edges, nodes).content_hash

@@ -6,8 +6,6 @@ import bz2
 import gzip
 import io
 import os
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -15,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from tests.forked import Forked
 
 from nodejepa.data.readers import read_gnn_benchmark
 from nodejepa.errors import ConfigError, DataError, NodeJEPAError
@@ -150,8 +149,8 @@ def test_memory_grows_with_the_file_and_not_with_the_ids(tmp_path):
     rows = "".join(f"{a},{b}\n" for a, b in zip(ends, ends[1:] + ends[:1], strict=True))
     big = tmp_path / "big.csv"
     big.write_text("source,target\n" + rows)
-    command = [sys.executable, "-c", READ, str(tmp_path / "small.csv"), str(big)]
-    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    code, out = Forked(READ, tmp_path / "small.csv", big).wait()
+    assert code == 0, out
     nodes, edges, megabytes = map(float, out.split())
     assert (nodes, edges) == (EDGES, 2 * EDGES)
     assert megabytes * 2**20 < 20 * big.stat().st_size

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nodejepa.data.splits import Split, describe_scored, make_split, scored_nodes
-from nodejepa.errors import DataError
+from nodejepa.errors import DataError, EvaluationError
 from nodejepa.graph import Graph
-from nodejepa.tables.store import StoredGraph, require_labels
+from nodejepa.tables.store import StoredGraph, stored_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,13 @@ class Dataset:
     def of_store(cls, store: str | Path) -> Self:
         """A graph store that was prepared with labels."""
         graph = StoredGraph(store)
-        found = require_labels(graph)
+        found = stored_labels(graph)
+        if found is None:
+            raise EvaluationError(
+                "the graph store has no labels, and a score needs some",
+                where=str(graph.folder),
+                fix="Prepare it again, naming the column of the labels.",
+            )
         nodes = scored_nodes(found.codes)
         labels = found.codes[nodes].astype(np.int64)
         # methods take either graph; whatever needs all of it in memory refuses a store by itself

@@ -26,6 +26,8 @@ import warnings
 import zipfile
 import zlib
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -72,22 +74,26 @@ def load_gnn_benchmark(name: str, root: Path) -> Dataset:
 
 
 def read_gnn_benchmark(path: Path, name: str) -> Dataset:
-    """Read one file in the gnn-benchmark layout; pickled arrays in it are refused."""
-    try:
-        Room.of().require(3 * array_bytes(path), "reading the file", str(path))
-        # opened here: np.load forgets to close a file that turns out to be broken
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            links = _csr(archive, "adj").tocoo()
-            words = _csr(archive, "attr")
-            labels = archive["labels"]
-            class_names = _class_names(archive)
+    """Read one file in the gnn-benchmark layout."""
+    with _arrays(path) as archive:
+        links, words = _csr(archive, "adj").tocoo(), _csr(archive, "attr")
         words.eliminate_zeros()
         words.data = np.ones(words.nnz, dtype=np.float32)
         present = links.data != 0
         graph = Graph.from_edges(
             links.row[present], links.col[present], features=words, num_nodes=links.shape[0]
         )
-        return Dataset(name, graph, labels, class_names)
+        return Dataset(name, graph, archive["labels"], tuple(map(str, archive["class_names"])))
+
+
+@contextmanager
+def _arrays(path: Path) -> Iterator[Any]:
+    """The arrays in an npz file; pickled ones are refused, and so is what is damaged or too large."""
+    try:
+        Room.of().require(3 * array_bytes(path), "reading the file", str(path))
+        # opened here: np.load forgets to close a file that turns out to be broken
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            yield archive
     except _UNREADABLE as error:
         raise _damaged(path, str(error)) from error
 
@@ -119,21 +125,11 @@ def _promised(file: IO[bytes], size: int) -> int:
     return promised
 
 
-def _csr(archive: np.lib.npyio.NpzFile, prefix: str) -> sp.csr_array:
+def _csr(archive: Any, prefix: str) -> sp.csr_array:
     data, indices, indptr, shape = (archive[f"{prefix}_{k}"] for k in ("data", "indices", "indptr", "shape"))
     matrix = sp.csr_array((data, indices, indptr), shape=tuple(int(n) for n in shape))
     matrix.check_format(full_check=True)  # an index out of range would otherwise be read from stray memory
     return matrix
-
-
-def _class_names(archive: np.lib.npyio.NpzFile) -> tuple[str, ...] | None:
-    if "class_names" not in archive.files:
-        return None
-    try:
-        names: npt.NDArray[np.str_] = archive["class_names"]
-    except ValueError:  # stored as pickled objects: decoration, not worth unpickling
-        return None
-    return tuple(str(name) for name in names)
 
 
 def development_path(name: str) -> str:
@@ -142,24 +138,20 @@ def development_path(name: str) -> str:
 
 
 def load_development(name: str, root: Path) -> Dataset:
-    """The graph ``name`` from below ``root``; pickled arrays in its file are refused."""
+    """The graph ``name`` from below ``root``."""
     path = root / development_path(name)
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            source, target = archive["edge_index"]
-            labels = archive["y"]
-            features = archive["x"] if "x" in archive.files else _csr(archive, "x")
-            features = features.astype(np.float32)
-        graph = Graph.from_edges(source, target, features=features, num_nodes=len(labels))
-        return Dataset(name, graph, labels)
-    except FileNotFoundError:
+    if not path.is_file():
         raise DataError(
             "the file is missing, and cannot be downloaded",
             where=str(path),
             fix="Put it there, or name the folder above it with root=... or NODEJEPA_DATA.",
-        ) from None
-    except _UNREADABLE as error:
-        raise _damaged(path, str(error)) from error
+        )
+    with _arrays(path) as archive:
+        features = archive["x"] if "x" in archive.files else _csr(archive, "x")
+        source, target = archive["edge_index"]
+        labels = archive["y"]
+        graph = Graph.from_edges(source, target, features=features.astype(np.float32), num_nodes=len(labels))
+        return Dataset(name, graph, labels)
 
 
 # ------------------------------------------------------------------ ogbn-arxiv

@@ -163,7 +163,11 @@ def _distinct_pairs(
                     source, target = rng.integers(0, spec.nodes, (2, count), dtype=np.int32)
                 batches.append(_codes(source, target, spec.nodes))
                 advance(count / 1.1)
-            pairs = _sorted_distinct(np.concatenate(batches))
+            pairs = np.concatenate(batches)
+            pairs.sort()  # in place: np.unique would copy twice
+            fresh = np.ones(pairs.size, dtype=bool)
+            np.not_equal(pairs[1:], pairs[:-1], out=fresh[1:])
+            pairs = pairs[fresh]
             rounds += 1
     keep = np.ones(pairs.size, dtype=bool)
     keep[rng.choice(pairs.size, pairs.size - wanted, replace=False, shuffle=False)] = False
@@ -175,13 +179,6 @@ def _codes(source: npt.NDArray[np.int32], target: npt.NDArray[np.int32], nodes: 
     proper = low != high
     codes: npt.NDArray[np.int64] = low[proper].astype(np.int64) * nodes + high[proper]
     return codes
-
-
-def _sorted_distinct(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    values.sort()  # in place: np.unique would copy twice
-    fresh = np.ones(values.size, dtype=bool)
-    np.not_equal(values[1:], values[:-1], out=fresh[1:])
-    return values[fresh]
 
 
 def _symmetric(pairs: npt.NDArray[np.int64], nodes: int) -> sp.csr_array:

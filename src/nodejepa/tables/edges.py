@@ -38,30 +38,6 @@ _COMPARED = 1000  # unknown ids that are compared with those of the node table
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-class Spool:
-    """Numbers that arrive in parts and are read again: kept in memory, or in a file where a path is given."""
-
-    def __init__(self, path: Path | None, kind: Any) -> None:
-        self.path, self.kind = path, np.dtype(kind)
-        self._parts: list[npt.NDArray[Any]] = []
-
-    def add(self, part: npt.NDArray[Any]) -> None:
-        """Append some."""
-        if self.path is None:
-            self._parts.append(part)
-            return
-        with self.path.open("ab") as file:
-            put(file, part.astype(self.kind, copy=False))
-
-    def read(self, start: int, size: int) -> npt.NDArray[Any]:
-        """Some of them."""
-        if self.path is not None:
-            return np.fromfile(self.path, self.kind, size, offset=self.kind.itemsize * start)
-        if len(self._parts) != 1:
-            self._parts = [np.concatenate([np.zeros(0, self.kind), *self._parts])]
-        return self._parts[0][start : start + size]
-
-
 class EdgeRows:
     """Edges as listed: positions of both ends and, maybe, weights; in memory or in files in ``folder``.
 
@@ -69,19 +45,33 @@ class EdgeRows:
     """
 
     def __init__(self, folder: Path | None, *, weighted: bool) -> None:
-        paths = [None if folder is None else folder / name for name in ("source", "target", "weight")]
-        self.source, self.target = (Spool(path, np.int32) for path in paths[:2])
-        self.weight = Spool(paths[2], np.float64) if weighted else None
-        self.count = 0
-        self.at_once = 1 << 62 if folder is None else _ROWS
+        self.folder, self.weighted, self.count = folder, weighted, 0
         self.place: Place | None = None
+        self._parts: dict[str, list[npt.NDArray[Any]]] = {"source": [], "target": [], "weight": []}
+
+    def add(self, name: str, part: npt.NDArray[Any]) -> None:
+        """Append some sources, targets or weights."""
+        if self.folder is None:
+            self._parts[name].append(part)
+            return
+        with (self.folder / name).open("ab") as file:
+            put(file, part)
+
+    def _read(self, name: str, start: int, size: int) -> npt.NDArray[Any]:
+        kind = np.dtype(np.float64 if name == "weight" else np.int32)
+        if self.folder is not None:
+            return np.fromfile(self.folder / name, kind, size, offset=kind.itemsize * start)
+        if len(self._parts[name]) != 1:
+            self._parts[name] = [np.concatenate([np.zeros(0, kind), *self._parts[name]])]
+        return self._parts[name][0]
 
     def chunks(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Some edges at a time: source, target and weight."""
-        for start in range(0, self.count, self.at_once):
-            size = min(self.at_once, self.count - start)
-            source, target = self.source.read(start, size), self.target.read(start, size)
-            weight = None if self.weight is None else self.weight.read(start, size)
+        """Some edges at a time, in memory all of them: source, target and weight."""
+        at_once = _ROWS if self.folder else max(self.count, 1)
+        for start in range(0, self.count, at_once):
+            size = min(at_once, self.count - start)
+            source, target = self._read("source", start, size), self._read("target", start, size)
+            weight = self._read("weight", start, size) if self.weighted else None
             if self.place is not None:
                 source, target = self.place[source], self.place[target]
             yield source, target, weight
@@ -118,12 +108,12 @@ def number_nodes(
     named = [numbers.codes(v) for v, *_ in reader.batches(rows, None, "Numbering nodes")] if rows else []
     edges = EdgeRows(folder, weighted=tables.weight is not None)
     for values, *_ in reader.batches(starts, None, "Numbering starts of edges"):
-        edges.source.add(numbers.codes(values))
+        edges.add("source", numbers.codes(values))
         edges.count += len(values)
     for values, weights, before in reader.batches(ends, tables.weight, "Numbering ends of edges"):
-        edges.target.add(numbers.codes(values))
-        if edges.weight is not None:
-            edges.weight.add(read_weights(weights, tables.edges, str(tables.weight), before))
+        edges.add("target", numbers.codes(values))
+        if edges.weighted:
+            edges.add("weight", read_weights(weights, tables.edges, str(tables.weight), before))
     report.edge_rows = edges.count
     distinct = numbers.ids()
     del numbers
@@ -137,7 +127,7 @@ def number_nodes(
 
 def read_weights(values: Any, table: InputTable, name: str, before: int = 0) -> npt.NDArray[np.float64]:
     """Edge weights as numbers, finite and not negative; ``before`` rows of the file were read already."""
-    where = f"{table.where}, column {name!r}"
+    where = table.place(name)
     advice = "Correct or scale it, or leave weights out with weight=False; rows are counted from 1."
     if not len(values):
         return np.zeros(0)
@@ -171,7 +161,7 @@ def _with_unknown(
         starts[source], ends[target] = True, True
         outside += int(((source >= known) | (target >= known)).sum())
     if rows is not None:
-        refuse_repeated(codes, ids, rows.where)
+        refuse_repeated(codes, ids, rows.table.place(rows.name))
     if reading.bipartite is None:
         described = rows is not None and len(ids) == known and not is_one_of(tables.ids, report)
         refuse_mixed_spaces(np.flatnonzero(starts & ends), ids, described, report)
@@ -188,7 +178,7 @@ def _with_unknown(
     if not (starts[:known].any() or ends[:known].any()):
         raise GraphError(
             f"no edge names a node of the node table: the first names {name}, the table {_shown(ids, 0)}",
-            where=rows.where,
+            where=rows.table.place(rows.name),
             fix="Name the right id column, and write ids the same way in both files.",
         )
     report.note(
@@ -328,7 +318,7 @@ def _write_rows(
     names = [folder / f"{prefix}bucket{i}" for i in range(len(starts) - 1)]
     bucket_of = np.repeat(np.arange(len(names), dtype=np.int16), np.diff(starts))
     kind = np.dtype([("row", np.int32), ("column", np.uint32)])
-    if edges.weight is not None:
+    if edges.weighted:
         kind = np.dtype([*kind.descr, ("weight", np.float64)])
     with ExitStack() as stack, progress_bar("Distributing edges", total=edges.count) as advance:
         files = [stack.enter_context(name.open("wb")) for name in names]
@@ -345,7 +335,7 @@ def _write_rows(
             block = _merged_bucket(np.fromfile(name, kind), low, (high - low, nodes), symmetric, counted)
             degrees[low:high] = np.diff(block.indptr)
             put(indices, block.indices.astype(np.int32, copy=False))
-            if edges.weight is not None:
+            if edges.weighted:
                 put(weights, block.data)
                 counted.weighted = counted.weighted or bool((block.data != 1).any())
             counted.entries += int(block.nnz)

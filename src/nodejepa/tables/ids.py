@@ -36,17 +36,12 @@ class IdSource:
     prefix: str = ""
 
     @property
-    def where(self) -> str:
-        """For errors."""
-        return f"{self.table.where}, column {self.name!r}"
-
-    @property
     def kind(self) -> pa.DataType:
         """int64, or text where one of its ids may be no such number."""
         kind = self.table.kinds[self.name]
         if self.prefix or kind == pa.uint64():
             return pa.string()  # those of uint64 beyond int64 are text
-        return plain_ids(pa.chunked_array([], type=kind), self.table.typed, self.where).type
+        return plain_ids(pa.chunked_array([], type=kind), self.table.typed, self.table.place(self.name)).type
 
 
 class IdReader:
@@ -71,10 +66,10 @@ class IdReader:
         self, source: IdSource, more: str | None, label: str
     ) -> Iterator[tuple[pa.ChunkedArray, pa.ChunkedArray | None, int]]:
         """Ids, the values of another column beside them, and how many rows came before."""
-        before = 0
-        for batch in source.table.batches([source.name, *([more] if more else [])], label):
-            values = plain_ids(batch[source.name], source.table.typed, source.where, before)
-            values = values if self.whole else as_text(values)
+        before, table = 0, source.table
+        for batch in table.batches([source.name, *([more] if more else [])], label):
+            values = plain_ids(batch[source.name], table.typed, table.place(source.name), before)
+            values = values if self.whole else values.cast(pa.string())
             if source.prefix:
                 values = pc.binary_join_element_wise(source.prefix, values, "")
             yield values, batch[more] if more else None, before
@@ -139,16 +134,11 @@ def plain_ids(values: pa.ChunkedArray, typed: bool, where: str, before: int = 0)
     if pa.types.is_floating(kind):
         return _from_floats(values, where, before)
     if pa.types.is_null(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        text = as_text(values)
+        text = values.cast(pa.string())
         if not typed:
             _refuse_missing(pc.equal(text, ""), where, before)
         return text
     raise GraphError(f"{kind} values cannot be ids", where=where, fix="Use text or whole numbers.")
-
-
-def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The ids as they are written."""
-    return values if values.type == pa.string() else values.cast(pa.string())
 
 
 def _refuse_missing(missing: pa.ChunkedArray, where: str, before: int) -> None:
@@ -214,29 +204,15 @@ def guess_id_column(
     return column
 
 
-def first_ends(tables: Tables, bipartite: bool | None) -> Callable[[], Ends] | None:
-    """Reads ids of the edges, those of the first batch; none where edges are positions already."""
-    edges, names = tables.edges, (tables.source, tables.target)
-    if edges is None:
-        return None
+def first_ids(table: InputTable, columns: Sequence[str], apart: bool | None = None) -> Callable[[], Ends]:
+    """Reads the ids in some columns, those of the first batch; those of each are kept ``apart``."""
 
     def read() -> Ends:
-        first = next(iter(edges.batches(names, "Looking for ids")), None)
-        keys = (
-            {} if first is None else {n: comparable_ids(first[n], edges.typed, distinct=True) for n in names}
-        )
-        return {n: (k, f"{n}:" if bipartite else "") for n, k in keys.items() if k is not None}
-
-    return read
-
-
-def ids_of_nodes(nodes: InputTable, column: str) -> Callable[[], Ends]:
-    """Reads ids of the node table, those of the first batch, as :func:`first_ends` does those of edges."""
-
-    def read() -> Ends:
-        first = next(iter(nodes.batches([column], "Looking for ids")), None)
-        keys = None if first is None else comparable_ids(first[column], nodes.typed)
-        return {} if keys is None else {column: (keys, "")}
+        first = next(iter(table.batches(columns, "Looking for ids")), None)
+        if first is None:
+            return {}
+        keys = {name: comparable_ids(first[name], table.typed, distinct=True) for name in columns}
+        return {n: (ids, f"{n}:" if apart else "") for n, ids in keys.items() if ids is not None}
 
     return read
 
@@ -260,7 +236,7 @@ def with_own_ids(parts: Sequence[InputTable], tables: Tables, reading: ReadingOp
     Customers have ``customer_id`` and products ``product_id``: the column of the ids of all is named after
     these, and holds the side of each where two kinds of nodes are kept apart.
     """
-    ends = first_ends(tables, False)
+    ends = None if tables.edges is None else first_ids(tables.edges, (tables.source, tables.target))
     together = replace(reading, bipartite=False)
     keys = [guess_id_column(part, together, ReadReport(), ends) for part in parts]
     if None in keys or len(set(keys)) == 1:
@@ -292,16 +268,15 @@ def _side_of(key: str, part: InputTable, tables: Tables) -> str:
 
 def _renamed(part: InputTable, key: str, name: str, prefix: str, kind: pa.DataType) -> Any:
     """Reads batches of a table whose ids, in the column ``key``, are to be called ``name``."""
-    where = f"{part.where}, column {key!r}"
 
     def batches(columns: Sequence[str], label: str) -> Iterator[pa.Table]:
         before = 0
         for batch in part.batches([key if column == name else column for column in columns], label):
             out = dict(zip(columns, batch.columns, strict=True))
             if name in out:
-                ids = plain_ids(out[name], part.typed, where, before)
-                joined = pc.binary_join_element_wise(prefix, as_text(ids), "") if prefix else ids
-                out[name] = joined.cast(kind)
+                ids = plain_ids(out[name], part.typed, part.place(key), before)
+                text = ids.cast(pa.string())
+                out[name] = (pc.binary_join_element_wise(prefix, text, "") if prefix else ids).cast(kind)
             before += batch.num_rows
             yield pa.table(out)
 
@@ -347,16 +322,13 @@ def _without_repetition(table: InputTable, names: list[str], named: str | None) 
     kept = []
     for name in names:
         values = undecorated(first[name])
-        keys = None if name != named and _has_fractions(values) else comparable_ids(values, table.typed)
+        fractions = pa.types.is_floating(values.type)
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            fractions = pc.any(pc.match_substring_regex(values, _FRACTION)).as_py()
+        keys = None if name != named and fractions else comparable_ids(values, table.typed)
         if keys is not None and len(keys.unique()) == len(keys):
             kept.append(name)
     return kept
-
-
-def _has_fractions(values: pa.ChunkedArray) -> bool:
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        return bool(pc.any(pc.match_substring_regex(values, _FRACTION)).as_py())
-    return bool(pa.types.is_floating(values.type))
 
 
 def _found(
@@ -397,7 +369,7 @@ def comparable_ids(values: pa.ChunkedArray, typed: bool, *, distinct: bool = Fal
         values = plain_ids(values, typed, "")
     except GraphError:
         return None
-    text = as_text(pa.chunked_array([values.unique()]) if distinct else values)
+    text = (pa.chunked_array([values.unique()]) if distinct else values).cast(pa.string())
     if not typed:
         text = pc.utf8_trim(text, " \t")
         if _all_match(text, _WHOLE_FLOAT):

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +74,13 @@ def prepare_store(
             the number of nodes.
         options: single options of ``reading`` by their names.
     """
-    final, reading = Path(out), _storable((reading or ReadingOptions()).changed(options))
+    final, reading = Path(out), (reading or ReadingOptions()).changed(options)
+    if "adjacency" in (reading.structural or ()):  # its coordinates take 128 vectors and more in memory
+        raise ConfigError(
+            "the structural feature 'adjacency' is made of graphs in memory only",
+            where="structural=...",
+            fix=f"Leave it out; a graph store may have {', '.join(COMPARABLE)}.",
+        )
     node_files = [nodes] if isinstance(nodes, str | os.PathLike) else nodes or []
     in_parts = Path(edges).is_dir() and not node_files
     files = [] if in_parts else [existing_file(edges, "edges")]
@@ -108,7 +113,7 @@ def _from_tables(files: list[Path], reading: ReadingOptions, folder: Path, room:
     counted.say(report, found.nodes, directed=reading.directed, weighted=weighted)
     shutil.rmtree(listed)
     bare = Manifest(found.nodes, counted.entries, 0, reading.directed, counted.weighted, report.id_kind)
-    _finish(tables, bare, reading, folder, report)
+    finalise(tables, bare, reading, folder, report)
     return report
 
 
@@ -119,31 +124,33 @@ def _from_parts(parts: Path, reading: ReadingOptions, folder: Path) -> ReadRepor
     entries, weighted = write_sorted_edges(parts, report, folder, directed=reading.directed)
     report.id_kind = "position" if ids is None else _write_ids(ids, folder)
     bare = Manifest(report.nodes, entries, 0, reading.directed, weighted, report.id_kind)
-    _finish(tables, bare, reading, folder, report)
+    finalise(tables, bare, reading, folder, report)
     return report
 
 
-def _finish(
+def finalise(
     tables: Tables, bare: Manifest, reading: ReadingOptions, folder: Path, report: ReadReport
 ) -> None:
-    """Features and labels of a graph whose ids and edges are in ``folder``, and the manifest."""
+    """Features and labels of a graph whose ids and edges are in ``folder``, its identity and manifest."""
     schema, entries = _write_features(tables, bare, reading, folder, report)
     labels, classes = labels_of(tables, report)
     if labels is not None:
         write_array(folder / LABELS, labels.astype(np.int32))
     facts = replace(bare, columns=schema.width, classes=classes, feature_entries=entries)
-    finalise(facts, schema, reading, report, folder)
-
-
-def _storable(reading: ReadingOptions) -> ReadingOptions:
-    """Refuse what no store has: the adjacency's coordinates take 128 vectors and more in memory."""
-    if "adjacency" in (reading.structural or ()):
-        raise ConfigError(
-            "the structural feature 'adjacency' is made of graphs in memory only",
-            where="structural=...",
-            fix=f"Leave it out; a graph store may have {', '.join(COMPARABLE)}.",
-        )
-    return reading
+    structure = _structure(facts, folder)
+    shape = np.asarray((facts.nodes, facts.columns), dtype=np.int64)
+    if entries is None:
+        features = [pieces(folder / DENSE, np.float32)]
+    else:
+        features = [pieces(folder / SPARSE[2], np.float32), *_positions(folder, "feature_", entries)]
+    replace(
+        facts,
+        schema=schema.to_dict(),
+        reading={name: getattr(reading, name) for name in REMEMBERED},
+        report=report.to_dict(),
+        structure_hash=structure,
+        content_hash=digest(structure.encode(), shape, *features),
+    ).write(folder)
 
 
 # ---------------------------------------------------------------- features and ids in files
@@ -154,14 +161,8 @@ def _write_features(
 ) -> tuple[FeatureSchema, int | None]:
     """Write X: the columns of the node table, then structural descriptors, as the reader in memory does.
 
-    How it was made comes back, and how many entries are kept where X is sparse, as in memory.
-
-    Args:
-        tables: nodes that only edges name come last, with all values missing.
-        bare: of the graph whose edges are in ``folder``.
-        reading: how.
-        folder: of the store.
-        report: what was guessed and left out is noted there.
+    Nodes that only edges name come last, with all values missing. How X was made comes back, and how many
+    entries are kept where it is sparse, as in memory.
     """
     table, added = tables.nodes, report.added_nodes
     own = FeatureSchema()
@@ -204,28 +205,16 @@ def _write_features(
     return schema, entries if sparse else None
 
 
-@final
-class FeatureWriter:
-    """Appends rows to the files of one form; given in the other form, rows are rewritten.
-
-    Args:
-        folder: of the store.
-        sparse: the form.
-    """
+class FeatureWriter(ExitStack):
+    """Appends rows to the files of one form, dense or sparse; given in the other form, rows are rewritten."""
 
     def __init__(self, folder: Path, *, sparse: bool) -> None:
-        self.folder, self.sparse, self.entries = folder, sparse, 0
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Self:
-        names = SPARSE if self.sparse else (DENSE,)
-        self._files = [self._stack.enter_context((self.folder / name).open("wb")) for name in names]
-        if self.sparse:
+        super().__init__()
+        self.sparse, self.entries = sparse, 0
+        names = SPARSE if sparse else (DENSE,)
+        self._files = [self.enter_context((folder / name).open("wb")) for name in names]
+        if sparse:
             put(self._files[0], np.zeros(1, dtype=np.int64))
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: BaseException | TracebackType | None) -> None:
-        self._stack.close()
 
     def add(self, rows: Features) -> None:
         """Write some more rows."""
@@ -265,30 +254,6 @@ def _write_ids(ids: Any, folder: Path) -> IdKind:
     return "text"
 
 
-# ---------------------------------------------------------------- the end
-
-
-def finalise(
-    facts: Manifest, schema: FeatureSchema, reading: ReadingOptions, report: ReadReport, folder: Path
-) -> None:
-    """Checksums, the identity and the manifest."""
-    structure = _structure(facts, folder)
-    shape = np.asarray((facts.nodes, facts.columns), dtype=np.int64)
-    if facts.feature_entries is None:
-        features = [pieces(folder / DENSE, np.float32)]
-    else:
-        entries = pieces(folder / SPARSE[2], np.float32)
-        features = [entries, *_positions(folder, "feature_", facts.feature_entries)]
-    replace(
-        facts,
-        schema=schema.to_dict(),
-        reading={name: getattr(reading, name) for name in REMEMBERED},
-        report=report.to_dict(),
-        structure_hash=structure,
-        content_hash=digest(structure.encode(), shape, *features),
-    ).write(folder)
-
-
 def _unfinished(facts: Manifest, folder: Path) -> StoredGraph:
     """The graph whose edges and, where there are columns, features are in a folder already."""
     bare = replace(facts, id_kind="position", classes=None)
@@ -299,14 +264,11 @@ def _unfinished(facts: Manifest, folder: Path) -> StoredGraph:
 
 def _structure(facts: Manifest, folder: Path) -> str:
     """The ``structure_hash`` of a Graph."""
-    weights = (
-        pieces(folder / "weights.f32", np.float32)
-        if facts.weighted
-        else (np.ones(min(PIECE, facts.entries - at), np.float32) for at in range(0, facts.entries, PIECE))
-    )
-    return digest(
-        b"directed" if facts.directed else b"undirected", weights, *_positions(folder, "", facts.entries)
-    )
+    starts = range(0, facts.entries, PIECE)
+    ones = (np.ones(min(PIECE, facts.entries - at), np.float32) for at in starts)
+    weights = pieces(folder / "weights.f32", np.float32) if facts.weighted else ones
+    kind = b"directed" if facts.directed else b"undirected"
+    return digest(kind, weights, *_positions(folder, "", facts.entries))
 
 
 def _positions(folder: Path, side: str, entries: int) -> list[Iterator[npt.NDArray[Any]]]:

@@ -18,7 +18,7 @@ from nodejepa.machine import Room, progress_bar, timed
 from nodejepa.tables.cells import doubtful_classes, read_labels
 from nodejepa.tables.convert import as_graph
 from nodejepa.tables.edges import Numbered, adjacency_in_memory, number_nodes
-from nodejepa.tables.ids import first_ends, guess_id_column, ids_of_nodes, refuse_row_as_header, with_own_ids
+from nodejepa.tables.ids import first_ids, guess_id_column, refuse_row_as_header, with_own_ids
 from nodejepa.tables.options import (
     ReadingOptions,
     ReadReport,
@@ -28,8 +28,9 @@ from nodejepa.tables.options import (
     refuse_swapped,
     sides_of,
 )
-from nodejepa.tables.schema import FeatureSchema, apply_schema, describe, fit_features
+from nodejepa.tables.schema import FeatureSchema, add_structure, apply_schema, fit_features, structural_names
 from nodejepa.tables.table import (
+    PEAK_OF_TEXT,
     InputTable,
     Tables,
     existing_file,
@@ -37,7 +38,6 @@ from nodejepa.tables.table import (
     frame_table,
     is_frame,
     parquet_table,
-    require_room,
     stacked,
 )
 from nodejepa.tables.text import open_text
@@ -150,13 +150,13 @@ def _of_object(graph: Graph, reading: ReadingOptions, report: ReadReport, room: 
     report.edge_file, report.nodes = "the graph", graph.num_nodes
     report.edges = graph.num_edges // (1 if graph.directed else 2)
     own = FeatureSchema(matrix_width=graph.num_features or None)
-    return LoadedGraph(*describe(graph, own, report, reading, room), report)
+    names = structural_names(reading.structural, own, report, graph.num_nodes)
+    return LoadedGraph(*add_structure(graph, own, names, report, room), report)
 
 
 def _build(numbered: Numbered, reading: ReadingOptions, report: ReadReport) -> Graph:
     matrix, counted = adjacency_in_memory(numbered.edges, numbered.nodes, directed=reading.directed)
-    weighted = numbered.edges.weight is not None
-    counted.say(report, numbered.nodes, directed=reading.directed, weighted=weighted)
+    counted.say(report, numbered.nodes, directed=reading.directed, weighted=numbered.edges.weighted)
     adjacency = compact_csr(matrix.data, matrix.indices, matrix.indptr, numbered.nodes)
     # the ids are distinct by construction: the constructor takes them without looking at each again
     ids = id_array(numbered.ids.to_pylist()) if isinstance(numbered.ids, pa.Array) else numbered.ids
@@ -172,9 +172,8 @@ def labels_of(
     if name is None:
         return None, None
     assert tables.nodes is not None
-    where = f"{tables.nodes.where}, column {name!r}"
     batches = (batch[name] for batch in tables.nodes.batches([name], "Reading labels"))
-    labels, names = read_labels(batches, tables.nodes.typed, where, report.added_nodes)
+    labels, names = read_labels(batches, tables.nodes.typed, tables.nodes.place(name), report.added_nodes)
     counts = np.bincount(labels + 1, minlength=len(names) + 1)
     plural = "" if len(names) == 1 else "es"
     without = f"; {counts[0]:,} nodes have no label" if counts[0] else ""
@@ -220,64 +219,60 @@ def number_files(
     of a table is one batch, which must fit into ``room``.
     """
     with timed(report.seconds, "reading", 4):
-        tables = _Files(reading, report, room if folder is None else None).tables(edges, nodes)
+        tables = _open_files(edges, nodes, reading, report, room if folder is None else None)
     with timed(report.seconds, "ids", 4), progress_bar("Matching ids"):
         return tables, number_nodes(tables, reading, report, room, folder)
 
 
-@dataclass(frozen=True)
-class _Files:
-    """Opens files, to be read within ``room`` or batch by batch."""
+def _open_files(
+    edges: Source, nodes: Source | None, reading: ReadingOptions, report: ReadReport, room: Room | None
+) -> Tables:
+    """The files, with the columns that are read of them within ``room``, or else batch by batch."""
+    listed = list(nodes) if isinstance(nodes, list | tuple) else [] if nodes is None else [nodes]
+    source = _open(edges, "edges", reading, report, room)
+    parts = [_open(one, "nodes", reading, report, room) for one in listed]
+    report.edge_file = source.where
+    report.node_file = ", ".join(part.where for part in parts) or None
+    for part in parts:
+        refuse_swapped(source, part, reading)
+    first, second, weight = edge_columns(source, reading, report)
+    named = [first, second, *([weight] if weight else [])]
+    held = source.held(named, "Reading edges", room)
+    found = Tables(held, first, second, weight)
+    width = len(source.names)
+    if not weight and held.num_rows in (width, width - 1) and width >= _SMALLEST_MATRIX:
+        report.warnings.append(
+            f"the table of edges has {held.num_rows} rows and {width} columns: it looks like a matrix. In "
+            "Python, nodejepa.Graph.from_scipy(scipy.sparse.csr_array(matrix)) takes one."
+        )
+    if reading.header is None and not (reading.source or reading.target):
+        refuse_row_as_header(source, [first, second], first_ids(held, (first, second)))
+    if parts:
+        return node_columns(found, parts, reading, report, room)
+    if reading.id_column or reading.columns or reading.drop or reading.labels:
+        raise GraphError(
+            "id, label and feature columns are those of a node table, but there is none",
+            fix="Pass a table as nodes.",
+        )
+    return found
 
-    reading: ReadingOptions
-    report: ReadReport
-    room: Room | None
 
-    def tables(self, edges: Source, nodes: Source | None) -> Tables:
-        """The files with the columns that are read of them."""
-        reading, report = self.reading, self.report
-        source = self._open(edges, "edges")
-        report.edge_file = source.where
-        listed = list(nodes) if isinstance(nodes, list | tuple) else [] if nodes is None else [nodes]
-        parts = [self._open(one, "nodes") for one in listed]
-        report.node_file = ", ".join(part.where for part in parts) or None
-        for part in parts:
-            refuse_swapped(source, part, reading)
-        first, second, weight = edge_columns(source, reading, report)
-        named = [first, second, *([weight] if weight else [])]
-        found = Tables(source.held(named, "Reading edges", self.room), first, second, weight)
-        rows, width = found.edges.num_rows if found.edges else None, len(source.names)
-        if not weight and rows in (width, width - 1) and width >= _SMALLEST_MATRIX:
-            report.warnings.append(
-                f"the table of edges has {rows} rows and {width} columns: it looks like a matrix. In Python, "
-                "nodejepa.Graph.from_scipy(scipy.sparse.csr_array(matrix)) takes one."
-            )
-        ends = first_ends(found, reading.bipartite)
-        if ends is not None and reading.header is None and not (reading.source or reading.target):
-            refuse_row_as_header(source, [first, second], ends)
-        if parts:
-            return node_columns(found, parts, reading, report, self.room)
-        if reading.id_column or reading.columns or reading.drop or reading.labels:
-            raise GraphError(
-                "id, label and feature columns are those of a node table, but there is none",
-                fix="Pass a table as nodes.",
-            )
-        return found
-
-    def _open(self, value: Source, role: str) -> InputTable:
-        if is_frame(value):
-            return frame_table(value, f"the {role} table")
-        if not isinstance(value, str | os.PathLike):
-            raise GraphError(
-                f"{role} are a {type(value).__name__}", fix="Give the path of a file, or a data frame."
-            )
-        path = existing_file(value, role)
-        kind, compression = file_format(path)
-        if self.room is not None:
-            require_room(path, kind, self.room)
-        if kind == "parquet":
-            return parquet_table(path)
-        return open_text(path, compression, self.report, self.reading.delimiter, self.reading.header)
+def _open(
+    value: Source, role: str, reading: ReadingOptions, report: ReadReport, room: Room | None
+) -> InputTable:
+    if is_frame(value):
+        return frame_table(value, f"the {role} table")
+    if not isinstance(value, str | os.PathLike):
+        raise GraphError(
+            f"{role} are a {type(value).__name__}", fix="Give the path of a file, or a data frame."
+        )
+    path = existing_file(value, role)
+    kind, compression = file_format(path)
+    if kind == "parquet":
+        return parquet_table(path, room)
+    if room is not None:
+        room.require(path.stat().st_size * PEAK_OF_TEXT, "reading the file", str(path))
+    return open_text(path, compression, report, reading.delimiter, reading.header)
 
 
 def node_columns(
@@ -288,6 +283,8 @@ def node_columns(
     room: Room | None = None,
 ) -> Tables:
     """With the column of ids of a node table, if there is one, and the columns that become features."""
+    sides = (tables.source, tables.target)
+    ends = None if tables.edges is None else first_ids(tables.edges, sides, reading.bipartite)
     own = with_own_ids(parts, tables, reading) if len(parts) > 1 and not reading.id_column else None
     nodes = own or stacked(parts)
     ids, labels = reading.id_column, reading.labels
@@ -299,7 +296,6 @@ def node_columns(
     elif ids is not None:
         nodes.find(ids, "id_column")
     else:
-        ends = first_ends(tables, reading.bipartite)
         ids = guess_id_column(nodes, reading, report, ends)
         if ids is not None and ends is not None and reading.header is None:
             refuse_row_as_header(nodes, [ids], ends)
@@ -320,6 +316,5 @@ def node_columns(
     held = nodes.held(list(dict.fromkeys([*features, *named])), "Reading nodes", room)
     guessed = reading.header is None and not (reading.source or reading.target)
     if ids is not None and guessed and tables.edges is not None:
-        ends_named = [str(tables.source), str(tables.target)]
-        refuse_row_as_header(tables.edges, ends_named, ids_of_nodes(held, ids))
+        refuse_row_as_header(tables.edges, sides, first_ids(held, [ids]))
     return replace(tables, nodes=held, ids=ids, features=tuple(features), labels=labels)

@@ -85,7 +85,7 @@ class FeatureSchema:
         blocks: list[Any] = []
         todo = list(names)
         while todo:
-            fits = {name: ColumnFit(name, reading, _place(table, name), in_parts=in_parts) for name in todo}
+            fits = {name: ColumnFit(name, reading, table.place(name), in_parts=in_parts) for name in todo}
             before = 0
             for batch in _node_batches(table, todo, added, "Reading columns"):
                 for name, column in fits.items():
@@ -128,7 +128,7 @@ class FeatureSchema:
         for batch in _node_batches(table, [c.name for c in self.columns], added, "Encoding columns"):
             blocks, rows = [], batch.num_rows
             for column in self.columns:
-                place = _place(table, column.name)
+                place = table.place(column.name)
                 content = expect(column.cell_kind, batch[column.name], table.typed, place)
                 block, unknown = encode_column(column, content, rows, place, before)
                 blocks.append(block)
@@ -246,10 +246,6 @@ def _lies_far(column: FeatureColumn, block: Any) -> bool:
     return max(mean, spread) > _FAR or mean > 2 * (1 + spread) or 0 < spread < 1 / _FAR**2
 
 
-def _place(table: InputTable, name: str) -> str:
-    return f"{table.where}, column {name!r}"
-
-
 def _note_missing(column: FeatureColumn, count: int, report: ReadReport) -> None:
     """Say how many values of a column are missing and what they count as."""
     if count:
@@ -276,8 +272,7 @@ def _shown(column: FeatureColumn | None) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:10]))
-    return f"column{'s' if len(names) > 1 else ''} {shown}{', ...' if len(names) > 10 else ''}"
+    return f"column{'s' if len(names) > 1 else ''} {first_names(names)}"
 
 
 # ---------------------------------------------------------------- features of a graph
@@ -292,15 +287,8 @@ def fit_features(
     if tables.nodes is not None and tables.features:
         schema, blocks = FeatureSchema.fit(tables.nodes, tables.features, report.added_nodes, reading, report)
         features = join_blocks(blocks, graph.num_nodes)
-    return describe(graph.with_features(features), schema, report, reading, room)
-
-
-def describe(
-    graph: Graph, schema: FeatureSchema, report: ReadReport, reading: ReadingOptions, room: Room
-) -> tuple[Graph, FeatureSchema]:
-    """The graph with the structural features that are asked for, or that it needs for want of others."""
     names = structural_names(reading.structural, schema, report, graph.num_nodes)
-    return add_structure(graph, schema, names, report, room)
+    return add_structure(graph.with_features(features), schema, names, report, room)
 
 
 def add_structure(

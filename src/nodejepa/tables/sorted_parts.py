@@ -45,10 +45,8 @@ def described_parts(parts: Path, reading: ReadingOptions, report: ReadReport) ->
     tables = node_columns(Tables(None), [table], reading, report)
     if tables.ids is None:
         return tables, None
-    where = f"{table.where}, column {tables.ids!r}"
-    found = [
-        plain_ids(batch[tables.ids], True, where) for batch in table.batches([tables.ids], "Reading ids")
-    ]
+    batches = table.batches([tables.ids], "Reading ids")
+    found = [plain_ids(batch[tables.ids], True, table.place(tables.ids)) for batch in batches]
     values = pa.chunked_array([chunk for part in found for chunk in part.chunks])
     if values.type == pa.int64():
         return tables, values.to_numpy()
@@ -111,7 +109,7 @@ class _Rows:
         return lengths
 
     def _positions(self, values: Any, name: str) -> npt.NDArray[np.int64]:
-        where = f"{self.table.where}, column {name!r}"
+        where = self.table.place(name)
         if not pa.types.is_integer(values.type) or values.null_count:
             raise GraphError("positions of nodes are whole numbers", where=where)
         numbers: npt.NDArray[np.int64] = values.to_numpy().astype(np.int64)

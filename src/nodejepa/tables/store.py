@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from nodejepa.config import Exact, NonNegativeInt, read_document, write_document
-from nodejepa.errors import DataError, EvaluationError
+from nodejepa.errors import DataError
 from nodejepa.files import file_digest, nameless
 from nodejepa.graph_checks import Features, FloatArray, SparseMatrix, compact_csr, multiplied_sparse
 from nodejepa.machine import progress_bar
@@ -335,9 +335,7 @@ class StoredGraph:
 # ---------------------------------------------------------------- labels
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class StoredLabels:
+class StoredLabels(NamedTuple):
     """The class of every node (-1: unknown), 4 bytes each, and the names of the classes."""
 
     codes: npt.NDArray[np.int32]
@@ -353,15 +351,3 @@ def stored_labels(graph: StoredGraph) -> StoredLabels | None:
     if codes.min(initial=-1) < -1 or codes.max(initial=-1) >= len(names):
         raise damaged(graph.folder / LABELS, "a label is of no class")
     return StoredLabels(codes, tuple(names))
-
-
-def require_labels(graph: StoredGraph) -> StoredLabels:
-    """The labels, or what to do to have some."""
-    found = stored_labels(graph)
-    if found is None:
-        raise EvaluationError(
-            "the graph store has no labels, and a score needs some",
-            where=str(graph.folder),
-            fix="Prepare it again, naming the column of the labels.",
-        )
-    return found

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nodejepa.errors import DataError, GraphError, NodeJEPAError, did_you_mean, nearest
 from nodejepa.machine import Room, gigabytes, progress_bar
+from nodejepa.tables.options import first_names
 
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 _LISTED = 5000  # files of a folder that are compared with a name
@@ -116,36 +117,20 @@ def file_format(path: Path) -> tuple[str, str | None]:
                 start = stream.read(512)
     if not start.strip():
         raise DataError("the file is empty", where=str(path), fix="Write it again.")
-    kind = _format_of(start, path)
-    if compression is not None and kind != "text":
-        raise DataError(f"{kind} within another compression", where=str(path), fix="Decompress it first.")
-    return kind, compression
-
-
-def _format_of(start: bytes, path: Path) -> str:
     if start.startswith(b"PAR1"):
-        return "parquet"
-    _refuse_foreign(start, path.suffix.lower(), str(path))
-    return "text"
-
-
-def refuse_unpacked(size: int, most: int, where: str) -> None:
-    """Refuse what has come out of a file if it is more than ``most`` bytes."""
-    if size > most:
-        raise DataError(
-            f"the file unpacks to more than {gigabytes(most)}: too much to be read in the memory there is",
-            where=where,
-            fix="If you know better, raise memory_limit=....",
-        )
-
-
-# ---------------------------------------------------------------- what is not read
+        if compression is not None:
+            raise DataError("parquet within another compression", where=str(path), fix="Decompress it first.")
+        return "parquet", None
+    text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
+    for what, begins, endings, fix in _FOREIGN:  # formats that people do have come with a way to go on
+        if path.suffix.lower() in endings or start.startswith(begins) or text.startswith(begins):
+            raise DataError(f"the file is {what}", where=str(path), fix=fix)
+    return "text", compression
 
 
 _READ = "Give parquet, or CSV or TSV in UTF-8 (also .gz, .bz2, .zst)."
-_FOREIGN: tuple[
-    tuple[str, tuple[bytes, ...], tuple[str, ...], str], ...
-] = (  # what, beginnings, endings, fix
+_Foreign: TypeAlias = tuple[str, tuple[bytes, ...], tuple[str, ...], str]  # what, beginnings, endings, fix
+_FOREIGN: tuple[_Foreign, ...] = (
     (
         "a spreadsheet",
         (b"\xd0\xcf\x11\xe0",),
@@ -186,36 +171,11 @@ _FOREIGN: tuple[
 )
 
 
-def _refuse_foreign(start: bytes, ending: str, where: str) -> None:
-    """Refuse what is no table that we read; formats that people do have come with a way to go on."""
-    text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
-    for what, begins, endings, fix in _FOREIGN:
-        if ending in endings or start.startswith(begins) or text.startswith(begins):
-            raise DataError(f"the file is {what}", where=where, fix=fix)
-
-
 # ---------------------------------------------------------------- sizes
 
 
-# memory at the peak of reading a byte of it: measured on 1 and 4 million edges
-PEAK_OF_TEXT, _PEAK_OF_PARQUET = 4, 8
-_PARQUET_VALUE = 16
-
-
-def require_room(path: Path, kind: str, room: Room) -> None:
-    """Refuse a file that cannot be read into memory within ``room``."""
-    needed = path.stat().st_size * (PEAK_OF_TEXT if kind == "text" else _PEAK_OF_PARQUET)
-    if kind == "parquet":
-        with reading(str(path)):
-            with pq.ParquetFile(
-                path
-            ) as file:  # columns of a damaged footer end the process, unless read first
-                next(file.iter_batches(batch_size=1), None)
-                metadata = file.metadata
-            groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
-            values = sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
-            needed = max(needed, _PARQUET_VALUE * values)
-    room.require(needed, "reading the file", str(path))
+# memory at the peak of reading a byte of it, or a value: measured on 1 and 4 million edges
+PEAK_OF_TEXT, _PEAK_OF_PARQUET, _PARQUET_VALUE = 4, 8, 16
 
 
 # ---------------------------------------------------------------- tables
@@ -253,6 +213,10 @@ class InputTable:
         """Names of the columns."""
         return tuple(self.kinds)
 
+    def place(self, column: str) -> str:
+        """A column, for errors."""
+        return f"{self.where}, column {column!r}"
+
     def held(self, columns: Sequence[str], label: str, room: Room | None) -> "InputTable":
         """The named columns in memory, so that none is read twice; the same table where there is no room."""
         if room is None or self.num_rows is not None:
@@ -261,17 +225,23 @@ class InputTable:
         for batch in self.batches(columns, label):
             parts.append(batch)
             size += batch.nbytes
-            refuse_unpacked(size, room.free // PEAK_OF_TEXT, self.where)
+            most = room.free // PEAK_OF_TEXT
+            if size > most:
+                raise DataError(
+                    f"the file unpacks to more than {gigabytes(most)}: too much for the memory there is",
+                    where=self.where,
+                    fix="If you know better, raise memory_limit=....",
+                )
         return table_in_memory(pa.concat_tables(parts), self.where, typed=self.typed)
 
     def find(self, column: str, argument: str) -> str:
         """The column of this name, or an error that lists those there are."""
         if column not in self.names:
-            known = ", ".join(map(repr, self.names[:20])) + (", ..." if len(self.names) > 20 else "")
+            near = did_you_mean(repr(column), map(repr, self.names))
             raise GraphError(
                 f"there is no column {column!r}",
                 where=f"{self.where}, {argument}=...",
-                fix=f"{did_you_mean(repr(column), map(repr, self.names))}There are: {known}.",
+                fix=f"{near}There are: {first_names(self.names, 20)}.",
             )
         return column
 
@@ -313,11 +283,21 @@ def column_kinds(names: Sequence[str], types: Sequence[pa.DataType], where: str)
     return dict(zip(names, types, strict=True))
 
 
-def parquet_table(path: Path) -> InputTable:
-    """The table in a parquet file; the last column is the named index of a data frame, if it is a range."""
-    with reading(str(path)):
-        schema, rows = pq.read_schema(path), pq.read_metadata(path).num_rows
-        name, numbers = _named_range(schema, rows)
+def parquet_table(path: Path, room: Room | None = None) -> InputTable:
+    """The table in a parquet file; the last column is the named index of a data frame, if it is a range.
+
+    One that is to be read into memory is refused if it needs more than the ``room``.
+    """
+    with reading(str(path)), pq.ParquetFile(path) as file:
+        # statistics of a damaged footer end the process, unless its columns are read first
+        next(file.iter_batches(batch_size=1), None)
+        schema, metadata = file.schema_arrow, file.metadata
+        name, numbers = _named_range(schema, metadata.num_rows)
+    if room is not None:
+        groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+        values = sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
+        needed = max(path.stat().st_size * _PEAK_OF_PARQUET, _PARQUET_VALUE * values)
+        room.require(needed, "reading the file", str(path))
 
     def batches(columns: Sequence[str], label: str) -> Iterator[pa.Table]:
         stored = [column for column in columns if column != name]
