@@ -86,34 +86,6 @@ def test_normalized_adjacency_equals_the_dense_formula(edges, directed):
 
 
 @pytest.mark.slow
-@given(edge_lists(), st.booleans(), st.randoms(use_true_random=False))
-def test_renaming_nodes_renames_rows_and_columns(edges, directed, random):
-    direction = "keep" if directed else "symmetrize"
-    order = random.sample(range(edges.size), edges.size)  # node i becomes order[i]
-    renamed = edges._replace(source=[order[i] for i in edges.source], target=[order[j] for j in edges.target])
-    before, after = edges.graph(direction), renamed.graph(direction)
-    np.testing.assert_allclose(
-        after.normalized_adjacency.toarray()[np.ix_(order, order)],
-        before.normalized_adjacency.toarray(),
-        atol=1e-6,
-    )
-
-
-@pytest.mark.slow
-@given(edge_lists(), st.booleans(), st.randoms(use_true_random=False))
-def test_order_of_edges_does_not_matter(edges, directed, random):
-    order = random.sample(range(len(edges.source)), len(edges.source))
-    shuffled = Edges(
-        edges.size,
-        [edges.source[k] for k in order],
-        [edges.target[k] for k in order],
-        edges.weights and [edges.weights[k] for k in order],
-    )
-    direction = "keep" if directed else "symmetrize"
-    assert edges.graph(direction).structure_hash == shuffled.graph(direction).structure_hash
-
-
-@pytest.mark.slow
 @given(edge_lists(), edge_lists())
 def test_hash_is_equal_exactly_when_structure_is(one, other):
     same = one.size == other.size and np.array_equal(

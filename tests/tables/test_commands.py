@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from nodejepa.methods import NodeJEPA
+from nodejepa.methods import NodeJEPA, make_method
 from nodejepa.tables import read_embeddings, read_graph
+from nodejepa.tables.prepare import prepare_store
 
 
 @pytest.fixture
@@ -56,11 +57,10 @@ def test_a_model_refuses_a_store_whose_columns_mean_something_else(run, tmp_path
     ends, x = rng.integers(0, 60, (2, 300)), rng.normal(size=(3, 60)) * [[1], [5], [9]]
     pq.write_table(pa.table({"source": ends[0], "target": ends[1]}), tmp_path / "e.parquet")
 
-    def prepared(name, *options, **columns):
+    def prepared(name, scale, **columns):
         pq.write_table(pa.table({"id": np.arange(60), **columns}), tmp_path / "n.parquet")
-        files = ("--edges", tmp_path / "e.parquet", "--nodes", tmp_path / "n.parquet")
-        run.ok("prepare", *files, "--out", tmp_path / name, *options)
-        return tmp_path / name
+        files = (tmp_path / "e.parquet", tmp_path / "n.parquet")
+        return prepare_store(*files, out=tmp_path / name, scale=scale)
 
     def embedded(name):
         (tmp_path / "z.npy").unlink(missing_ok=True)
@@ -69,22 +69,17 @@ def test_a_model_refuses_a_store_whose_columns_mean_something_else(run, tmp_path
         return " ".join(err.split())
 
     trained = tmp_path / "run"
-    store = prepared("same", a=x[0], b=x[1], c=x[2])
-    assert run("pretrain", store, "--method", "linear-jepa", "--out", trained)[0] == 0
+    abc = dict(zip("abc", x, strict=True))
+    make_method("linear-jepa").fit(prepared("same", "auto", **abc), out=trained)
     assert "not those" not in embedded("same")
-    for name, options, columns, said in (
-        ("reversed", (), {"c": x[2], "b": x[1], "a": x[0]}, "column 1 is name c, kind numeric"),
-        ("renamed", (), {"a": x[0], "b": x[1], "d": x[2]}, "column 3 is name d, kind numeric"),
-        (
-            "unscaled",
-            ("--scale", "none"),
-            {"a": x[0], "b": x[1], "c": x[2]},
-            "column 1 is name a, kind numeric, mean [0.0]",
-        ),
-        ("shifted", (), {"a": x[0], "b": x[1] + 1, "c": x[2]}, "column 2 is name b, kind numeric"),
-        ("words", (), {"a": x[0], "b": ["s", "t", "u"] * 20}, "column 2 is name b, kind category"),
+    for name, scale, columns, said in (
+        ("reversed", "auto", dict([*abc.items()][::-1]), "column 1 is name c, kind numeric"),
+        ("renamed", "auto", {"a": x[0], "b": x[1], "d": x[2]}, "column 3 is name d, kind numeric"),
+        ("unscaled", "none", abc, "column 1 is name a, kind numeric, mean [0.0]"),
+        ("shifted", "auto", abc | {"b": x[1] + 1}, "column 2 is name b, kind numeric"),
+        ("words", "auto", {"a": x[0], "b": ["s", "t", "u"] * 20}, "column 2 is name b, kind category"),
     ):
-        prepared(name, *options, **columns)
+        prepared(name, scale, **columns)
         assert said in embedded(name)
     schema = trained / "schema.json"
     schema.write_text(schema.read_text().replace('"a"', '"d"'))

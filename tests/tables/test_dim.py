@@ -109,7 +109,7 @@ def test_embed_graph_of_a_store_with_dim_is_that_of_its_files(run, make_graph, t
     as_a_store = {"dim": 4, "method": "sgc-1", "use": "columns"}
     theirs = embed_graph(*files, out=tmp_path / "m.parquet", report=False, **as_a_store)
     asked = ("--edges", store.folder, "--out", tmp_path / "z.parquet", "--dim", "4", "--method", "sgc-1")
-    run.ok("embed-graph", *asked)
+    run.ok("embed-graph", *asked, "--no-report")
     ours, table = json.loads((tmp_path / "z.json").read_text()), pq.read_table(tmp_path / "z.parquet")
     assert table.column_names == pq.read_table(tmp_path / "m.parquet").column_names
     assert ours["dim"] == 4

@@ -82,12 +82,12 @@ def assert_same(store, graph):
     np.testing.assert_array_equal(store.degrees, graph.degrees)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_store_of_tables_is_the_graph_of_the_tables(tmp_path, seed, weights, directed):
     rng = np.random.default_rng(seed)
-    ids, missing = ("integer", "text", "float")[seed % 3], seed > 1
+    ids, missing = ("integer", "text", "float")[seed], seed > 0
     edges, nodes = write_tables(tmp_path, rng, ids=ids, weights=weights, missing=missing)
     options = {"directed": directed}
     loaded = read_graph(edges, nodes, **options)
@@ -133,13 +133,8 @@ def test_what_a_store_cannot_hold_is_said(tmp_path):
     (tmp_path / "n.csv").write_text("id,a\na,1\nb,2\na,3\n")
     with pytest.raises(GraphError, match=r"more than once: 'a' \(rows 1 and 3\)"):
         prepare_store(tmp_path / "e.csv", tmp_path / "n.csv", out=tmp_path / "g.store")
-    with pytest.raises(GraphError, match="those of a node table, but there is none"):
-        prepare_store(tmp_path / "e.csv", out=tmp_path / "g.store", labels="a")
     with pytest.raises(GraphError, match="no column that can be a feature"):
         prepare_store(tmp_path / "e.csv", out=tmp_path / "g.store", structural=())
-    (tmp_path / "m.csv").write_text("id,a\nx,1\ny,2\n")
-    with pytest.raises(GraphError, match="no edge names a node"):
-        prepare_store(tmp_path / "e.csv", tmp_path / "m.csv", out=tmp_path / "g.store")
     assert not (tmp_path / "g.store").exists()
 
 

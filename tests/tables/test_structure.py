@@ -12,7 +12,6 @@ import pytest
 
 from nodejepa.errors import ConfigError
 from nodejepa.graph import Graph
-from nodejepa.methods import LinearJEPA, NodeJEPA
 from nodejepa.structure import descriptors, spectral_coordinates
 from nodejepa.structure.base import largest_component, neighbours
 from nodejepa.tables import read_graph
@@ -91,38 +90,10 @@ def test_all_descriptors_by_rows_are_those_of_the_graph_in_memory(make_graph, di
     np.testing.assert_array_equal(descriptors(store, cache=False), descriptors(graph, cache=False))
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_nodejepa_reads_spectral_descriptors_of_a_graph_on_disk(make_graph):
-    graph, store = make_graph(20)
-    settings = {
-        "training.epochs": 1,
-        "training.parts": 8,
-        "training.parts_per_step": 4,
-        "encoder.hidden": 32,
-        "predictor.hidden": 32,
-    }
-    ours, theirs = (NodeJEPA(preset="paper", **settings).fit(given) for given in (store, graph))
-    for name, value in theirs.encoder_.state_dict().items():
-        assert value.equal(ours.encoder_.state_dict()[name]), name
-
-
-def test_linear_jepa_embeds_a_graph_without_features(tmp_path):
-    edges = write(tmp_path)
-    graph = read_graph(edges, structural="all").graph
-    store = prepare_store(edges, out=tmp_path / "g.store")
-    ours, theirs = LinearJEPA().fit(store), LinearJEPA().fit(graph)
-    np.testing.assert_array_equal(ours.transform(store)[:], theirs.transform(graph))
-
-
 def test_a_store_has_no_coordinates_of_the_adjacency(tmp_path):
     edges = write(tmp_path)
     with pytest.raises(ConfigError, match=r"'adjacency' is made of graphs in memory only.*spectral"):
         prepare_store(edges, out=tmp_path / "g.store", structural=("degree", "adjacency"))
-    loaded = read_graph(edges, structural="all")  # in memory it would be the default
-    store = prepare_store(edges, out=tmp_path / "g.store")
-    assert store.content_hash == loaded.graph.content_hash
-    assert store.manifest.schema == loaded.schema.to_dict()
-    assert store.manifest.report["notes"] == loaded.report.to_dict()["notes"]
 
 
 def test_descriptors_are_not_computed_twice(tmp_path, monkeypatch):

@@ -153,7 +153,7 @@ def test_what_names_speak_of_a_graph():
 
 @pytest.mark.slow
 def test_headers_longer_than_the_sample(read):
-    width = 5000
+    width = 2500
     names = [f"a_column_with_a_long_name_{i}" for i in range(width)]
     rows = "".join(
         f"{name}," + ",".join(f"0.{i + k}" for k in range(width)) + "\n" for i, name in enumerate(IDS)

@@ -23,6 +23,9 @@ from nodejepa.data.synthetic import ARXIV_LIKE, SyntheticSpec, make_synthetic
 from nodejepa.errors import DataError, nearest
 from nodejepa.files import cache_root
 
+_HU = "Hu et al. 2020, Open Graph Benchmark (ODC-BY)"
+_YANG = "Yang et al. 2016, Revisiting Semi-Supervised Learning with Graph Embeddings (kimiyoung/planetoid)"
+_ALPAYDIN = "Alpaydin & Kaynak 1998, as carried by scikit-learn"
 _GRAPH_DATA = "EdisonLeeeee/GraphData (MIT)"
 _YANDEX = "Platonov et al. 2023 (yandex-research/heterophilous-graphs)"
 _PGL = "Yang et al. 2016, as carried by pgl 2.2.6 (Apache-2.0)"
@@ -123,67 +126,45 @@ def _synthetic_entry(name: str, summary: str, spec: SyntheticSpec) -> DatasetEnt
     )
 
 
-def _npz(
-    name: str, summary: str, nodes: int, edges: int, features: int, classes: int, source: str = _SHCHUR
+# loader, files and split of those that are no npz files
+_OTHERS: dict[str, tuple[Callable[[Path], Dataset], tuple[str, ...], str]] = {
+    "arxiv": (load_arxiv, tuple(file.path for file in ARXIV_FILES), "official"),
+    "cora": (load_cora, tuple(file.path for file in CORA_FILES), "official"),
+    "digits": (lambda _root: load_digits_graph(), (), "20-30"),
+}
+
+
+def _entry(
+    name: str, summary: str, nodes: int, edges: int, features: int, classes: int, source: str
 ) -> DatasetEntry:
-    published = name in GNN_BENCHMARK_PATHS
-    path = GNN_BENCHMARK_PATHS[name] if published else development_path(name)
-    load = partial(load_gnn_benchmark if published else load_development, name)
-    return DatasetEntry(name, summary, source, nodes, edges, features, classes, "20-30", load, (path,))
+    if name in GNN_BENCHMARK_PATHS:
+        load, files, split = partial(load_gnn_benchmark, name), (GNN_BENCHMARK_PATHS[name],), "20-30"
+    else:
+        development = partial(load_development, name), (development_path(name),), "20-30"
+        load, files, split = _OTHERS.get(name, development)
+    return DatasetEntry(name, summary, source, nodes, edges, features, classes, split, load, files)
 
 
 SYNTHETIC = {"synthetic": SyntheticSpec(), "synthetic-arxiv": ARXIV_LIKE}
 
 _ENTRIES = (
-    _npz("computers", "Amazon: computers often bought together", 13_752, 491_722, 767, 10),
-    _npz("photo", "Amazon: photo equipment often bought together", 7_650, 238_162, 745, 8),
-    _npz("cs", "Coauthor: computer scientists who wrote together", 18_333, 163_788, 6_805, 15),
-    _npz("physics", "Coauthor: physicists who wrote together", 34_493, 495_924, 8_415, 5),
-    DatasetEntry(
-        "arxiv",
-        "ogbn-arxiv: computer science papers that cite each other",
-        "Hu et al. 2020, Open Graph Benchmark (ODC-BY)",
-        169_343,
-        2_315_598,
-        128,
-        40,
-        "official",
-        load_arxiv,
-        tuple(file.path for file in ARXIV_FILES),
-    ),
-    DatasetEntry(
-        "cora",
-        "Cora: machine learning papers that cite each other",
-        "Yang et al. 2016, Revisiting Semi-Supervised Learning with Graph Embeddings (kimiyoung/planetoid)",
-        2_708,
-        10_556,
-        1_433,
-        7,
-        "official",
-        load_cora,
-        tuple(file.path for file in CORA_FILES),
-    ),
-    _npz("acm", "papers by the same author", 3_025, 26_256, 1_870, 3, _GRAPH_DATA),
-    _npz("actor", "actors on the same page; unlike their neighbours", 7_600, 53_318, 932, 5, _YANDEX),
-    _npz("blogcatalog", "bloggers who follow each other", 5_196, 343_486, 8_189, 6, _GRAPH_DATA),
-    _npz("chameleon_filtered", "pages on chameleons", 890, 17_708, 2_325, 5, _YANDEX),
-    _npz("citeseer", "papers that cite each other", 3_327, 9_104, 3_703, 6, _PGL),
-    _npz("dblp", "papers that cite each other", 17_716, 105_734, 1_639, 4, _GRAPH_DATA),
-    _npz("facebook_pagepage", "pages that like each other", 22_470, 341_646, 4_714, 4, _GRAPH_DATA),
-    _npz("minesweeper", "a grid with mines", 10_000, 78_804, 7, 2, _YANDEX),
-    _npz("pubmed", "papers on diabetes that cite each other", 19_717, 88_648, 500, 3, _PGL),
-    _npz("tolokers", "workers on the same task", 11_758, 1_038_000, 10, 2, _YANDEX),
-    DatasetEntry(
-        "digits",
-        "handwritten digits that look alike; embedded, no download",
-        "Alpaydin & Kaynak 1998, as carried by scikit-learn",
-        1_797,
-        24_678,
-        64,
-        10,
-        "20-30",
-        lambda _root: load_digits_graph(),
-    ),
+    _entry("computers", "Amazon: computers often bought together", 13_752, 491_722, 767, 10, _SHCHUR),
+    _entry("photo", "Amazon: photo equipment often bought together", 7_650, 238_162, 745, 8, _SHCHUR),
+    _entry("cs", "Coauthor: computer scientists who wrote together", 18_333, 163_788, 6_805, 15, _SHCHUR),
+    _entry("physics", "Coauthor: physicists who wrote together", 34_493, 495_924, 8_415, 5, _SHCHUR),
+    _entry("arxiv", "ogbn-arxiv: papers that cite each other", 169_343, 2_315_598, 128, 40, _HU),
+    _entry("cora", "Cora: machine learning papers that cite each other", 2_708, 10_556, 1_433, 7, _YANG),
+    _entry("acm", "papers by the same author", 3_025, 26_256, 1_870, 3, _GRAPH_DATA),
+    _entry("actor", "actors on the same page; unlike their neighbours", 7_600, 53_318, 932, 5, _YANDEX),
+    _entry("blogcatalog", "bloggers who follow each other", 5_196, 343_486, 8_189, 6, _GRAPH_DATA),
+    _entry("chameleon_filtered", "pages on chameleons", 890, 17_708, 2_325, 5, _YANDEX),
+    _entry("citeseer", "papers that cite each other", 3_327, 9_104, 3_703, 6, _PGL),
+    _entry("dblp", "papers that cite each other", 17_716, 105_734, 1_639, 4, _GRAPH_DATA),
+    _entry("facebook_pagepage", "pages that like each other", 22_470, 341_646, 4_714, 4, _GRAPH_DATA),
+    _entry("minesweeper", "a grid with mines", 10_000, 78_804, 7, 2, _YANDEX),
+    _entry("pubmed", "papers on diabetes that cite each other", 19_717, 88_648, 500, 3, _PGL),
+    _entry("tolokers", "workers on the same task", 11_758, 1_038_000, 10, 2, _YANDEX),
+    _entry("digits", "handwritten digits that look alike; no download", 1_797, 24_678, 64, 10, _ALPAYDIN),
     _synthetic_entry("synthetic", "communities, hubs, noisy features; any size", SYNTHETIC["synthetic"]),
     _synthetic_entry(
         "synthetic-arxiv", "synthetic graph of ogbn-arxiv's size and hubs", SYNTHETIC["synthetic-arxiv"]
