@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from nodejepa.methods import NodeJEPA, make_method
+from nodejepa.methods import NodeJEPA
 from nodejepa.tables import read_embeddings, read_graph
 from nodejepa.tables.prepare import prepare_store
 
@@ -60,7 +60,7 @@ def test_a_model_refuses_a_store_whose_columns_mean_something_else(run, tmp_path
     def prepared(name, scale, **columns):
         pq.write_table(pa.table({"id": np.arange(60), **columns}), tmp_path / "n.parquet")
         files = (tmp_path / "e.parquet", tmp_path / "n.parquet")
-        return prepare_store(*files, out=tmp_path / name, scale=scale)
+        prepare_store(*files, out=tmp_path / name, scale=scale)
 
     def embedded(name):
         (tmp_path / "z.npy").unlink(missing_ok=True)
@@ -70,7 +70,8 @@ def test_a_model_refuses_a_store_whose_columns_mean_something_else(run, tmp_path
 
     trained = tmp_path / "run"
     abc = dict(zip("abc", x, strict=True))
-    make_method("linear-jepa").fit(prepared("same", "auto", **abc), out=trained)
+    prepared("same", "auto", **abc)
+    run.ok("pretrain", tmp_path / "same", "--method", "linear-jepa", "--out", trained)
     assert "not those" not in embedded("same")
     for name, scale, columns, said in (
         ("reversed", "auto", dict([*abc.items()][::-1]), "column 1 is name c, kind numeric"),

@@ -137,11 +137,10 @@ _OTHERS: dict[str, tuple[Callable[[Path], Dataset], tuple[str, ...], str]] = {
 def _entry(
     name: str, summary: str, nodes: int, edges: int, features: int, classes: int, source: str
 ) -> DatasetEntry:
-    if name in GNN_BENCHMARK_PATHS:
-        load, files, split = partial(load_gnn_benchmark, name), (GNN_BENCHMARK_PATHS[name],), "20-30"
-    else:
-        development = partial(load_development, name), (development_path(name),), "20-30"
-        load, files, split = _OTHERS.get(name, development)
+    published = name in GNN_BENCHMARK_PATHS
+    path = GNN_BENCHMARK_PATHS[name] if published else development_path(name)
+    reader = partial(load_gnn_benchmark if published else load_development, name)
+    load, files, split = _OTHERS.get(name, (reader, (path,), "20-30"))
     return DatasetEntry(name, summary, source, nodes, edges, features, classes, split, load, files)
 
 

@@ -95,12 +95,12 @@ def untyped_words(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def undecorated(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Without extension types, dictionaries and views, which only say how values are stored."""
-    kind = values.type
+    kind, chunks = values.type, values.chunks
     if isinstance(kind, pa.BaseExtensionType):
-        values = pa.chunked_array([chunk.storage for chunk in values.chunks], type=kind.storage_type)
-        kind = kind.storage_type
+        return undecorated(pa.chunked_array([chunk.storage for chunk in chunks], type=kind.storage_type))
     if pa.types.is_dictionary(kind):
-        values = values.cast(kind.value_type)
+        plain = [chunk.dictionary_decode() for chunk in chunks]
+        return undecorated(pa.chunked_array(plain, type=kind.value_type))
     return values.cast(pa.large_string()) if str(values.type) == "string_view" else values
 
 
