@@ -36,6 +36,7 @@ _ABSENT: dict[str, dict[str, Any]] = {
     method: {f"training.{name}": value for name, value in _IN_PARTS.items()} for method in _GRADIENT
 }
 _ABSENT["nodejepa"] |= {"loss.prediction_weight": 1.0, "masking.max_neighbours": None}
+_ABSENT["nodejepa"] |= {"masking.token_std": 0.0}
 _ABSENT["nodejepa"] |= {"start": "random", "loss.covariance_over": "dimensions", "loss.regularised": "all"}
 _ABSENT["patchjepa"] |= {"patches.encode": "patch", "loss.sigreg_on": "context"}
 # LinearJEPA's first recipe added hops of equal scale, the second kept the latents themselves always: no
