@@ -100,12 +100,12 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         if of is None:
             said.append(f"There is no record of these steps yet: {', '.join(names)}.")
             continue
-        how = f"It ran as one process with {of['threads']} threads"
+        how = f"`prepare` ran as one process with {of['threads']} threads"
         if names != ("prepare",):
             count = next(row["records"] for row in rows if row["step"] in names)
             how = (
-                "It was measured on one machine and on two simulated machines, with one worker on each. "
-                f"Each time is the shortest of {count} runs"
+                "The steps were measured on one machine and on two simulated machines, with one worker on "
+                f"each. Each time is the shortest of {count} runs"
             )
         said.append(
             f"Measurement of {', '.join(names)}: a graph with {of['nodes']:,} nodes, "
@@ -120,8 +120,9 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     if apart is not None:
         most = useful(max(WORKERS), apart["columns"])
         said.append(
-            f"The shared time is divided by {most} machines at the most: a matrix product gets no faster "
-            f"with fewer than {_LINE} columns, and the embeddings have {apart['columns']}."
+            f"The shared time is divided by at most {most}. The embeddings have {apart['columns']} columns, "
+            f"so {most} machines compute {_LINE} columns each. With fewer columns per machine, a matrix product "
+            "gets no faster."
         )
         said += [_beyond(row["of"]) for row in rows if row["step"] == "prepare"]
     said.append("prepare runs in one process. It has much less to do if the parts are sorted already.")
@@ -133,9 +134,9 @@ def _beyond(largest: dict[str, Any]) -> str:
     edges = largest["stored_edges"] / 1e6
     fit, embed = (largest["phases"][phase]["seconds"] / edges for phase in ("fit", "embed"))
     return (
-        f"A larger graph can take more per edge. One process with {largest['threads']} threads took "
-        f"{fit:.2f} and {embed:.2f} s per million edges for fit and embed on {largest['nodes']:,} nodes, the "
-        "start of the commands and the file included."
+        f"A larger graph can take more per edge. On {largest['nodes']:,} nodes, one process with "
+        f"{largest['threads']} threads took {fit:.2f} s per million edges for fit and {embed:.2f} s for "
+        "embed. These times include starting the commands and writing the file."
     )
 
 
@@ -166,7 +167,7 @@ def _found_text(of: dict[str, Any], _: list[dict[str, Any]]) -> str:
     """Processor seconds of preparing, and when the file was there."""
     prepare, embed = of["phases"]["prepare"], of["phases"]["embed-graph"]
     return (
-        f"`prepare` takes {prepare['processor_seconds']:.0f} processor seconds. With `--memory-limit "
+        f"`prepare` takes {prepare['processor_seconds']:.0f} s of processor time. With `--memory-limit "
         f"{of['memory_limit_gb']:g}`, `embed-graph` writes the parquet file after "
         f"{embed['written_after']:.0f} s and the report with scores after {embed['seconds']:.0f} s"
     )
@@ -197,7 +198,7 @@ def _found_ray(of: dict[str, Any], _: list[dict[str, Any]]) -> str:
 
 def _differ(of: dict[str, Any]) -> str:
     largest = of["largest_difference"]
-    return f"The results differ by at most {largest:.0e}" if largest else "The embeddings or models are equal"
+    return f"The results differ by at most {largest:.0e}" if largest else "Both results have the same bits"
 
 
 _CASES: dict[str, tuple[str, Callable[[dict[str, Any], list[dict[str, Any]]], str]]] = {
