@@ -121,8 +121,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         most = useful(max(WORKERS), apart["columns"])
         said.append(
             f"The shared time is divided by at most {most}. The embeddings have {apart['columns']} columns, "
-            f"so {most} machines compute {_LINE} columns each. With fewer columns per machine, a matrix product "
-            "gets no faster."
+            f"so {most} machines compute {_LINE} columns each. With fewer columns per machine, a matrix "
+            "product gets no faster."
         )
         said += [_beyond(row["of"]) for row in rows if row["step"] == "prepare"]
     said.append("prepare runs in one process. It has much less to do if the parts are sorted already.")
