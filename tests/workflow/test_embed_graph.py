@@ -76,7 +76,7 @@ def check_scores(found, out, page):
     assert first["tone"] != ("warning" if beaten else "good")
     (command,) = [line for line in out.splitlines() if "nodejepa embed-graph" in line] or [""]
     assert ("--labels team" in command and "--method" in command) == (not beaten), "the next step"
-    assert "the best untrained baseline" in first["paragraphs"][1]
+    assert "The best untrained baseline" in first["paragraphs"][1]
 
 
 @pytest.mark.slow
