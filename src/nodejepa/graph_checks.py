@@ -242,10 +242,13 @@ def read_features(features: object, before: int = 0) -> Features | None:
     return compact_csr(matrix.data, matrix.indices, matrix.indptr, *matrix.shape)
 
 
-def in_node_order(features: Any, ids: npt.NDArray[Any] | None, size: int | None = None) -> Any:
-    """Rows of a pandas frame in the order of the nodes, by its index; anything else as it is.
+def in_node_order(
+    features: Any, ids: npt.NDArray[Any] | None, size: int | None = None, where: str = "features"
+) -> Any:
+    """Rows of a pandas frame or series in the order of the nodes, by its index; anything else as it is.
 
     The default index (0, 1, 2, ...) says nothing where it does not hold the ids: such rows are in order.
+    Where it holds them in another order, labels and embeddings are refused: it may mean either.
     """
     index: Any = getattr(features, "index", None)
     if not hasattr(features, "iloc") or not hasattr(index, "is_unique"):
@@ -253,24 +256,31 @@ def in_node_order(features: Any, ids: npt.NDArray[Any] | None, size: int | None 
     named = next((c for c in getattr(features, "columns", ()) if str(c).lower() in _ID_NAMES), None)
     if named is not None:
         raise GraphError(
-            f"the frame has a column {named!r}, and ids are no features",
-            where="features",
-            fix=f"Say features.set_index({named!r}) if it names the nodes, else drop or rename it.",
+            f"the frame has a column {named!r}, and ids are no {where}",
+            where=where,
+            fix=f"Say {where}.set_index({named!r}) if it names the nodes, else drop or rename it.",
         )
     names = range(len(index) if size is None else size) if ids is None else ids.tolist()
     rows = {name: row for row, name in enumerate(index.tolist())}
     order = [rows.get(name) for name in names]
+    default = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
     if len(rows) == len(index) and None not in order:
+        if where != "features" and default and index.name is None and order != list(range(len(order))):
+            raise GraphError(
+                "the default index 0, 1, 2, ... holds the ids of the nodes in another order",
+                where=where,
+                fix=f'Say {where}.rename_axis("id") if it names the nodes, else {where}.to_numpy().',
+            )
         return features.iloc[order]
-    if type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1):
+    if default:
         return features
     lost = next((name for name, row in zip(names, order, strict=True) if row is None), None)
     said = "holds an id twice" if len(rows) < len(index) else f"has no row for node {lost!r}"
     raise GraphError(
-        f"the index of the frame {said}",
-        where="features",
+        f"the index of the {'frame' if where == 'features' else where} {said}",
+        where=where,
         fix="Set the nodes' ids as its index, or give rows in the order of the nodes: "
-        "features.reset_index(drop=True).",
+        f"{where}.reset_index(drop=True).",
     )
 
 

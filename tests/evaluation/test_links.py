@@ -4,10 +4,11 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from nodejepa import LinearJEPA, likely_links, score_links, score_pairs, split_links
+from nodejepa import LinearJEPA, likely_links, load_graph, score_links, score_pairs, split_links
 from nodejepa.errors import DataError, EvaluationError
 from nodejepa.graph import Graph
 
@@ -138,6 +139,37 @@ def test_where_nothing_can_be_asked_nothing_is_said():
     assert (complete.negatives == -1).all()
     assert score_links(np.eye(6), complete) is None
     assert likely_links(np.eye(6), Graph.from_edges(*np.triu_indices(6, k=1)), 0) == []
+
+
+def users_and_items(seed=0):
+    """A bipartite graph in two dense groups: as it was read, and as arrays with the side of every node."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 2, 300) * 10
+    users, items = group + rng.integers(0, 10, 300), group + rng.integers(0, 10, 300)
+    read = load_graph(pd.DataFrame({"user": users, "item": items}), bipartite=True, structural=())
+    side = np.array([str(name).split(":")[0] for name in read.node_ids])
+    return read, replace(read, node_ids=None), side
+
+
+def test_of_two_kinds_of_nodes_pairs_are_across():
+    read, bare, side = users_and_items()
+    as_series = pd.Series(side, index=read.node_ids)[::-1]
+    for graph, given in ((read, None), (bare, side), (read, as_series)):
+        split = split_links(graph, sides=given)
+        drawn = split.negatives >= 0
+        assert drawn.any()
+        first = np.broadcast_to(side[split.links[: len(drawn), :1]], drawn.shape)
+        assert (first != side[split.negatives])[drawn].all()
+    z = np.random.default_rng(1).normal(size=(len(side), 4))
+    near = likely_links(z, read, "user:3", k=40)
+    assert near
+    assert all(name.startswith("item:") for name, _ in near)
+    row = read.node_ids.tolist().index("user:3")
+    assert [read.node_ids[other] for other, _ in likely_links(z, bare, row, k=40, sides=side)] == [
+        n for n, _ in near
+    ]
+    with pytest.raises(EvaluationError, match="do not part the ends"):
+        split_links(bare, sides=np.zeros(len(side)))
 
 
 @pytest.mark.parametrize(

@@ -353,10 +353,11 @@ def links(
     graph = loaded.graph
     ids = np.arange(graph.num_nodes) if graph.node_ids is None else graph.node_ids
     asked = [ids[find_row(ids, text)] for text in node or ()]  # a wrong id is found before the work
-    split = split_links(graph, seed=seed)
+    sides = loaded.sides.get("side")
+    split = split_links(graph, seed=seed, sides=sides)
     found = score_links(estimator.fit_transform(split.graph), split)
     z = make_trainable(method, **how).fit_transform(graph) if asked else None
-    likely = {str(name): likely_links(z, graph, name, k=k) for name in asked}
+    likely = {str(name): likely_links(z, graph, name, k=k, sides=sides) for name in asked}
     if as_json:
         result: dict[str, Any] = {"method": method, "hidden_links": len(split.links)}
         result |= {"scored_links": len(split.negatives), "scores": None if found is None else asdict(found)}

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import EvaluationError
 from nodejepa.graph import Graph
+from nodejepa.graph_checks import in_node_order
 from nodejepa.neighbours import rows_asked
 from nodejepa.nn.sparse import to_dense
 from nodejepa.tables import as_graph
@@ -49,11 +50,16 @@ class LinkScores:
     mrr: float  # mean of 1 / the place of that one among the negatives
 
 
-def split_links(graph: Any, *, share: float = 0.1, seed: int = 0) -> LinkSplit:
+def split_links(
+    graph: Any, *, share: float = 0.1, seed: int = 0, sides: npt.ArrayLike | None = None
+) -> LinkSplit:
     """Hide a share of the links, drawn with ``seed``.
 
     Negative pairs are drawn from the ends of links, so their degrees are those of linked nodes. Structural
     features of the whole graph contain the hidden links. So split first, and compute them on ``split.graph``.
+
+    ``sides``: where links join two kinds of nodes, the kind of each node; negative pairs join two kinds, too.
+    The ids of a graph that was read with ``bipartite=True`` tell it.
     """
     graph = as_graph(graph)
     if not 0 < share < 1:
@@ -75,7 +81,7 @@ def split_links(graph: Any, *, share: float = 0.1, seed: int = 0) -> LinkSplit:
     less = _without(graph, links)
     if not graph.directed:
         links = rng.permuted(links, axis=1)  # either end may be the one that asks
-    return LinkSplit(less, links, _negatives(graph, links[:_MOST_LINKS], pairs, rng))
+    return LinkSplit(less, links, _negatives(graph, links[:_MOST_LINKS], pairs, rng, _sides(graph, sides)))
 
 
 def score_links(embeddings: Embeddings, split: LinkSplit) -> LinkScores | None:
@@ -109,10 +115,13 @@ def score_pairs(embeddings: Embeddings, pairs: npt.ArrayLike) -> Floats:
     return closeness
 
 
-def likely_links(embeddings: Embeddings, graph: Any, node: Any, *, k: int = 10) -> list[tuple[Any, float]]:
+def likely_links(
+    embeddings: Embeddings, graph: Any, node: Any, *, k: int = 10, sides: npt.ArrayLike | None = None
+) -> list[tuple[Any, float]]:
     """The ``k`` nodes that are closest to a node and not linked to it yet, with their closeness.
 
-    Nodes are named by their ids where the graph has ids, else by row number.
+    Nodes are named by their ids where the graph has ids, else by row number. ``sides`` as in
+    :func:`split_links`: only nodes of the other kind are proposed.
 
     >>> path = Graph.from_edges([0, 1, 2], [1, 2, 3])
     >>> [other for other, _ in likely_links(np.eye(4), path, 3)]
@@ -123,14 +132,41 @@ def likely_links(embeddings: Embeddings, graph: Any, node: Any, *, k: int = 10) 
     (row,) = rows_asked([node], len(z), graph.node_ids)
     closeness = z @ z[row]
     closeness[[row, *graph.rows(row, row + 1).indices]] = -np.inf
+    kind = _sides(graph, sides)
+    if kind is not None:
+        closeness[kind == kind[row]] = -np.inf
     best = np.argsort(-closeness, kind="stable")[: max(k, 0)]
     best = best[np.isfinite(closeness[best])]
     names = best if graph.node_ids is None else graph.node_ids[best]
     return list(zip(names.tolist(), closeness[best].tolist(), strict=True))
 
 
-def _negatives(graph: Graph, links: Nodes, pairs: Nodes, rng: np.random.Generator) -> Nodes:
-    """Ends of random links, drawn again while they are the node itself or linked to it."""
+def _sides(graph: Graph, given: npt.ArrayLike | None) -> npt.NDArray[Any] | None:
+    """The kind of each node where every link joins two kinds: as given, or before the colon of its id."""
+    ids, (source, target, _) = graph.node_ids, graph.edge_arrays()
+    if given is not None:
+        kind: npt.NDArray[Any] = np.asarray(in_node_order(given, ids, graph.num_nodes, "sides"))
+        if kind.shape != (graph.num_nodes,) or (kind[source] == kind[target]).any():
+            raise EvaluationError(
+                f"sides of shape {kind.shape} do not part the ends of every link",
+                where="links",
+                fix="Give each node one of two kinds such that no link joins nodes of one kind.",
+            )
+        return kind
+    if ids is None or not len(source):
+        return None
+    named, kind = np.unique(
+        [str(n).partition(":")[0] if ":" in str(n) else "" for n in ids], return_inverse=True
+    )
+    both = np.unique(kind[np.concatenate([source, target])])
+    apart = len(both) == 2 and "" not in named[both] and (kind[source] != kind[target]).all()
+    return kind if apart else None
+
+
+def _negatives(
+    graph: Graph, links: Nodes, pairs: Nodes, rng: np.random.Generator, kind: npt.NDArray[Any] | None
+) -> Nodes:
+    """Ends of random links, drawn again while they are the node itself, of its kind or linked to it."""
     ends = pairs[:, 1] if graph.directed else pairs.ravel()
     drawn = np.full((len(links), NEGATIVES), -1, dtype=np.int64)
     for _ in range(_TRIES):
@@ -140,6 +176,8 @@ def _negatives(graph: Graph, links: Nodes, pairs: Nodes, rng: np.random.Generato
         node, candidate = links[open_, 0], ends[rng.integers(0, len(ends), len(open_))]
         linked = np.asarray(graph.adjacency[node, candidate]).ravel() != 0
         negative = ~linked & (node != candidate)
+        if kind is not None:
+            negative &= kind[node] != kind[candidate]
         drawn[open_[negative], place[negative]] = candidate[negative]
     return drawn
 
