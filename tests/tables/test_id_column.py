@@ -170,3 +170,19 @@ def test_a_stale_range_in_the_metadata_is_no_column(tmp_path):
     frame = pa.Table.from_pandas(pd.DataFrame({"id": [3, 4, 5], "x": [0.5, 1.0, 2.0]}).rename_axis("row"))
     pq.write_table(frame.slice(1), tmp_path / "n.parquet")
     assert read_graph(pd.DataFrame({"a": [4], "b": [5]}), tmp_path / "n.parquet").graph.num_features == 1
+
+
+def test_another_column_named_as_one_of_ids_is_asked_about(door):
+    edges, nodes = people(id=np.arange(SIZE)[::-1])
+    with pytest.raises(GraphError, match=r"'id' and 'user_id' both hold ids"):
+        door(edges, nodes)
+
+
+def test_two_kinds_whose_tables_both_call_it_id_are_told_how_to_go_on():
+    edges = pd.DataFrame({"user_id": np.arange(40) % 20, "item_id": np.arange(40) % 8})
+    users, items = (pd.DataFrame({"id": np.arange(n), "x": 1.0 * np.arange(n)}) for n in (20, 8))
+    for nodes in (users, [users, items]):
+        with pytest.raises(GraphError, match="as the edges do: 'user_id' and 'item_id'"):
+            read_graph(edges, nodes, bipartite=True)
+    named = [users.rename(columns={"id": "user_id"}), items.rename(columns={"id": "item_id"})]
+    assert read_graph(edges, named, bipartite=True).graph.num_nodes == 28

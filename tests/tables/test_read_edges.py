@@ -347,3 +347,13 @@ def test_a_weight_that_single_precision_makes_zero_is_refused(tmp_path):
         read_graph(tmp_path / "e.csv")
     (tmp_path / "e.csv").write_text("source,target,weight\n1,2,1e-30\n2,3,0\n")
     assert read_graph(tmp_path / "e.csv").graph.num_edges == 2
+
+
+def test_a_few_ids_that_are_no_numbers_are_named(tmp_path):
+    path = tmp_path / "edges.csv"
+    rows = "".join(f"{i},{i + 1}\n" for i in range(100))
+    path.write_text(f"source,target\n{rows}Total,300\n")
+    (warning,) = read_graph(path).report.warnings
+    assert "1 of 103: 'Total'" in warning
+    path.write_text(f"source,target\n{rows}")
+    assert not read_graph(path).report.warnings

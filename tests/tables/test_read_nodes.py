@@ -546,3 +546,36 @@ def test_damaged_schemas(content):
     whole = {"format": "nodejepa feature schema", "version": 2}
     with pytest.raises(DataError):
         FeatureSchema.from_dict({**whole, **content} if isinstance(content, dict) else content)
+
+
+def test_dots_that_may_stand_between_thousands_are_warned_of(tmp_path):
+    """As spreadsheets of many countries write numbers: 5.765 is 5765 there."""
+    edges = pa.table({"source": [0, 1, 2], "target": [1, 2, 3]})
+
+    def warnings_of(*cells):
+        nodes = tmp_path / "nodes.csv"
+        nodes.write_text("id;sales\n" + "".join(f"{i};{cell}\n" for i, cell in enumerate(cells)))
+        return read_graph(edges, nodes).report.warnings
+
+    (warning,) = warnings_of("642", "5.765", "12.300", "")
+    assert "'sales'" in warning
+    assert "5765" in warning
+    for cells in (("1", "5.765", "12.300"), ("642", "5.765", "0.300"), ("642", "5.76", "12.300")):
+        assert not warnings_of(*cells, "2.125")
+    with pytest.raises(GraphError, match=r"numbers have dots, such as '1\.205\.765'"):
+        warnings_of("642", "1.205.765", "2.712.300", "12")
+
+
+def test_a_spread_of_another_unit_is_warned_of():
+    edges = pa.table({"source": range(59), "target": range(1, 60)})
+    values = 0.3 + 0.5 * np.sin(np.arange(60))
+    fitted = read_graph(edges, pa.table({"id": range(60), "x": values})).schema
+
+    def warnings_of(x):
+        return read_graph(edges, pa.table({"id": range(60), "x": x}), schema=fitted).report.warnings
+
+    for factor in (0.1, 4.0):
+        assert any("'x' lie far" in said for said in warnings_of(factor * values))
+    few = pa.array([*(0.1 * values[:20]), *[None] * 40])
+    for usual in (values / 2, pa.array([*values[:40], *[None] * 20]), few):
+        assert not warnings_of(usual)

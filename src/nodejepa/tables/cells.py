@@ -23,6 +23,7 @@ Numbers: TypeAlias = npt.NDArray[np.float64]
 MISSING = ("", "?", "#N/A", "-nan", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
 _WITH_COMMAS = r"^[+-]?[\d.,]*\d([eE][+-]?\d+)?$"
+_THOUSANDS = r"^-?(0|[1-9]\d{0,2}(\.\d{3})*)$"
 _VECTOR = r"^\[\s*([+-]?[.\d][-+.\deE]*|nan)([,\s]+([+-]?[.\d][-+.\deE]*|nan))*\s*\]$"
 _MOSTLY = 0.9  # from this share of numbers on, a cell that is none is taken for a mistake
 _LEAVE_OUT = "Leave the column out with drop=COLUMN, or store numbers, words, dates or lists of numbers."
@@ -121,14 +122,15 @@ def _interpret_text(words: pa.ChunkedArray, where: str, whole: bool) -> ColumnCo
         return ColumnContent("numeric", _column(pc.utf8_ltrim(words, "+")))
     if whole:
         strays.refuse(where)
-    place = pc.index(pc.match_substring(words, ","), True).as_py()
-    if place >= 0 and pc.all(pc.match_substring_regex(words, _WITH_COMMAS)).as_py():
-        first = words[place]
-        raise GraphError(
-            f"numbers have commas, such as {first.as_py()!r}: decimal ones, or between thousands",
-            where=where,
-            fix="Write numbers with a decimal point and nothing between thousands, and tags as a|b.",
-        )
+    for marked, shape in (",", _WITH_COMMAS), (r"\.\d+\.", _THOUSANDS):
+        place = pc.index(pc.match_substring_regex(words, marked), True).as_py()
+        if place >= 0 and all_match(words, shape):
+            what = "commas" if marked == "," else "dots"
+            raise GraphError(
+                f"numbers have {what}, such as {words[place].as_py()!r}: decimal ones, or between thousands",
+                where=where,
+                fix="Write numbers with a decimal point and nothing between thousands, and tags as a|b.",
+            )
     if pc.all(pc.match_substring_regex(words, _VECTOR)).as_py():
         try:
             inner = pc.utf8_trim(words.combine_chunks(), "[] \t\r\n")
@@ -142,6 +144,25 @@ def _interpret_text(words: pa.ChunkedArray, where: str, whole: bool) -> ColumnCo
         except pa.ArrowInvalid:
             continue
     return ColumnContent("words", _NONE, words)
+
+
+def dot_between_thousands(words: pa.ChunkedArray) -> str | None:
+    """A number such as 5.765 of a column of text where the dot may stand between thousands, else None.
+
+    There each dot has exactly three digits behind it, and what has no dot is below 1,000, but not small.
+    """
+    words = words.drop_null()
+    dotted = words.filter(pc.match_substring(words, "."))
+    bare = words.filter(pc.invert(pc.match_substring(words, ".")))
+    if not len(dotted) or not len(bare) or not all_match(words, _THOUSANDS):
+        return None
+    largest, smallest = pc.max(bare.cast(pa.int64())).as_py(), pc.min(dotted.cast(pa.float64())).as_py()
+    return str(dotted[0].as_py()) if largest > smallest else None
+
+
+def all_match(words: pa.Array | pa.ChunkedArray, pattern: str) -> bool:
+    """Whether every text matches; missing ones do."""
+    return bool(pc.all(pc.match_substring_regex(words, pattern)).as_py())
 
 
 class Strays:

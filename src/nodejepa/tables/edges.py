@@ -156,12 +156,17 @@ def _with_unknown(
 ) -> Numbered:
     """How many nodes there are; those that only edges name follow the ``codes`` of the node table."""
     known, outside = len(codes), 0
+    as_edges = ""
+    if reading.bipartite and rows is not None and not rows.prefix:
+        as_edges = (
+            f"Call the id column of each kind as the edges do: {tables.source!r} and {tables.target!r}."
+        )
     starts, ends = np.zeros(len(ids), dtype=bool), np.zeros(len(ids), dtype=bool)
     for source, target, _ in edges.chunks():
         starts[source], ends[target] = True, True
         outside += int(((source >= known) | (target >= known)).sum())
     if rows is not None:
-        refuse_repeated(codes, ids, rows.table.place(rows.name))
+        refuse_repeated(codes, ids, rows.table.place(rows.name), as_edges)
     if reading.bipartite is None:
         described = rows is not None and len(ids) == known and not is_one_of(tables.ids, report)
         refuse_mixed_spaces(np.flatnonzero(starts & ends), ids, described, report)
@@ -179,7 +184,7 @@ def _with_unknown(
         raise GraphError(
             f"no edge names a node of the node table: the first names {name}, the table {_shown(ids, 0)}",
             where=rows.table.place(rows.name),
-            fix="Name the right id column, and write ids the same way in both files.",
+            fix=as_edges or "Name the right id column, and write ids the same way in both files.",
         )
     report.note(
         f"{report.added_nodes} ids of the edges are not in the node table, such as {name}: they are added "
@@ -211,7 +216,7 @@ def near_misses(ids: pa.Array, known: int) -> tuple[str, str] | None:
     return None
 
 
-def refuse_repeated(codes: Place, ids: Any, where: str) -> None:
+def refuse_repeated(codes: Place, ids: Any, where: str, fix: str = "") -> None:
     """Refuse a node table that names a node twice."""
     if not codes.size or int(codes.max()) == codes.size - 1:
         return
@@ -221,7 +226,8 @@ def refuse_repeated(codes: Place, ids: Any, where: str) -> None:
     raise GraphError(
         f"{repeated.size} ids appear more than once: {said} (rows {rows[0]} and {rows[1]})",
         where=where,
-        fix="Keep one row per node (rows are counted from 1). bipartite=True keeps two kinds of nodes apart. "
+        fix=fix
+        or "Keep one row per node (rows are counted from 1). bipartite=True keeps two kinds of nodes apart. "
         "Or are edges and nodes swapped?",
     )
 

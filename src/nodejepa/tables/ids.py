@@ -14,14 +14,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nodejepa.errors import GraphError
-from nodejepa.tables.cells import undecorated
-from nodejepa.tables.options import IDS, ReadingOptions, ReadReport, frame_indexes, plain, same_kind
+from nodejepa.tables.cells import all_match, undecorated
+from nodejepa.tables.options import (
+    IDS,
+    ReadingOptions,
+    ReadReport,
+    first_names,
+    frame_indexes,
+    names_ids,
+    plain,
+    same_kind,
+)
 from nodejepa.tables.table import InputTable, Tables, stacked
 
 _WHOLE_FLOAT = r"^(0|-?[1-9][0-9]{0,19})(\.0+)?$"
 _ZEROS = r"\.0+$"
 _WHOLE = r"^(0|-?[1-9][0-9]{0,19})$"
 _FRACTION = r"^\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*$"
+_FEW_WORDS = 0.02  # share of ids that are no numbers up to which they are taken for mistakes
 _EXACT_FLOAT = 2.0**53
 Place = npt.NDArray[np.int32]
 Ends: TypeAlias = Mapping[str, tuple[pa.ChunkedArray, str]]  # by column: ids of the edges' ends, their prefix
@@ -88,7 +98,19 @@ class IdReader:
                 distinct, place = encoded.dictionary, encoded.indices.to_numpy()
         numbers = None if self.declared_text else whole_numbers(distinct)
         self.report.id_kind = "text" if numbers is None else "integer"
+        if numbers is None:
+            self._warn_of_few_words(distinct)
         return distinct if numbers is None else numbers, place
+
+    def _warn_of_few_words(self, distinct: pa.Array) -> None:
+        """A few ids that are no numbers among many that are: a footer, or a mistake."""
+        odd = distinct.filter(pc.invert(pc.match_substring_regex(distinct, _WHOLE)))
+        if 0 < len(odd) <= _FEW_WORDS * len(distinct):
+            shown = first_names([text[:40] for text in odd[:6].to_pylist()], 5)
+            self.report.warnings.append(
+                f"ids are numbers but for {len(odd):,} of {len(distinct):,}: {shown}. All become text. "
+                "Remove rows that are no edges or nodes, such as totals."
+            )
 
     def _merged(self, distinct: pa.Array) -> pa.Array:
         """Ids as they are compared; of two kinds of nodes those of each, which begin with its prefix."""
@@ -111,14 +133,10 @@ class IdReader:
                 distinct = trimmed
         dotted = pc.sum(pc.match_substring(distinct, ".")).as_py() or 0
         alone = dotted == len(distinct) and not self.prefixes
-        if not dotted or alone or not _all_match(distinct, _WHOLE_FLOAT):
+        if not dotted or alone or not all_match(distinct, _WHOLE_FLOAT):
             return distinct
         self.report.note(f"{dotted} ids are written as 5.0 is: they are taken for whole numbers.")
         return pc.replace_substring_regex(distinct, _ZEROS, "")
-
-
-def _all_match(text: pa.Array, pattern: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
 
 
 def plain_ids(values: pa.ChunkedArray, typed: bool, where: str, before: int = 0) -> pa.ChunkedArray:
@@ -168,7 +186,7 @@ def _from_floats(values: pa.ChunkedArray, where: str, before: int) -> pa.Chunked
 
 def whole_numbers(distinct: pa.Array) -> npt.NDArray[Any] | None:
     """Text that spells whole numbers of 64 bits, all of it, as these numbers; else None."""
-    if not len(distinct) or not _all_match(distinct, _WHOLE):
+    if not len(distinct) or not all_match(distinct, _WHOLE):
         return None
     try:
         return distinct.cast(pa.int64()).to_numpy(zero_copy_only=False).copy()  # type: ignore[no-any-return]
@@ -297,7 +315,7 @@ def _by_values(
         return next((name for name in indexes if found.get(name)), None)
     tied = [name for name, count in found.items() if count == best and name not in indexes]
     chosen = next((name for name in tied if name in telling), tied[0])
-    rivals = [name for name in tied if name != chosen and (name in telling or chosen not in telling)]
+    rivals = [n for n in tied if n != chosen and (n in telling or chosen not in telling or names_ids(n))]
     if chosen not in telling:  # only its values speak for it
         if 2 * best < total and not indexes:
             return None
@@ -372,6 +390,6 @@ def comparable_ids(values: pa.ChunkedArray, typed: bool, *, distinct: bool = Fal
     text = (pa.chunked_array([values.unique()]) if distinct else values).cast(pa.string())
     if not typed:
         text = pc.utf8_trim(text, " \t")
-        if _all_match(text, _WHOLE_FLOAT):
+        if all_match(text, _WHOLE_FLOAT):
             text = pc.replace_substring_regex(text, _ZEROS, "")
     return text

@@ -411,7 +411,7 @@ def two_kinds(source: str, target: str) -> bool:
     if _tell_one_kind(source, target) or not first or not second:
         return False
     kinds = set(_KINDS.split())
-    return (_names_ids(source) and _names_ids(target)) or bool(first & kinds and second & kinds)
+    return (names_ids(source) and names_ids(target)) or bool(first & kinds and second & kinds)
 
 
 def refuse_mixed_spaces(
@@ -479,5 +479,6 @@ def _nouns(name: str) -> set[str]:
     return {word[:-2] if word.endswith("id") and len(word) > 4 else word for word in words}
 
 
-def _names_ids(name: str) -> bool:
+def names_ids(name: str) -> bool:
+    """Whether a column is called as one of ids, such as user_id."""
     return plain(name).endswith(("id", "ids", "key", "number", "idx", "index", "code", "nr", "no"))

@@ -17,7 +17,7 @@ from nodejepa.errors import DataError, GraphError
 from nodejepa.graph import Graph, RowGraph
 from nodejepa.graph_checks import Features, FloatArray
 from nodejepa.machine import Room
-from nodejepa.tables.cells import expect, interpret
+from nodejepa.tables.cells import dot_between_thousands, expect, interpret, untyped_words
 from nodejepa.tables.columns import (
     ColumnFit,
     ColumnGroup,
@@ -42,6 +42,8 @@ from nodejepa.tables.options import (
 from nodejepa.tables.table import InputTable, Tables
 
 _FAR = 5.0  # standard deviations
+_MANY = 30  # values whose spread is no chance
+_OTHER_SPREAD = 3.0  # times that of the fit, or this part of it
 _ADDED_AT_ONCE = 1 << 14
 _FORMAT = "nodejepa feature schema"
 _VERSION = 2  # in version 1 text was hashed into every second column only
@@ -82,6 +84,7 @@ class FeatureSchema:
         """
         in_parts = not table.typed and table.num_rows is None
         seen: dict[str, ColumnFit] = {}
+        doubtful: dict[str, str | None] = {}  # by column: a number whose dot may be no decimal one
         blocks: list[Any] = []
         todo = list(names)
         while todo:
@@ -95,6 +98,8 @@ class FeatureSchema:
                     else:
                         content = interpret(*values, whole=not in_parts)
                     column.look(content, batch.num_rows, before)
+                    if content.kind == "numeric" and not table.typed and name not in doubtful:
+                        doubtful[name] = dot_between_thousands(untyped_words(batch[name]))
                     if table.num_rows is not None and isinstance(fitted := column.fitted(), FeatureColumn):
                         blocks.append(encode_column(fitted, content, batch.num_rows, column.where)[0])
                 before += batch.num_rows
@@ -109,6 +114,12 @@ class FeatureSchema:
         for made in schema.columns:
             _note_missing(made, seen[made.name].missing, report)
             report.feature_columns[made.name] = made.kind
+        report.warnings += [
+            f"column {name!r}: the dot of {cell} is taken for a decimal point. It may stand between "
+            f"thousands, as three digits follow every dot: then write {cell.replace('.', '')}."
+            for name, cell in doubtful.items()
+            if cell
+        ]
         if reading.columns is None:
             _warn_of_targets([c.name for c in schema.columns if seen[c.name].looks_like_target(c)], report)
         for group in schema.groups():
@@ -243,7 +254,10 @@ def _lies_far(column: FeatureColumn, block: Any) -> bool:
     if column.kind == "binary":
         return bool(np.abs(values - 0.5).max() > 1)
     mean, spread = abs(float(values.mean())), float(values.std())
-    return max(mean, spread) > _FAR or mean > 2 * (1 + spread) or 0 < spread < 1 / _FAR**2
+    if max(mean, spread) > _FAR or mean > 2 * (1 + spread) or 0 < spread < 1 / _FAR**2:
+        return True
+    there = values[values != 0]  # missing ones are the mean
+    return len(there) >= _MANY and (spread > _OTHER_SPREAD or 0 < float(there.std()) < 1 / _OTHER_SPREAD)
 
 
 def _note_missing(column: FeatureColumn, count: int, report: ReadReport) -> None:
