@@ -288,3 +288,13 @@ def test_an_error_names_place_and_remedy():
         Graph.from_edges([0], [5], num_nodes=2)
     assert caught.value.where == "edges"
     assert "from 0 to 1" in caught.value.fix
+
+
+def test_series_of_different_indexes_are_not_paired_by_position():
+    edges = pd.DataFrame({"source": [0, 1, 2], "target": [1, 2, 3], "weight": [1.0, 2.0, 3.0]}, [7, 8, 9])
+    assert Graph.from_edges(edges["source"], edges["target"], weights=edges["weight"]).num_edges == 6
+    assert Graph.from_edges(edges["source"], [1, 2, 3], weights=edges["weight"]).num_edges == 6
+    turned = edges[::-1]
+    for target, weights in ((edges["target"], turned["weight"]), (turned["target"], None)):
+        with pytest.raises(GraphError, match="different indexes"):
+            Graph.from_edges(edges["source"], target, weights=weights)

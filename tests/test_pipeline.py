@@ -88,6 +88,15 @@ def test_nodes_in_any_container_give_their_rows(embedder, nodes):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(embedder)).transform(nodes), Z[[2, 0]])
 
 
+def test_a_mask_is_refused(embedder):
+    numbered = NodeEmbedder(Graph.from_edges([0, 1, 2], [1, 2, 3], features=np.eye(4)), "raw").fit()
+    for fitted in (embedder.fit(), numbered):
+        mask = np.arange(len(fitted.node_ids_)) % 2 == 0
+        for given in (mask, mask.tolist(), pd.Series(mask)):
+            with pytest.raises(DataError, match="a mask of True and False"):
+                fitted.transform(given)
+
+
 def test_graphs_without_ids_and_of_other_libraries():
     numbered = Graph.from_edges([0, 1, 2], [1, 2, 3], features=np.eye(4))
     for nodes in ([3, 1], np.array([[3], [1]]), np.array([3, 1], dtype=np.uint8)):

@@ -11,6 +11,7 @@ All of it follows from the mean and the ``D x D`` covariance, so no second copy 
 larger than memory are read in blocks of rows.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol, Self, TypeAlias, final
@@ -21,6 +22,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, svds
 
 from nodejepa.errors import EvaluationError
+from nodejepa.graph_checks import ID_NAMES
 
 Embeddings: TypeAlias = npt.NDArray[Any] | sp.csr_array
 Doubles: TypeAlias = npt.NDArray[np.float64]
@@ -144,6 +146,17 @@ def check_embeddings(embeddings: Embeddings, where: str = "embeddings") -> Embed
         matrix = sp.csr_array(embeddings)
         values = matrix.data
     else:
+        names = [str(name) for name in getattr(embeddings, "columns", ())]
+        other = [
+            n for n in names if n.lower() in ID_NAMES or ("z0" in names and not re.fullmatch(r"z\d+", n))
+        ]
+        if other:
+            raise EvaluationError(
+                f"columns {', '.join(map(repr, other[:8]))} are no coordinates",
+                where=where,
+                fix='Leave them out: frame.set_index("id").filter(regex="^z[0-9]+$"), or read the file with '
+                "nodejepa.tables.read_embeddings.",
+            )
         try:
             matrix = values = np.asarray(embeddings)
         except (ValueError, TypeError, RuntimeError) as error:

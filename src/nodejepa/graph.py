@@ -36,6 +36,7 @@ from nodejepa.graph_checks import (
     read_ids,
     read_sparse,
     refuse_one_way_edges,
+    refuse_other_order,
     refuse_where,
 )
 
@@ -252,6 +253,7 @@ class Graph:
                 where="direction",
                 fix=f"Use one of {', '.join(_DIRECTIONS)}.",
             )
+        refuse_other_order(source, target, weights)
         start, end = check_positions(source, "source"), check_positions(target, "target")
         if start.shape != end.shape:
             raise GraphError(

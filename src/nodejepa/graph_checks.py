@@ -19,7 +19,7 @@ _MAX_NODES = np.iinfo(np.int32).max  # CSR indices are 32-bit: half the memory t
 _MAX_FLOAT = float(np.finfo(np.float32).max)
 # of features: products of two columns, summed over 10^9 nodes, fit into float32 (3.4e38)
 LARGEST_FEATURE = 1e14
-_ID_NAMES = ("id", "node", "node_id", "nodeid")  # of columns of a frame
+ID_NAMES = ("id", "node", "node_id", "nodeid")  # of columns of a frame
 _PLAUSIBLE_NODES = 1_000_000  # edge lists may imply this many nodes freely; more only if most have an edge
 
 
@@ -54,6 +54,17 @@ def read_numbers(values: object, where: str) -> npt.NDArray[Any]:
 def _as_double(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite, which is refused later
         return array.astype(np.float64)
+
+
+def refuse_other_order(*columns: Any) -> None:
+    """Refuse pandas series, one entry an edge each, whose indexes differ; nothing says how to pair them."""
+    indexes = [column.index for column in columns if hasattr(getattr(column, "index", None), "is_unique")]
+    if any(not index.equals(indexes[0]) for index in indexes):
+        raise GraphError(
+            "source, target and weights are series with different indexes",
+            where="edges",
+            fix="Take them from one frame, or drop the indexes: series.to_numpy().",
+        )
 
 
 def check_positions(values: object, name: str) -> npt.NDArray[np.int64]:
@@ -253,7 +264,7 @@ def in_node_order(
     index: Any = getattr(features, "index", None)
     if not hasattr(features, "iloc") or not hasattr(index, "is_unique"):
         return features
-    named = next((c for c in getattr(features, "columns", ()) if str(c).lower() in _ID_NAMES), None)
+    named = next((c for c in getattr(features, "columns", ()) if str(c).lower() in ID_NAMES), None)
     if named is not None:
         raise GraphError(
             f"the frame has a column {named!r}, and ids are no {where}",

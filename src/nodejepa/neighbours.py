@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import DataError, EvaluationError, nearest
+from nodejepa.graph_checks import in_node_order
 from nodejepa.machine import progress_bar
 
 Metric: TypeAlias = Literal["cosine", "euclidean"]
@@ -47,7 +48,7 @@ def nearest_neighbours(
     """The ``k`` nearest rows of some rows of a matrix: every row is compared, a block at a time.
 
     Args:
-        embeddings: ``[nodes, d]``, dense or SciPy sparse.
+        embeddings: ``[nodes, d]``, dense or SciPy sparse; a frame is aligned with ``ids`` by its index.
         rows: which nodes to ask for, by row number, or by id where ``ids`` are given; all if not given.
         ids: one for every row, such as ``graph.node_ids``.
         k: how many; all other nodes if there are fewer.
@@ -67,8 +68,10 @@ def nearest_neighbours(
         count = 0
     if count < 1:
         raise EvaluationError(f"k is {k!r}", fix="Ask for at least one neighbour.")
-    z = check_embeddings(embeddings)
     names = None if ids is None else np.asarray(ids)
+    z = check_embeddings(
+        embeddings if names is None else in_node_order(embeddings, names, where="embeddings")
+    )
     queries = np.arange(z.shape[0]) if rows is None else rows_asked(rows, z.shape[0], names)
     width = min(count, z.shape[0] - 1)
     found, scores = np.empty((queries.size, width), dtype=np.int64), np.empty((queries.size, width))
@@ -145,8 +148,12 @@ def find_rows(ids: Sequence[Any] | npt.NDArray[Any], wanted: Iterable[Any]) -> R
     if len(places) < len(names):
         twice = next(name for row, name in enumerate(names) if places[name] != row)
         raise DataError(f"two rows have the same id {twice!r}", fix="Ids must be unique.")
-    rows = []
-    for name in _plain(wanted):
+    rows, asked = [], _plain(wanted)
+    if any(isinstance(name, bool) for name in asked) and not any(isinstance(name, bool) for name in names):
+        raise DataError(
+            "a mask of True and False names no nodes", where="ids", fix="Give the ids themselves: ids[mask]."
+        )
+    for name in asked:
         if not isinstance(name, Hashable) or name not in places:
             raise DataError(f"there is no node {name!r}", where="ids", fix=_advice(str(name), names))
         rows.append(places[name])

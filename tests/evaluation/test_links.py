@@ -8,9 +8,21 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from nodejepa import LinearJEPA, likely_links, load_graph, score_links, score_pairs, split_links
-from nodejepa.errors import DataError, EvaluationError
+from nodejepa import (
+    LinearJEPA,
+    diagnose,
+    embeddings_frame,
+    likely_links,
+    linear_probe,
+    load_graph,
+    nearest_neighbours,
+    score_links,
+    score_pairs,
+    split_links,
+)
+from nodejepa.errors import DataError, EvaluationError, GraphError
 from nodejepa.graph import Graph
+from nodejepa.tables import write_embeddings
 
 
 def random_graph(nodes=60, *, seed=0, direction="symmetrize", weights=False, ids=None):
@@ -132,6 +144,40 @@ def test_likely_links_are_the_closest_that_are_not_linked():
     assert [row for row, _ in likely_links(z, bare, 7, k=5)] == wanted[:5]
     with pytest.raises(DataError, match="no node 'n77'"):
         likely_links(z, graph, "n77")
+
+
+def test_frames_of_embeddings_are_aligned_by_their_ids():
+    ids = np.array([f"n{i}" for i in range(60)])
+    graph = random_graph(ids=ids)
+    z = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    shuffled = embeddings_frame(graph, z).sample(frac=1, random_state=0)
+    split = split_links(graph)
+    near = nearest_neighbours(z, ["n7"], ids=ids, k=5).ids.tolist()
+    assert likely_links(shuffled, graph, "n7") == likely_links(z, graph, "n7")
+    assert score_links(shuffled, split) == score_links(z, split)
+    assert nearest_neighbours(shuffled, ["n7"], ids=ids, k=5).ids.tolist() == near
+    np.testing.assert_array_equal(embeddings_frame(graph, shuffled).loc[ids], z)
+    foreign = shuffled.rename({"n3": "m3"})
+    for ask in (
+        lambda f: likely_links(f, graph, "n7"),
+        lambda f: score_links(f, split),
+        lambda f: nearest_neighbours(f, ["n7"], ids=ids),
+        lambda f: embeddings_frame(graph, f),
+    ):
+        with pytest.raises(GraphError, match="no row for node 'n3'"):
+            ask(foreign)
+
+
+def test_columns_beside_the_coordinates_are_refused(tmp_path):
+    graph = random_graph()
+    labels = np.arange(60) % 2
+    write_embeddings(tmp_path / "z.parquet", graph, graph.features, {"label": labels})
+    read = pd.read_parquet(tmp_path / "z.parquet")
+    for frame, name in ((read, "id"), (read.set_index("id"), "label")):
+        for ask in (nearest_neighbours, diagnose, lambda z: linear_probe(z, labels)):
+            with pytest.raises(EvaluationError, match=f"'{name}'.* no coordinates"):
+                ask(frame)
+    diagnose(read.set_index("id").filter(regex="^z[0-9]+$"))
 
 
 def test_where_nothing_can_be_asked_nothing_is_said():

@@ -204,3 +204,26 @@ def test_many_eigenvectors_of_a_large_graph_are_near_the_exact_ones(monkeypatch)
     np.testing.assert_array_equal(near, laplacian.adjacency_coordinates(graph))
     span = [np.linalg.qr(values[:, :19])[0] for values in (exact, near)]
     assert np.linalg.svd(span[0].T @ span[1])[1].min() > 0.95
+
+
+def test_labels_in_a_series_are_aligned_by_its_index():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], 150)
+    source, target = rng.integers(0, 150, (2, 1500)) + 150 * rng.integers(0, 2, 1500)
+    ids = np.array([f"n{i}" for i in range(300)])
+    graph = Graph.from_edges(source, target, features=rng.normal(size=(300, 4)), node_ids=ids)
+    series = pd.Series(truth, index=ids).sample(frac=1, random_state=0)
+    chosen = [choose_features(graph, "auto", labels) for labels in (truth, series)]
+    assert chosen[0].content_hash == chosen[1].content_hash
+    pair = np.arange(40) // 20
+    small = Graph.from_edges(
+        np.arange(40), np.roll(np.arange(40), 1), features=np.eye(2)[pair], node_ids=ids[:40]
+    )
+    scores = [compare(small, y, methods=[]).rows[0].accuracy for y in (pair, pd.Series(pair, ids[:40])[::-1])]
+    assert scores[0] == scores[1]
+    assert scores[0]
+    numbered = Graph.from_edges(source, target, features=graph.features, node_ids=np.arange(300)[::-1])
+    for other, given in ((graph, series.rename({"n3": "m3"})), (numbered, pd.Series(truth))):
+        for ask in (compare, lambda g, y: choose_features(g, "auto", y)):
+            with pytest.raises(GraphError, match="index"):
+                ask(other, given)

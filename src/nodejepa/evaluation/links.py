@@ -199,6 +199,8 @@ def _without(graph: Graph, pairs: Nodes) -> Graph:
 
 
 def _centred(embeddings: Embeddings, graph: Graph | None = None) -> npt.NDArray[np.float32]:
+    if graph is not None:
+        embeddings = in_node_order(embeddings, graph.node_ids, graph.num_nodes, "embeddings")
     z = to_dense(check_embeddings(embeddings))  # a copy
     if graph is not None and len(z) != graph.num_nodes:
         raise EvaluationError(

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from nodejepa.diagnostics import check_embeddings
 from nodejepa.errors import DataError, GraphError
 from nodejepa.graph import Direction, Graph
-from nodejepa.graph_checks import id_array
+from nodejepa.graph_checks import id_array, in_node_order
 
 _DIRECTED = 'Pass direction="symmetrize" to forget directions or direction="keep" to keep them.'
 
@@ -197,15 +197,16 @@ def embeddings_frame(ids: npt.ArrayLike | Graph | None, embeddings: Any) -> Any:
 
     Args:
         ids: the ids of the rows, in order, or the graph that has them. With None, rows are numbered.
-        embeddings: ``[nodes, d]``, dense or SciPy sparse.
+        embeddings: ``[nodes, d]``, dense or SciPy sparse; a frame is aligned by its index.
 
     >>> embeddings_frame(["ann", "bob"], np.eye(2, dtype=np.float32)).loc["bob"].tolist()
     [0.0, 1.0]
     """
     pd = optional_module("pandas", "pandas")
-    z = check_embeddings(embeddings)
-    dense = z if isinstance(z, np.ndarray) else z.toarray()
     given = ids.node_ids if isinstance(ids, Graph) else ids
+    names = None if given is None else np.asarray(given)
+    z = check_embeddings(in_node_order(embeddings, names, where="embeddings"))
+    dense = z if isinstance(z, np.ndarray) else z.toarray()
     index = pd.Index(np.arange(len(dense)) if given is None else given, name="id")
     if len(index) != len(dense):
         raise DataError(

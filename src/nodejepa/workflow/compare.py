@@ -22,7 +22,7 @@ from nodejepa.evaluation import SplitScore
 from nodejepa.evaluation.links import LinkSplit, score_links, split_links
 from nodejepa.files import parse_json, write_json
 from nodejepa.graph import Graph
-from nodejepa.graph_checks import Features
+from nodejepa.graph_checks import Features, in_node_order
 from nodejepa.machine import gigabytes, peak_memory_mb, progress_bar, reset_peak_memory
 from nodejepa.methods import METHODS, UNTRAINED, find_method, load_method
 from nodejepa.methods.estimator import Estimator
@@ -90,7 +90,8 @@ def compare(
 
     Args:
         graph: a :class:`Graph`, PyG ``Data``, NetworkX or SciPy object with features.
-        labels: a whole number per node, -1 where unknown; scored, never trained on.
+        labels: a whole number per node, -1 where unknown; scored, never trained on. A pandas Series is
+            aligned by its index of ids.
         class_names: of the classes 0, 1, ...
         methods: names in :data:`nodejepa.METHODS`; LinearJEPA is always among them.
         epochs: number of epochs of every trained method; by default that of its preset.
@@ -161,7 +162,12 @@ def compare(
 def _labelled_graph(
     graph: Any, labels: npt.ArrayLike | None, class_names: Sequence[str] | None, use: str | None
 ) -> UserGraph:
-    graph, known = as_graph(graph), None if labels is None else np.asarray(labels)
+    graph = as_graph(graph)
+    known: Any = (
+        None
+        if labels is None
+        else np.asarray(in_node_order(labels, graph.node_ids, graph.num_nodes, "labels"))
+    )
     if known is not None and (known.shape != (graph.num_nodes,) or known.dtype.kind not in "iu"):
         raise EvaluationError(
             f"labels are {known.dtype} of shape {known.shape} for {graph.num_nodes} nodes",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from nodejepa.data.splits import Split, default_splits, label_classes, scored_nodes
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.graph import Graph
-from nodejepa.graph_checks import Features
+from nodejepa.graph_checks import Features, in_node_order
 from nodejepa.machine import Room, progress_bar
 from nodejepa.methods.linear_jepa import LinearJEPA
 from nodejepa.nn.sparse import to_dense
@@ -222,7 +222,8 @@ def choose_features(graph: Graph, use: str = "auto", labels: npt.ArrayLike | Non
         graph: a graph whose features are the columns of the node table.
         use: ``"columns"``, ``"structure"``, ``"both"`` or ``"auto"``: validation labels choose, or a rule if
             there are no labels. Graphs of fewer than 200 or more than 50,000 nodes keep their columns.
-        labels: classes of the nodes, as in :func:`nodejepa.linear_probe`. They are used only to choose.
+        labels: classes of the nodes, as in :func:`nodejepa.linear_probe`, or a pandas Series with the ids as
+            index. They are used only to choose.
 
     >>> from nodejepa import LinearJEPA, load_dataset
     >>> graph = choose_features(load_dataset("digits").graph, "both")
@@ -234,5 +235,9 @@ def choose_features(graph: Graph, use: str = "auto", labels: npt.ArrayLike | Non
     material = Material(
         graph, FeatureSchema(matrix_width=own or None), structure_alone(graph.num_nodes), Room.of()
     )
-    codes = None if labels is None else label_classes(labels)[1]
+    codes = (
+        None
+        if labels is None
+        else label_classes(in_node_order(labels, graph.node_ids, graph.num_nodes, "labels"))[1]
+    )
     return material.made_of(choose(material, use, codes).taken)[0]
