@@ -168,7 +168,6 @@ def test_spaces_around_cells_are_layout(tmp_path):
         ("FromNodeId,ToNodeId,z", ("FromNodeId", "ToNodeId")),
         ("kind,V,U", ("U", "V")),
         ("tail,head,rel", ("head", "tail")),
-        ("alpha,beta,gamma", ("alpha", "beta")),
     ],
 )
 def test_edge_columns_are_guessed_and_said(tmp_path, header, expected):
@@ -357,3 +356,31 @@ def test_a_few_ids_that_are_no_numbers_are_named(tmp_path):
     assert "1 of 103: 'Total'" in warning
     path.write_text(f"source,target\n{rows}")
     assert not read_graph(path).report.warnings
+
+
+def test_more_than_two_columns_that_may_be_ends_are_asked_about(tmp_path):
+    rng = np.random.default_rng(0)
+    paper, reference = rng.integers(3000, 3100, (2, 300))
+    year = rng.integers(1990, 2020, 300)
+    first = {"year": year, "paper": paper, "reference": reference}
+    with pytest.raises(GraphError, match=r"'year', 'paper', 'reference' may all be ends.*source=COLUMN"):
+        read_graph(pa.table(first))
+    write(path := tmp_path / "e.csv", "alpha,beta,gamma\n1,2,3\n2,3,1\n")
+    with pytest.raises(GraphError, match="'alpha', 'beta', 'gamma' may all be ends"):
+        read_graph(path, structural=False)
+    told = read_graph(pa.table(first), pa.table({"id": range(3000, 3100)}), structural=True)
+    assert told.report.edge_columns == {"source": "paper", "target": "reference", "weight": None}
+    days = pa.array([f"{year}-01-05" for year in year])
+    for table in (
+        {"day": days, "caller": paper, "callee": reference},
+        {"caller": paper, "callee": reference, "day": year},
+        {"one": paper, "other": reference, "amount": rng.integers(1, 90, 300)},
+        {"one": paper, "other": reference, "type": rng.integers(0, 3, 300)},
+        {"one": paper, "other": reference, "x": rng.normal(size=300)},
+        {"user_id": paper, "item_id": reference + 100, "timestamp": rng.integers(1 << 30, 1 << 31, 300)},
+    ):
+        ends = read_graph(pa.table(table)).report.edge_columns
+        assert [ends["source"], ends["target"]] == [name for name in table if name not in ("day", *OTHERS)]
+
+
+OTHERS = ("amount", "type", "x", "timestamp")

@@ -14,16 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nodejepa.errors import GraphError
-from nodejepa.tables.cells import all_match, undecorated
+from nodejepa.tables.cells import all_match, interpret, undecorated
 from nodejepa.tables.options import (
     IDS,
     ReadingOptions,
     ReadReport,
     first_names,
     frame_indexes,
+    name_two_ends,
     names_ids,
     plain,
     same_kind,
+    unnamed,
+    words_of,
 )
 from nodejepa.tables.table import InputTable, Tables, stacked
 
@@ -32,6 +35,11 @@ _ZEROS = r"\.0+$"
 _WHOLE = r"^(0|-?[1-9][0-9]{0,19})$"
 _FRACTION = r"^\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*$"
 _FEW_WORDS = 0.02  # share of ids that are no numbers up to which they are taken for mistakes
+_ROWS_TOLD_BY = 10_000  # that tell which columns may be ends
+_NO_ENDS = """
+time timestamp date day week month year hour since created updated rating count amount value score strength
+volume price quantity type kind label duration distance length
+"""
 _EXACT_FLOAT = 2.0**53
 Place = npt.NDArray[np.int32]
 Ends: TypeAlias = Mapping[str, tuple[pa.ChunkedArray, str]]  # by column: ids of the edges' ends, their prefix
@@ -233,6 +241,63 @@ def first_ids(table: InputTable, columns: Sequence[str], apart: bool | None = No
         return {n: (ids, f"{n}:" if apart else "") for n, ids in keys.items() if ids is not None}
 
     return read
+
+
+def likely_ends(
+    edges: InputTable, parts: Sequence[InputTable], reading: ReadingOptions, columns: list[str]
+) -> list[str]:
+    """Columns that may be the ends of edges, the likeliest two first; an error where others are as likely.
+
+    Names tell, else the ids of the node tables (``parts``), else what is in the first rows.
+    """
+    first = next(iter(edges.batches(columns, "Looking for ids")), None)
+    unknown = {unnamed(i) for i in range(1, 1 + len(edges.names))}
+    if first is None or unknown & set(columns) or not all(map(words_of, columns)):
+        return columns
+    first = first.slice(0, _ROWS_TOLD_BY)
+    kinds = {name: _kind_of_end(first[name], edges.typed) for name in columns}
+    timeless = [name for name in columns if kinds[name] != "time"]
+    columns = timeless if len(timeless) > 1 else columns
+    sizes = {name: len(first[name].unique()) for name in columns}
+    fewest = min(sizes[name] for name in columns[:2]) / 4  # kinds of edges are fewer than nodes
+    rivals = [
+        name
+        for name in columns[2:]
+        if kinds[name] == "ids" and sizes[name] >= fewest and not words_of(name) & set(_NO_ENDS.split())
+    ]
+    if not rivals or name_two_ends(*columns[:2]) or "other" in map(kinds.get, columns[:2]):
+        return columns
+    ends, alone = first_ids(edges, columns)(), replace(reading, bipartite=False)
+    matching = set()
+    for part in parts:
+        own = [name for name in part.names if name not in reading.drop]
+        own = [name for name in own if name == reading.id_column or plain(name) in IDS] or own
+        for name, keys in ends.items():
+            found, total = _found(part, own, alone, {name: keys})
+            if 2 * max(found.values(), default=0) > total:
+                matching.add(name)
+    if len(matching) == 2:
+        return sorted(columns, key=lambda name: name not in matching)
+    shown = first_names([*columns[:2], *rivals])
+    raise GraphError(
+        f"{shown} may all be ends of the edges, and nothing tells which two are",
+        where=edges.where,
+        fix="Say which columns are the ends, with source=COLUMN and target=COLUMN.",
+    )
+
+
+def _kind_of_end(values: pa.ChunkedArray, typed: bool) -> str:
+    """What a column of edges may be by its first rows: ``ids``, a ``time``, or ``other``."""
+    values = undecorated(values)
+    typed = typed and not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type)
+    try:
+        content = interpret(values, typed, "", whole=False)
+    except GraphError:
+        return "other"
+    if content.kind == "numeric":
+        whole = (content.numbers >= 0) & (content.numbers == np.floor(content.numbers))
+        return "ids" if whole.all() else "other"
+    return {"words": "ids", "time": "time"}.get(content.kind, "other")
 
 
 def refuse_row_as_header(table: InputTable, names: Sequence[str], ends: Callable[[], Ends]) -> None:

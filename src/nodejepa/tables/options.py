@@ -5,7 +5,7 @@ guessed is reported, like every row and column that was left out.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
@@ -266,9 +266,15 @@ def frame_indexes(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def edge_columns(
-    table: "InputTable", reading: ReadingOptions, report: ReadReport
+    table: "InputTable",
+    reading: ReadingOptions,
+    report: ReadReport,
+    choose: Callable[[list[str]], list[str]],
 ) -> tuple[str, str, str | None]:
-    """Names of the source, target and weight columns; what was not given is guessed, and reported."""
+    """Names of the source, target and weight columns; what was not given is guessed, and reported.
+
+    ``choose`` puts the ends first where more than two columns without telling names may be ends.
+    """
     if len(table.names) < 2:
         raise GraphError(
             f"an edge list needs two columns, there is only {', '.join(map(repr, table.names)) or 'none'}",
@@ -281,7 +287,7 @@ def edge_columns(
         table.find(name, argument)
     free = [name for name in table.names if name not in told]
     if source is None or target is None:
-        source, target = _guess_ends(table, free, source, target)
+        source, target = _guess_ends(table, free, source, target, choose)
         report.note(f"edges run from column {source!r} to column {target!r} (guessed).")
     if source == target:
         raise GraphError(
@@ -305,7 +311,11 @@ _EDGE_OPTIONS = ("source", "target", "weight")
 
 
 def _guess_ends(
-    table: "InputTable", free: list[str], source: str | None, target: str | None
+    table: "InputTable",
+    free: list[str],
+    source: str | None,
+    target: str | None,
+    choose: Callable[[list[str]], list[str]],
 ) -> tuple[str, str]:
     """The ends of the edges by telling names, else the first columns that may be ends."""
     known = {plain(name): name for name in reversed([*free, *filter(None, (source, target))])}
@@ -323,6 +333,8 @@ def _guess_ends(
         raise GraphError(
             "the ends of the edges cannot be found", where=table.where, fix="Name source and target."
         )
+    if len(possible) > wanted == 2:
+        possible = choose(possible)
     for name in possible[:wanted]:
         _refuse_unlikely_end(table, name, counts=len(possible) > wanted)
     ends = iter(possible)
@@ -403,6 +415,13 @@ def _tell_one_kind(source: str, target: str) -> bool:
     first, second = _nouns(source) - {"column"}, _nouns(target) - {"column"}
     related = first & second or (first | second) & set(_ROLES.split())
     return bool(related) or are_partners(source, target) or are_partners(target, source)
+
+
+def name_two_ends(first: str, second: str) -> bool:
+    """Whether two columns are named alike, or each as ids, a kind of nodes or a role: all may be ends."""
+    known = {*_KINDS.split(), *_ROLES.split()}
+    telling = [names_ids(name) or bool(_nouns(name) & known) for name in (first, second)]
+    return all(telling) or bool(_nouns(first) & _nouns(second))
 
 
 def two_kinds(source: str, target: str) -> bool:

@@ -3,6 +3,7 @@
 import os
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ from nodejepa.machine import Room, progress_bar, timed
 from nodejepa.tables.cells import doubtful_classes, read_labels
 from nodejepa.tables.convert import as_graph
 from nodejepa.tables.edges import Numbered, adjacency_in_memory, number_nodes
-from nodejepa.tables.ids import first_ids, guess_id_column, refuse_row_as_header, with_own_ids
+from nodejepa.tables.ids import first_ids, guess_id_column, likely_ends, refuse_row_as_header, with_own_ids
 from nodejepa.tables.options import (
     ReadingOptions,
     ReadReport,
@@ -235,7 +236,9 @@ def _open_files(
     report.node_file = ", ".join(part.where for part in parts) or None
     for part in parts:
         refuse_swapped(source, part, reading)
-    first, second, weight = edge_columns(source, reading, report)
+    first, second, weight = edge_columns(
+        source, reading, report, partial(likely_ends, source, parts, reading)
+    )
     named = [first, second, *([weight] if weight else [])]
     held = source.held(named, "Reading edges", room)
     found = Tables(held, first, second, weight)
