@@ -271,3 +271,20 @@ def test_a_column_that_is_the_label_by_another_name_is_warned_of(copy):
     assert "each value of column 'code' has one label" in warning
     other = pa.table({**nodes, "code": [copy(i // 2) for i in range(120)]})
     assert not read_graph(edges, other, labels="y").report.warnings
+
+
+def test_flags_that_are_the_label_together_are_warned_of():
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 3, 90)
+    nodes = {"id": range(90), "topic": label, "male": rng.integers(0, 2, 90), "k_x": rng.normal(size=90)}
+    edges = pa.table({"source": range(89), "target": range(1, 90)})
+
+    def warnings_of(flags):
+        table = pa.table(nodes | {f"k_{i}": flags[:, i] for i in range(3)})
+        return [
+            said for said in read_graph(edges, table, labels="topic").report.warnings if "one label" in said
+        ]
+
+    (warning,) = warnings_of(np.eye(3, dtype=bool)[label])
+    assert "columns 'k_0', 'k_1', 'k_2' together" in warning
+    assert not warnings_of(np.eye(3, dtype=bool)[rng.permutation(label)])

@@ -1,6 +1,7 @@
 """A user's own files -> a graph, with an account of what was read, guessed and left out."""
 
 import os
+import re
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +18,7 @@ from nodejepa.graph import Graph
 from nodejepa.graph_checks import Features, compact_csr, id_array
 from nodejepa.machine import Room, progress_bar, timed
 from nodejepa.tables.cells import doubtful_classes, read_labels
+from nodejepa.tables.columns import MAX_CATEGORIES
 from nodejepa.tables.convert import as_graph
 from nodejepa.tables.edges import Numbered, adjacency_in_memory, number_nodes
 from nodejepa.tables.ids import first_ids, guess_id_column, likely_ends, refuse_row_as_header, with_own_ids
@@ -184,21 +186,35 @@ def labels_of(
 
 
 def copies_of_labels(features: Features, schema: FeatureSchema, labels: npt.NDArray[np.int64]) -> list[str]:
-    """Warnings of columns with few values each of which has one label: codes of classes, or their names."""
+    """Warnings of columns with few values each of which has one label: codes of classes, or their names.
+
+    Flags whose names begin alike (``k_a``, ``k_b``) are one column of classes, if at most one of them is set.
+    """
     said, start, known = [], 0, labels >= 0
+    places: dict[tuple[str, ...], list[int]] = {}
+    flags: dict[str, list[str]] = {}
     for column in schema.columns:
-        block: Any = features[:, start : start + column.width]
+        if column.kind not in ("vector", "text"):
+            places[column.name,] = list(range(start, start + column.width))
+        if column.kind in ("binary", "boolean"):
+            flags.setdefault(re.split(r"[^a-zA-Z0-9]", column.name)[0], []).append(column.name)
         start += column.width
-        if column.kind in ("vector", "text"):
-            continue
+    for alike in flags.values():
+        if 1 < len(alike) <= MAX_CATEGORIES:
+            places[tuple(alike)] = [place for name in alike for place in places[name,]]
+    for names, columns in places.items():
+        block: Any = features[:, columns]
         rows = (block.toarray() if sp.issparse(block) else block)[known]
         weights = np.random.default_rng(0).random(rows.shape[1])
         values, codes = np.unique(rows @ weights, return_inverse=True)  # a number for each different row
         pairs = np.unique(codes * (labels.max() + 1) + labels[known]).size
-        if 1 < len(values) == pairs and len(values) <= known.sum() // 10:
+        few = min(known.sum() // 10, len(columns) + 1 if len(names) > 1 else len(known))
+        if 1 < len(values) == pairs and len(values) <= few:
+            shown = f"column {names[0]!r}" if len(names) == 1 else f"columns {first_names(names)} together"
+            dropped = " ".join(f'drop="{name}"' for name in names)
             said.append(
-                f"each value of column {column.name!r} has one label: it may be the label by another name, "
-                f'and scores would mean nothing. Say drop="{column.name}" to leave it out.'
+                f"each value of {shown} has one label: it may be the label by another name, and scores would "
+                f"mean nothing. Say {dropped} to leave it out."
             )
     return said
 
