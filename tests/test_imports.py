@@ -20,8 +20,8 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 # folder stand for themselves.
 ORDER = [
     {"errors", "compiled", "files", "config", "machine"},
-    {"diagnostics", "neighbours"},
     {"graph_checks", "graph"},
+    {"diagnostics", "neighbours"},
     {"structure"},
     {"tables"},
     {"data"},
