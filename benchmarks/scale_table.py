@@ -180,8 +180,8 @@ def _found_workers(of: dict[str, Any], records: list[dict[str, Any]]) -> str:
     commands = [record["speedup_of_commands"] for record in measured]
     return (
         f"Two workers fit, embed and write {statistics.median(times):.2f} times as fast as one (median of "
-        f"{len(times)} records, {times[0]:.2f} to {times[-1]:.2f}). The whole command, which also starts the "
-        f"workers, is {statistics.median(commands):.2f} times as fast. {_differ(of)}"
+        f"{len(times)} records, {times[0]:.2f} to {times[-1]:.2f}). For the whole command, which also "
+        f"starts the workers, the factor is {statistics.median(commands):.2f}. {_differ(of)}"
     )
 
 
