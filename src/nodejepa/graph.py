@@ -65,6 +65,10 @@ class RowGraph(Protocol):
         """Whether the adjacency may differ from its transpose."""
 
     @property
+    def is_weighted(self) -> bool:
+        """Whether any edge weight is not 1."""
+
+    @property
     def degrees(self) -> FloatArray:
         """Weighted out-degree of every node."""
 

@@ -283,6 +283,20 @@ def test_descriptors_carry_a_model_to_other_graphs(name):
 # ------------------------------------------------------------------ trained methods
 
 
+def test_a_model_of_other_edges_says_so(tmp_path):
+    graph = graph_of()
+    model = fitted("linear-jepa")
+    model.save(tmp_path)
+    adjacency = sp.triu(graph.adjacency).tocsr()
+    directed = Graph.from_scipy(adjacency, features=graph.features, direction="keep")
+    weighted = Graph.from_scipy(graph.adjacency * 2, features=graph.features)
+    for other, kind in ((directed, "directed unweighted"), (weighted, "undirected weighted")):
+        for estimator in (model, load_method(tmp_path)):
+            with pytest.warns(UserWarning, match=f"undirected unweighted edges, these are {kind}"):
+                estimator.transform(other)
+    model.transform(graph)  # warnings are errors
+
+
 @TRAINED
 def test_what_needs_a_run_folder_says_so(name):
     with pytest.raises(ConfigError, match=r"needs a run folder.*out="):

@@ -566,6 +566,20 @@ def test_dots_that_may_stand_between_thousands_are_warned_of(tmp_path):
         warnings_of("642", "1.205.765", "2.712.300", "12")
 
 
+def test_numbers_that_may_stand_for_missing_values_are_warned_of():
+    edges = pa.table({"source": range(59), "target": range(1, 60)})
+
+    def warnings_of(*values):
+        x = [*values, *np.arange(60 - len(values)) / 2]
+        return read_graph(edges, pa.table({"id": range(60), "x": x})).report.warnings
+
+    (warning,) = warnings_of(-999.0, 3, -999.0)
+    assert "'x': -999 is there 2 times" in warning
+    assert "9999 is there 3 times" in warnings_of(9999.0, 9999.0, 9999.0)[0]
+    for usual in ([-999.0], [99.0, 99.0, 120.0], [-999.0, -999.0, -1800.0, 2000.0]):
+        assert not warnings_of(*usual)
+
+
 def test_a_spread_of_another_unit_is_warned_of():
     edges = pa.table({"source": range(59), "target": range(1, 60)})
     values = 0.3 + 0.5 * np.sin(np.arange(60))

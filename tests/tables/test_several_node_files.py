@@ -37,6 +37,12 @@ def test_they_are_the_table_of_all_of_them(files, tmp_path):
     assert set(made.inspection.inputs) == {"edges", "nodes", "nodes 2"}
 
 
+def test_a_column_of_several_tables_is_said_to_be_one_feature():
+    (note,) = [note for note in read_graph(EDGES, [USERS, ITEMS]).report.notes if "one feature each" in note]
+    assert note.endswith("'x'.")
+    assert not any("one feature each" in note for note in read_graph(EDGES, USERS).report.notes)
+
+
 CUSTOMERS = pd.DataFrame(
     {"customer_id": [1, 2, 3, 4], "age": [20.0, 30, 40, 25], "city": ["x", "y", "x", "y"]}
 )

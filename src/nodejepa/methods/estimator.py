@@ -63,6 +63,7 @@ class _Facts:
     max_columns: PositiveInt | None = None
     only_for: str | None = None
     feature_names: tuple[str, ...] | None = None
+    edges: str | None = None
 
 
 class Estimator(ABC):
@@ -97,6 +98,7 @@ class Estimator(ABC):
     reduction_: PrincipalAxes | None = None
     only_for_: str | None = None  # hash of the graph whose adjacency was among the features
     feature_names_: tuple[str, ...] | None = None  # columns of the frame X that was fitted
+    edges_: str | None = None  # what kind of edges the fitted graph has; models before 0.3 do not know
     output_: Literal["default", "pandas"] = "default"
     memory_limit: float | None = None  # gigabytes, of work on a graph on disk; none: as much as is free
     # who fits together: every process calls ``fit``, with the same graph and settings
@@ -193,7 +195,7 @@ class Estimator(ABC):
         graph = with_features(as_row_graph(graph, X))
         incomparable = isinstance(graph, Graph) and graph.incomparable
         self.only_for_ = graph.structure_hash if incomparable else None
-        self.feature_names_ = _column_names(X)
+        self.feature_names_, self.edges_ = _column_names(X), _kind_of_edges(graph)
         logging = logging or Logging(description=f"Pretraining {self.name}")
         if out is None:
             if resume:
@@ -307,6 +309,12 @@ class Estimator(ABC):
                 where="features",
                 fix="Give the same columns in the same order.",
             )
+        if self.edges_ not in (None, _kind_of_edges(graph)):
+            warnings.warn(
+                f"the encoder was trained on {self.edges_} edges, these are {_kind_of_edges(graph)}: their "
+                "embeddings may differ for that reason alone",
+                stacklevel=3,
+            )
         inputs = self._inputs(graph, scratch)
         self.encoder_.eval().to(inputs.device)
         return inputs
@@ -334,8 +342,12 @@ class Estimator(ABC):
 
     def _model_facts(self) -> dict[str, Any]:
         facts = self._identity() | {"in_dim": self.in_dim_, "history": self.history_} | self.own_facts()
-        names = self.feature_names_
-        more = {"max_columns": self.max_columns, "only_for": self.only_for_, "feature_names": names}
+        more = {
+            "max_columns": self.max_columns,
+            "only_for": self.only_for_,
+            "feature_names": self.feature_names_,
+            "edges": self.edges_,
+        }
         return facts | {name: value for name, value in more.items() if value is not None}
 
     def _model_tensors(self) -> dict[str, Tensor]:
@@ -366,7 +378,7 @@ class Estimator(ABC):
             self.history_ = check_history(known.history, where)
             self.take_facts(facts)
             self.max_columns, self.only_for_ = known.max_columns, known.only_for
-            self.feature_names_ = known.feature_names
+            self.feature_names_, self.edges_ = known.feature_names, known.edges
             if f"{_KEPT}axes" in tensors:
                 axes = PrincipalAxes(*(tensors.pop(f"{_KEPT}{name}").numpy() for name in ("mean", "axes")))
             self.reduction_ = axes
@@ -469,6 +481,11 @@ def as_row_graph(source: Any, X: Any = None) -> RowGraph:
     raise GraphError(
         "a graph on disk has its features beside it", where="features", fix="Leave X out, or prepare it anew."
     )
+
+
+def _kind_of_edges(graph: RowGraph) -> str:
+    direction = "directed" if graph.directed else "undirected"
+    return f"{direction} {'weighted' if graph.is_weighted else 'unweighted'}"
 
 
 def _column_names(X: Any) -> tuple[str, ...] | None:

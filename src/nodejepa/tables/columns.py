@@ -28,6 +28,9 @@ MAX_CATEGORIES = 100
 _SAME = 1e-4  # of a standard deviation: means of the same values, summed in another order
 _LARGEST = float(np.finfo(np.float32).max)
 _CELLS = {"binary": "numeric", **dict.fromkeys(("category", "tags", "text"), "words")}
+_STAND_INS = tuple(
+    sign * (10.0**nines - 1) for nines in range(2, 7) for sign in (-1, 1)
+)  # -99, 99, -999, ...
 _NAMES = "label labels class classes target targets category categories topic outcome"
 _WHOLE_NAMES = {"y", "groundtruth"}
 
@@ -198,6 +201,8 @@ class ColumnFit:
         self._mean: Any = None
         self._squares: Any = None
         self._largest: Any = None
+        self._stand_ins = np.zeros(len(_STAND_INS), dtype=np.int64)  # how often they are there
+        self._range = (np.inf, -np.inf)  # of all other numbers
 
     def look(self, content: ColumnContent, rows: int, before: int = 0) -> None:
         """Take in ``rows`` more rows; ``before`` of them were seen before."""
@@ -236,6 +241,11 @@ class ColumnFit:
         squares = (centred**2).sum(axis=0)
         largest = np.abs(known).max(axis=0, initial=0.0)
         self._binary = self._binary and bool(np.isin(numbers[present], (0.0, 1.0)).all())
+        odd = np.isin(numbers, _STAND_INS)
+        self._stand_ins += [np.count_nonzero(numbers[odd] == value) for value in _STAND_INS]
+        other = numbers[present & ~odd]
+        low, high = self._range
+        self._range = min(low, other.min(initial=np.inf)), max(high, other.max(initial=-np.inf))
         if self._counts is None:
             self._counts, self._mean, self._squares, self._largest = counts, mean, squares, largest
             return
@@ -258,6 +268,16 @@ class ColumnFit:
         return named_like_target(self.name) and (
             column.kind == "category" or (column.kind in kinds and self._few)
         )
+
+    @property
+    def stand_in(self) -> tuple[float, int] | None:
+        """A number such as -999 far from all others, and how often: it may stand for a missing value."""
+        low, high = self._range
+        if self._kind == "numeric" and low < high:
+            for value, count in zip(_STAND_INS, self._stand_ins.tolist(), strict=True):
+                if count > 1 and max(low - value, value - high) > high - low:
+                    return value, count
+        return None
 
     def fitted(self) -> FeatureColumn | FreeText | str:
         """How to encode the column, or the reason why it says nothing."""

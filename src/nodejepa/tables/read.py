@@ -330,6 +330,10 @@ def node_columns(
             wanted.remove(index)
             report.drop(index, "the index of a data frame")
     features = [name for name in dict.fromkeys(wanted) if name != labels]
+    for name in features:
+        if sum(name in part.names for part in parts) > 1:
+            said = "one feature each, made of several node tables, which must have it in one unit"
+            report.note_column(said, name)
     report.id_column = ids
     named = [name for name in (ids, labels) if name is not None]
     held = nodes.held(list(dict.fromkeys([*features, *named])), "Reading nodes", room)

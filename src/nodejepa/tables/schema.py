@@ -120,6 +120,13 @@ class FeatureSchema:
             for name, cell in doubtful.items()
             if cell
         ]
+        report.warnings += [
+            f"column {made.name!r}: {value:g} is there {count:,} times, far from all other numbers, and is "
+            "taken for a number. If it stands for a missing value, leave those cells empty."
+            for made in schema.columns
+            for value, count in [seen[made.name].stand_in or (0, 0)]
+            if count
+        ]
         if reading.columns is None:
             _warn_of_targets([c.name for c in schema.columns if seen[c.name].looks_like_target(c)], report)
         for group in schema.groups():

@@ -74,9 +74,6 @@ def apply_run(
             else:
                 asked = (reading or ReadingOptions()).changed(options)
                 data = _read(edges, nodes, asked, schema, memory_limit)
-            if data.graph.is_weighted != schema.weighted:
-                kind = "weighted" if schema.weighted else "unweighted"
-                data.report.note(f"the encoder was trained on {kind} edges, these are not.")
         with refusals(folder if paths is None else paths.embeddings):
             z, diagnostics = embedded(estimator, data, None if paths is None else paths.embeddings.parent)
         if paths is not None:
