@@ -384,3 +384,112 @@ def test_more_than_two_columns_that_may_be_ends_are_asked_about(tmp_path):
 
 
 OTHERS = ("amount", "type", "x", "timestamp")
+
+
+def linked(**options):
+    """Columns of 800 random edges: employees, managers among them, accounts, years, places."""
+    rng = np.random.default_rng(0)
+    rows = {"employee": rng.integers(0, 300, 800), "manager": rng.integers(0, 30, 800)}
+    rows |= {"a": rng.integers(0, 300, 800), "b": rng.integers(0, 300, 800), "record": rng.permutation(800)}
+    rows |= {"begin": rng.integers(1990, 2020, 800), "stop": rng.integers(1990, 2020, 800)}
+    rows |= {"east": rng.normal(size=800).round(3), "north": rng.normal(size=800).round(3)}
+    rows["day"] = pd.to_datetime(pd.Series(rows["begin"]).astype(str))
+    return pd.DataFrame({name: rows[of] for name, of in options.items()})
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"employee": "employee", "manager": "manager", "from": "begin", "to": "stop"},
+        {"person": "a", "friend": "b", "start": "begin", "end": "stop"},
+        {"station1": "a", "station2": "b", "x": "east", "y": "north"},
+        {"transaction_id": "record", "sender_account": "a", "receiver_account": "b"},
+        {"id": "record", "person_a": "a", "person_b": "b"},
+        {"tweet_id": "record", "user_id": "a", "mentioned_user_id": "b"},
+        {"transaction_id": "record", "payer": "a", "payee": "b"},
+    ],
+)
+@pytest.mark.parametrize("stored", [False, True])
+def test_years_places_and_records_are_not_taken_for_ends_where_others_may_be(tmp_path, columns, stored):
+    frame = linked(**columns)
+    frame.to_csv(path := tmp_path / "e.csv", index=False)
+    with pytest.raises(GraphError, match=r"may all be ends of the edges.*source=COLUMN"):
+        read_graph(path if stored else frame)
+    pair = list(columns)[-2:] if "record" in columns.values() else list(columns)[:2]
+    told = read_graph(frame, source=pair[0], target=pair[1], structural=False).graph
+    assert told.num_nodes <= 300
+    everybody = pa.table({"id": range(300)})  # a table of nodes tells as well
+    if "manager" not in columns and "record" not in columns.values():
+        ends = read_graph(frame, everybody, structural=False).report.edge_columns
+        assert [ends["source"], ends["target"]] == pair
+
+
+@pytest.mark.parametrize(
+    ("columns", "ends"),
+    [
+        ({"from": "begin", "to": "stop"}, ["from", "to"]),
+        ({"from": "a", "to": "b", "employee": "a", "manager": "b"}, ["from", "to"]),
+        ({"from": "begin", "to": "stop", "amount": "a", "count": "b"}, ["from", "to"]),
+        ({"person": "a", "friend": "b", "start": "day", "end": "day"}, ["person", "friend"]),
+        ({"child": "record", "mother": "b"}, ["child", "mother"]),
+        ({"source": "record", "target": "b", "other_target": "a"}, ["source", "target"]),
+        ({"worker_id": "record", "boss_id": "employee", "group_id": "manager"}, ["worker_id", "boss_id"]),
+    ],
+)
+def test_telling_names_go_on_being_ends(columns, ends):
+    found = read_graph(linked(**columns), structural=False).report.edge_columns
+    assert [found["source"], found["target"]] == ends
+
+
+def lines(*columns, ending="\t"):
+    return "".join(ending.join(map(str, row)) + "\n" for row in zip(*columns, strict=True))
+
+
+def test_triples_without_a_header_are_asked_about(tmp_path):
+    """Relations became nodes, and the tails were gone."""
+    rng = np.random.default_rng(0)
+    head, tail = rng.integers(0, 300, (2, 900))
+    relation = rng.integers(0, 12, 900)
+    names = {name: [f"/m/{i}" for i in of] for name, of in (("head", head), ("tail", tail))}
+    links = [f"/film/r{i}" for i in relation]
+    drugs, diseases = [f"drug{i}" for i in head], [f"disease{i}" for i in tail]
+    path = tmp_path / "train.txt"
+    for columns in (
+        (names["head"], links, names["tail"]),
+        (np.sort(head), relation, tail),
+        (head, links, tail),
+        (drugs, links, diseases),
+    ):
+        path.write_text(lines(*columns))
+        with pytest.raises(
+            GraphError, match=r"'column 1', 'column 2', 'column 3' may all be ends.*source=COL"
+        ):
+            read_graph(path)
+        told = read_graph(path, source="column 1", target="column 3", structural=False).graph
+        assert told.num_nodes == len({*map(str, columns[0]), *map(str, columns[2])})
+    frame = pd.DataFrame({0: names["head"], 1: links, 2: names["tail"]})
+    with pytest.raises(GraphError, match="'0', '1', '2' may all be ends"):
+        read_graph(frame)
+    (tmp_path / "n.csv").write_text("id,x\n" + lines([f"/m/{i}" for i in range(300)], range(300), ending=","))
+    path.write_text(lines(names["head"], links, names["tail"]))
+    assert read_graph(path, tmp_path / "n.csv").report.edge_columns["target"] == "column 3"
+
+
+@pytest.mark.parametrize("apart", [0, 1000])
+@pytest.mark.parametrize("third", ["weight", "count", "rating", "time", "class", "review", "day"])
+def test_a_third_column_without_a_name_that_is_no_end(tmp_path, third, apart):
+    rng = np.random.default_rng(0)
+    user, item = rng.integers(0, 300, 900), rng.integers(0, 200, 900) + apart
+    columns = {
+        "weight": rng.random(900),
+        "count": rng.integers(1, 150, 900),
+        "rating": rng.integers(1, 6, 900),
+        "time": rng.integers(1 << 30, 1 << 31, 900),
+        "class": [f"kind {i}" for i in rng.integers(0, 9, 900)],
+        "review": [f"text {i}" for i in range(900)],
+        "day": [f"20{i}-01-05" for i in rng.integers(10, 24, 900)],
+    }
+    for one, two in ((user, item), ([f"u{i}" for i in user], [f"i{i}" for i in item])):
+        (tmp_path / "e.txt").write_text(lines(one, two, columns[third]))
+        ends = read_graph(tmp_path / "e.txt", structural=False).report.edge_columns
+        assert (ends["source"], ends["target"]) == ("column 1", "column 2")

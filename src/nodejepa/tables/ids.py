@@ -6,6 +6,7 @@ Ids are never array indices, so a billion-sized one costs no more than a small o
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,12 +20,14 @@ from nodejepa.tables.options import (
     IDS,
     ReadingOptions,
     ReadReport,
+    are_partners,
     first_names,
     frame_indexes,
     name_two_ends,
     names_ids,
     plain,
     same_kind,
+    share_a_noun,
     unnamed,
     words_of,
 )
@@ -40,6 +43,9 @@ _NO_ENDS = """
 time timestamp date day week month year hour since created updated rating count amount value score strength
 volume price quantity type kind label duration distance length
 """
+_IDS = ("ids", "year")  # what may be an end: years may be ids
+# share of ids of two columns from which on they may be of the same nodes; numbers are shared by chance
+_SHARED_WORDS, _SHARED, _MOSTLY = 0.01, 0.1, 0.3
 _EXACT_FLOAT = 2.0**53
 Place = npt.NDArray[np.int32]
 Ends: TypeAlias = Mapping[str, tuple[pa.ChunkedArray, str]]  # by column: ids of the edges' ends, their prefix
@@ -251,22 +257,21 @@ def likely_ends(
     Names tell, else the ids of the node tables (``parts``), else what is in the first rows.
     """
     first = next(iter(edges.batches(columns, "Looking for ids")), None)
-    unknown = {unnamed(i) for i in range(1, 1 + len(edges.names))}
-    if first is None or unknown & set(columns) or not all(map(words_of, columns)):
+    if first is None:
         return columns
-    first = first.slice(0, _ROWS_TOLD_BY)
-    kinds = {name: _kind_of_end(first[name], edges.typed) for name in columns}
+    kinds = {name: _kind_of_end(first[name].slice(0, _ROWS_TOLD_BY), edges.typed) for name in columns}
+    possible = [n for n in columns if kinds[n] in _IDS and not words_of(n) & set(_NO_ENDS.split())]
+    if pair := columns[:2] if are_partners(*columns[:2]) else []:  # ends; or places, or years from and to
+        no_ids = ("other", "time", "year" if plain(pair[0]).startswith(("from", "start")) else "")
+        if len(set(possible) - set(pair)) < 2 or any(kinds[name] not in no_ids for name in pair):
+            return columns
     timeless = [name for name in columns if kinds[name] != "time"]
     columns = timeless if len(timeless) > 1 else columns
-    sizes = {name: len(first[name].unique()) for name in columns}
-    fewest = min(sizes[name] for name in columns[:2]) / 4  # kinds of edges are fewer than nodes
-    rivals = [
-        name
-        for name in columns[2:]
-        if kinds[name] == "ids" and sizes[name] >= fewest and not words_of(name) & set(_NO_ENDS.split())
-    ]
-    if not rivals or name_two_ends(*columns[:2]) or "other" in map(kinds.get, columns[:2]):
-        return columns
+    rivals = [name for name in possible if name not in columns[:2]]
+    if columns[:2] != pair:
+        rivals = _rivals(edges, first, columns, rivals)
+        if not rivals or "other" in map(kinds.get, columns[:2]):
+            return columns
     ends, alone = first_ids(edges, columns)(), replace(reading, bipartite=False)
     matching = set()
     for part in parts:
@@ -286,8 +291,50 @@ def likely_ends(
     )
 
 
+def _rivals(edges: InputTable, first: pa.Table, columns: list[str], rivals: list[str]) -> list[str]:
+    """Those of the ``rivals`` that may be ends no less than the first two columns."""
+    one, two = columns[:2]
+    named = not {unnamed(i + 1) for i in range(len(edges.names))} & set(columns)
+    named = named and all(map(words_of, columns))
+    first = first.slice(0, _ROWS_TOLD_BY) if named else first  # lists may be sorted by their first column
+    found = {name: comparable_ids(first[name], edges.typed, distinct=True) for name in (one, two, *rivals)}
+    ids = {name: found_here for name, found_here in found.items() if found_here is not None}
+    rivals, rows = [name for name in rivals if name in ids], first.num_rows
+    if one not in ids or two not in ids:
+        return []
+    if not named:
+        return [name for name in rivals if _fits_better(ids[one], ids[two], ids[name], rows)]
+    for record in (one, two):  # may number the edges, if others are ends by their names or values
+        for a, b in combinations([name for name in ids if name != record], 2):
+            words = not all_match(ids[a], _WHOLE_FLOAT)
+            alike = share_a_noun(a, b) or _shared(ids[a], ids[b]) > (_SHARED_WORDS if words else _MOSTLY)
+            repeated = max(len(ids[a]), len(ids[b])) < rows
+            if alike and repeated and len(ids[record]) == rows and not share_a_noun(record, a):
+                return rivals
+    fewest = min(len(ids[one]), len(ids[two])) / 4  # kinds of edges are fewer than nodes
+    return [] if name_two_ends(one, two) else [name for name in rivals if len(ids[name]) >= fewest]
+
+
+def _fits_better(one: pa.ChunkedArray, two: pa.ChunkedArray, third: pa.ChunkedArray, rows: int) -> bool:
+    """Whether the third column may be the other end, and the second tell what relates both, by their ids.
+
+    Weights and ratings share numbers with ids by chance, words do not.
+    """
+    here, there, few = _shared(one, two), _shared(one, third), len(two) < len(third)
+    if all_match(third, _WHOLE_FLOAT):
+        return few and there > max(4 * here, _SHARED)
+    neither = max(here, there) <= _SHARED_WORDS and not all_match(two, _WHOLE_FLOAT)
+    return there > max(4 * here, _SHARED_WORDS) or (neither and few and len(third) < rows)
+
+
+def _shared(one: pa.ChunkedArray, other: pa.ChunkedArray) -> float:
+    """Share of the ids of two columns that are in both."""
+    both = pc.sum(pc.is_in(one, value_set=other.combine_chunks())).as_py() or 0
+    return float(both / max(1, len(one) + len(other) - both))
+
+
 def _kind_of_end(values: pa.ChunkedArray, typed: bool) -> str:
-    """What a column of edges may be by its first rows: ``ids``, a ``time``, or ``other``."""
+    """What a column of edges may be by its first rows: ``ids``, a ``year``, a ``time``, or ``other``."""
     values = undecorated(values)
     typed = typed and not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type)
     try:
@@ -296,7 +343,9 @@ def _kind_of_end(values: pa.ChunkedArray, typed: bool) -> str:
         return "other"
     if content.kind == "numeric":
         whole = (content.numbers >= 0) & (content.numbers == np.floor(content.numbers))
-        return "ids" if whole.all() else "other"
+        if not whole.all():
+            return "other"
+        return "year" if ((content.numbers >= 1900) & (content.numbers <= 2100)).all() else "ids"
     return {"words": "ids", "time": "time"}.get(content.kind, "other")
 
 

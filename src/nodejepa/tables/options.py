@@ -319,9 +319,8 @@ def _guess_ends(
 ) -> tuple[str, str]:
     """The ends of the edges by telling names, else the first columns that may be ends."""
     known = {plain(name): name for name in reversed([*free, *filter(None, (source, target))])}
-    for a, b in ENDS:
-        if a in known and b in known and source in (None, known[a]) and target in (None, known[b]):
-            return known[a], known[b]
+    pairs = ([known[a], known[b]] for a, b in ENDS if a in known and b in known)
+    pair = next((pair for pair in pairs if source in (None, pair[0]) and target in (None, pair[1])), [])
     wanted = (source is None) + (target is None)
     possible = free
     counters = [name for name in free if _nouns(name) and _nouns(name) <= _COUNTERS]
@@ -329,12 +328,15 @@ def _guess_ends(
     for unlikely in (frame_indexes(table.names), weights, counters):
         left = [name for name in possible if name not in unlikely]
         possible = left if len(left) >= wanted else possible
+    others = [name for name in possible if name not in pair]
+    if pair and (wanted < 2 or len(others) < 2 or choose([*pair, *others])[:2] == pair):
+        return pair[0], pair[1]
     if len(possible) < wanted:
         raise GraphError(
             "the ends of the edges cannot be found", where=table.where, fix="Name source and target."
         )
     if len(possible) > wanted == 2:
-        possible = choose(possible)
+        possible = choose([*pair, *others])
     for name in possible[:wanted]:
         _refuse_unlikely_end(table, name, counts=len(possible) > wanted)
     ends = iter(possible)
@@ -419,9 +421,17 @@ def _tell_one_kind(source: str, target: str) -> bool:
 
 def name_two_ends(first: str, second: str) -> bool:
     """Whether two columns are named alike, or each as ids, a kind of nodes or a role: all may be ends."""
-    known = {*_KINDS.split(), *_ROLES.split()}
-    telling = [names_ids(name) or bool(_nouns(name) & known) for name in (first, second)]
-    return all(telling) or bool(_nouns(first) & _nouns(second))
+    return (speaks_of_nodes(first) and speaks_of_nodes(second)) or share_a_noun(first, second)
+
+
+def speaks_of_nodes(name: str) -> bool:
+    """Whether a column is called as one of ids, as a kind of nodes or as a role."""
+    return names_ids(name) or not _nouns(name).isdisjoint((*_KINDS.split(), *_ROLES.split()))
+
+
+def share_a_noun(first: str, second: str) -> bool:
+    """Whether two columns are named alike: ``sender_account`` and ``receiver_account``."""
+    return bool(_nouns(first) & _nouns(second))
 
 
 def two_kinds(source: str, target: str) -> bool:
