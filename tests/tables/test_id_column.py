@@ -186,3 +186,34 @@ def test_two_kinds_whose_tables_both_call_it_id_are_told_how_to_go_on():
             read_graph(edges, nodes, bipartite=True)
     named = [users.rename(columns={"id": "user_id"}), items.rename(columns={"id": "item_id"})]
     assert read_graph(edges, named, bipartite=True).graph.num_nodes == 28
+
+
+@pytest.mark.parametrize(("kept", "said"), [(4, True), (160, False)])
+def test_a_table_that_matches_almost_nothing_is_warned_of(kept, said):
+    """4 of 300 ids matched by chance, and 294 nodes were added without features."""
+    nodes = pd.DataFrame({"id": np.arange(300) + 300 - kept, "x": np.arange(300.0)})
+    ring = np.arange(298)
+    edges = pd.DataFrame({"source": ring, "target": np.roll(ring, 1)})
+    warned = [text for text in read_graph(edges, nodes).report.warnings if "may not belong together" in text]
+    assert bool(warned) == said
+    sample = edges[edges.min(axis=1) > 298 - kept]  # a few of all edges, between nodes of the table
+    assert sample.empty or not read_graph(sample, nodes).report.warnings
+
+
+def test_a_table_that_is_matched_by_numbers_alone_is_warned_of():
+    edges, nodes = people()
+    for name, said in (("rank", True), ("user_id", False), ("person", False), ("follower", False)):
+        warned = read_graph(edges, nodes.rename(columns={"user_id": name})).report.warnings
+        assert [f'id_column="{name}"' in text for text in warned] == [True] * said
+    handles = nodes.assign(user_id=nodes["user_id"].map("u{}".format)).rename(columns={"user_id": "rank"})
+    assert not read_graph(edges.map("u{}".format), handles).report.warnings
+    told = nodes.rename(columns={"user_id": "rank"})
+    assert not read_graph(edges, told, id_column="rank").report.warnings
+
+
+def test_a_table_without_a_column_of_ids_is_told_so():
+    edges, _ = people()
+    nodes = pd.DataFrame({"height": np.linspace(1.5, 2, SIZE), "age": np.arange(SIZE) // 2})
+    for table in (nodes, pa.Table.from_pandas(nodes, preserve_index=False)):
+        with pytest.raises(GraphError, match=r"no column names the nodes.*id_column=COLUMN"):
+            read_graph(edges, table)

@@ -298,7 +298,19 @@ def test_other_objects_pass_through():
         read_graph([1, 2])
 
 
-@pytest.mark.parametrize("options", [{"text": "eat"}, {"scale": 3}, {"ignore": [3]}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"text": "eat"},
+        {"scale": 3},
+        {"ignore": [3]},
+        {"directed": "no"},
+        {"directed": None},
+        {"bipartite": "false"},
+        {"header": "no"},
+        {"header": 1},
+    ],
+)
 def test_unknown_choices(options):
     with pytest.raises(nodejepa.ConfigError):
         load_graph(pa.table({"u": [1], "v": [2]}), **options)

@@ -190,6 +190,13 @@ def _with_unknown(
         f"{report.added_nodes} ids of the edges are not in the node table, such as {name}: they are added "
         "without features."
     )
+    linked = int((starts | ends)[:known].sum())
+    if 2 * linked < known and report.added_nodes > linked:
+        report.warnings.append(
+            f"only {linked:,} of {known:,} nodes of the node table have an edge, and the edges name "
+            f"{report.added_nodes:,} others: the tables may not belong together. Check both, or say "
+            "id_column=COLUMN."
+        )
     if isinstance(ids, pa.Array) and (near := near_misses(ids, known)):
         report.warnings.append(
             f"ids of the edges are written otherwise in the node table, such as {near[0]!r} and {near[1]!r}: "

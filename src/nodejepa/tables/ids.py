@@ -28,6 +28,7 @@ from nodejepa.tables.options import (
     plain,
     same_kind,
     share_a_noun,
+    speaks_of_nodes,
     unnamed,
     words_of,
 )
@@ -230,10 +231,31 @@ def guess_id_column(
     column = named
     if ends is not None:
         possible = _without_repetition(table, [n for n in table.names if n not in reading.drop], named)
-        column = _by_values(table, possible, reading, ends(), named) if possible != [named] else named
+        sides = ends()
+        column = _by_values(table, possible, reading, sides, named) if possible != [named] else named
+        if column and column != named and not speaks_of_nodes(column) and len(table.names) > 1:
+            telling = any(same_kind(column, side) for side in (*sides, *frame_indexes(table.names)))
+            if not telling and _counts(table, column):
+                report.warnings.append(
+                    f"nodes are matched with edges by the numbers of column {column!r}, whose name does not "
+                    f'speak of ids. If they are ids, say id_column="{column}", else name the right column.'
+                )
         column = column or named or next(iter(frame_indexes(table.names)), table.names[0])
+        if column not in (named, *possible, *frame_indexes(table.names)):
+            raise GraphError(
+                "no column names the nodes",
+                where=table.where,
+                fix="Give it a column of the ids that the edges have, each once, or say id_column=COLUMN.",
+            )
     report.note(f"node ids are column {column!r} of the nodes (guessed).")
     return column
+
+
+def _counts(table: InputTable, column: str) -> bool:
+    """Whether a column of ids begins with numbers: others hold the same ones by chance."""
+    first = next(iter(table.batches([column], "Looking for ids")), None)
+    ids = None if first is None else comparable_ids(first[column], table.typed)
+    return ids is not None and all_match(ids, _WHOLE_FLOAT)
 
 
 def first_ids(table: InputTable, columns: Sequence[str], apart: bool | None = None) -> Callable[[], Ends]:

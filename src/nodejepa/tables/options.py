@@ -94,6 +94,10 @@ class ReadingOptions:
             value = getattr(self, name)
             said = value is None or isinstance(value, str) or (name == "weight" and value is False)
             require(said, name, value, 'text, such as "user" or "0"')
+        for name in ("directed", "bipartite", "header"):
+            value = getattr(self, name)
+            said = isinstance(value, bool) or (value is None and name != "directed")
+            require(said, name, value, "True or False" + (", or None" if name != "directed" else ""))
         for name in ("columns", "drop"):
             object.__setattr__(self, name, _names(getattr(self, name), name))
         object.__setattr__(self, "structural", _descriptors(self.structural))
