@@ -505,3 +505,31 @@ def test_a_third_column_without_a_name_that_is_no_end(tmp_path, third, apart):
         (tmp_path / "e.txt").write_text(lines(one, two, columns[third]))
         ends = read_graph(tmp_path / "e.txt", structural=False).report.edge_columns
         assert (ends["source"], ends["target"]) == ("column 1", "column 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        (
+            "a b 4.0\nb c 2.0\nc d 1.5\n",
+            "column 'column 3' of numbers is not used: weight='column 3' makes it",
+        ),
+        ("source\ttarget\tw\na\tb\t4\nb\tc\t2\n", "column 'w' of numbers is not used: weight='w'"),
+        ("source,target,count\na,b,4\nb,c,2\n", "column 'count' of numbers"),
+        ("source,target,sign\na,b,-1\nb,c,1\n", "edges of both signs count alike"),
+        (
+            "Source,Target,Type,Id\na,b,Directed,0\nb,c,Directed,1\n",
+            "'Type' says that the edges are directed",
+        ),
+        ("Source,Target,Type\na,b,Directed\nb,c,Undirected\n", ""),
+        ("source,target,weight,count\na,b,1,4\nb,c,3,2\n", ""),
+        ("a,b,5,881250949\nb,c,3,891717742\nc,d,1,878887116\n", ""),
+        ("a b friend\nb c friend\nc d foe\n", ""),
+    ],
+)
+def test_columns_that_may_weigh_or_direct_edges_are_warned_of(tmp_path, text, warning):
+    path = write(tmp_path / "e.txt", text)
+    warned = read_graph(path).report.warnings
+    assert [warning in said for said in warned] == ([True] if warning else [])
+    assert not read_graph(path, weight=False, directed=True).report.warnings
+    assert not read_graph(pd.DataFrame({0: ["a"], 1: ["b"], 2: [3]}), weight="2").report.warnings

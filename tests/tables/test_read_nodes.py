@@ -593,3 +593,42 @@ def test_a_spread_of_another_unit_is_warned_of():
     few = pa.array([*(0.1 * values[:20]), *[None] * 40])
     for usual in (values / 2, pa.array([*values[:40], *[None] * 20]), few):
         assert not warnings_of(usual)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["12%", "15%", "8%", "15%", "3.5%", "12%"], "'12%'"),
+        (["$5", "$1,200", "$7", "$5", "$6", "$9"], "'$5'"),
+        (["12 km", "3 km", "4.5 km", "12 km", "3 km", "4 km"], "'12 km'"),
+        (["12 km", "3 m", "4 km", "12 m", "3 km", "4 cm"], ""),
+        (["007", "008", "009", "010", "011", "012"], ""),
+        (["A1", "A2", "A3", "A1", "A2", "A3"], ""),
+        (["1 of 2", "2 of 2", "1 of 3", "2 of 3", "3 of 3", "1 of 2"], ""),
+        (["3", "5", "7", "3", "5", "9"], "'3'"),
+    ],
+)
+def test_numbers_that_are_stored_as_text_are_warned_of(tmp_path, cells, said, stored):
+    """They became categories without a word: the size of a number was lost."""
+    rows = "".join(f'{name},"{cell}"\n' for name, cell in zip(IDS, cells, strict=True))
+    nodes = csv(tmp_path, f"id,share\n{rows}") if stored else table(share=cells)
+    warned = read_graph(EDGES, nodes).report.warnings
+    if stored and cells[0].isdecimal():
+        assert not warned  # numbers of a text file are numbers
+        return
+    assert [f"numbers as text, such as {said}" in text for text in warned] == ([True] if said else [])
+
+
+def test_more_ways_to_say_that_a_cell_is_missing(tmp_path):
+    rows = "".join(
+        f"{name},{cell}\n" for name, cell in zip(IDS, ("1", "na", "2", "<NA>", "3", "4"), strict=True)
+    )
+    loaded = read_graph(EDGES, csv(tmp_path, f"id,age\n{rows}"))
+    assert loaded.report.missing_values == {"age": 2}
+    assert loaded.report.feature_columns == {"age": "numeric"}
+
+
+def test_a_node_table_without_rows_is_told_so(tmp_path):
+    with pytest.raises(GraphError, match=r"the node table has no rows"):
+        read_graph(EDGES, csv(tmp_path, "id,x\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -193,3 +194,32 @@ def test_a_matrix_is_not_taken_for_a_list_of_edges_without_a_word(tmp_path):
     assert any("looks like a matrix" in said for said in read_graph(tmp_path / "m.csv").report.warnings)
     (tmp_path / "e.csv").write_text("source,target,weight\n1,2,1\n2,3,1\n3,1,2\n")
     assert not read_graph(tmp_path / "e.csv").report.warnings
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("#source,target,weight\na,b,3\nb,c,4\n", ["source", "target", "weight"]),
+        ("# Web graph\n# FromNodeId\tToNodeId\n1\t2\n2\t3\n", ["FromNodeId", "ToNodeId", None]),
+        ("# ours, of 2020\n1,2\n2,3\n", ["column 1", "column 2", None]),
+        ("# source,target,weight\n1,2\n2,3\n", ["column 1", "column 2", None]),
+    ],
+)
+def test_names_of_columns_may_stand_in_a_comment(read, text, names):
+    assert list(read(text).report.edge_columns.values()) == names
+    assert read(text, header=False, weight=False).report.edge_columns["source"] == "column 1"
+
+
+def test_what_is_wrong_with_comments_is_said(read):
+    with pytest.raises(DataError, match=r"every line begins with # or %.*names of the columns above"):
+        read("#jazz,#blues\n#blues,#soul\n")
+    assert read("tag,other\n#jazz,#blues\n#blues,#soul\n").graph.node_ids.tolist()[0] == "#jazz"
+    with pytest.raises(DataError, match=r"a comment is among the rows: Row #3.*above the first row only"):
+        read("source,target\na,b\n# later\nb,c\n")
+
+
+def test_a_data_frame_is_not_called_a_file():
+    with pytest.raises(DataError, match=r"^the data frame cannot be read"):
+        read_graph(pd.DataFrame({"u": [1, "a"], "v": [1, 2]}))
+    with pytest.raises(GraphError, match="no edges: the table has no rows"):
+        read_graph(pd.DataFrame({"u": [], "v": []}))

@@ -20,7 +20,7 @@ from nodejepa.errors import GraphError
 Kind: TypeAlias = Literal["numeric", "boolean", "time", "vector", "words", "empty"]
 Numbers: TypeAlias = npt.NDArray[np.float64]
 
-MISSING = ("", "?", "#N/A", "-nan", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
+MISSING = ("", "?", "#N/A", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "na", "nan", "null")
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
 _WITH_COMMAS = r"^[+-]?[\d.,]*\d([eE][+-]?\d+)?$"
 _THOUSANDS = r"^-?(0|[1-9]\d{0,2}(\.\d{3})*)$"

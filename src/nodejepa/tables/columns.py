@@ -158,6 +158,9 @@ def _few_values(numbers: Numbers) -> bool:
 # ---------------------------------------------------------------- fit
 
 
+_SPELLED = r"^[$€£¥]? ?[+-]?(0|[1-9]\d*)([.,]\d+)* ?[%°/a-zA-Z²³]{0,8}$"  # 12%, $5 or 12 km; 007 is a code
+_BARE = r"[+-]?\d+([.,]\d+)*"
+_FEWEST_SPELLED, _MOST_SPELLED = 3, 0.9  # different numbers, and their share of the different values
 _MOST_WORDS = 1 << 20  # distinct ones that are counted; a column with more is free text whatever the number
 
 
@@ -278,6 +281,16 @@ class ColumnFit:
                 if count > 1 and max(low - value, value - high) > high - low:
                     return value, count
         return None
+
+    @property
+    def spelled_number(self) -> str | None:
+        """A value such as 12%, where nearly all are numbers, all with one unit or none; else None."""
+        if self._words is None or len(self._words) < _FEWEST_SPELLED:
+            return None
+        numbers = self._words.filter(pc.match_substring_regex(self._words, _SPELLED))
+        units = pc.replace_substring_regex(numbers, _BARE, "").unique()
+        mostly = len(units) == 1 and len(numbers) > _MOST_SPELLED * len(self._words)
+        return str(numbers[0].as_py()) if mostly else None
 
     def fitted(self) -> FeatureColumn | FreeText | str:
         """How to encode the column, or the reason why it says nothing."""

@@ -173,9 +173,14 @@ def _with_unknown(
     if rows is None:
         if not len(ids):
             raise GraphError(
-                "there are no edges", where=report.edge_file, fix="Give at least one, or a node table."
+                "there are no edges: the table has no rows",
+                where=report.edge_file,
+                fix="Give at least one, or a node table.",
             )
         return Numbered(edges, len(ids), ids)
+    if not known:
+        fix = "Give one for each node, or leave the table out."
+        raise GraphError("the node table has no rows", where=rows.table.where, fix=fix)
     if not outside:
         return Numbered(edges, known, ids)
     report.unknown_id_rows, report.added_nodes = outside, len(ids) - known

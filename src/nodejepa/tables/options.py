@@ -226,6 +226,7 @@ PAIRS = tuple((a, b) for a, _, b in (pair.partition("-") for pair in _PAIRS.spli
 ENDINGS = ("", "id", "node", "nodeid", "name", "uuid")
 ENDS = tuple((a + end, b + end) for end in ENDINGS for a, b in PAIRS)
 WEIGHTS = ("weight", "weights", "edgeweight")
+_MAY_WEIGH = ("w", "wt", "count", "counts", "sign", "strength")
 # "label" names nodes in some formats and classes in others: never guessed
 IDS = ("id", "nodeid", "node", "nodes", "uuid", "key", "vertex", "vertexid", "name")
 _COUNTERS = {"edge", "link", "row", "line", "record", "relation", "relationship", "eid"}
@@ -307,8 +308,35 @@ def edge_columns(
     unused = [name for name in table.names if name not in (source, target, weight)]
     if unused:
         report.note(f"columns of the edges that are not used: {first_names(unused)}.")
+        _warn_of_unused(table, unused, reading, report, weighted=bool(weight))
     report.edge_columns = {"source": source, "target": target, "weight": weight or None}
     return source, target, weight or None
+
+
+def _warn_of_unused(
+    table: "InputTable", unused: list[str], reading: ReadingOptions, report: ReadReport, *, weighted: bool
+) -> None:
+    """Warn of columns that are not used and may be weights, or say that the edges are directed."""
+    third = (unnamed(3), "2") if len(table.names) == 3 else ()  # such as networkx and node2vec write
+    may_weigh = [name for name in unused if plain(name) in _MAY_WEIGH or name in third]
+    columns = may_weigh if reading.weight is None and not weighted else []
+    columns += [name for name in unused if plain(name) == "type" and not reading.directed]
+    first = next(iter(table.batches(columns, "Reading edges")), None) if columns else None
+    for name, values in zip(columns, [] if first is None else first.columns, strict=first is not None):
+        if plain(name) == "type":
+            if {str(value).lower() for value in values.unique().to_pylist()} == {"directed"}:
+                report.warnings.append(
+                    f"column {name!r} says that the edges are directed, and they are read without direction: "
+                    "say directed=True to keep it."
+                )
+            continue
+        try:
+            signed = (pc.min(values.cast(pa.float64())).as_py() or 0) < 0
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+        how = f"weight={name!r} makes it the weight of edges, weight=False says that it is none"
+        how = "edges of both signs count alike" if signed else how
+        report.warnings.append(f"column {name!r} of numbers is not used: {how}.")
 
 
 _EDGE_OPTIONS = ("source", "target", "weight")

@@ -127,6 +127,13 @@ class FeatureSchema:
             for value, count in [seen[made.name].stand_in or (0, 0)]
             if count
         ]
+        report.warnings += [
+            f"column {made.name!r} holds numbers as text, such as {spelled!r}, and is read as words: their "
+            "size is lost. Store numbers without a unit if it matters."
+            for made in schema.columns
+            for spelled in [seen[made.name].spelled_number]
+            if spelled
+        ]
         if reading.columns is None:
             _warn_of_targets([c.name for c in schema.columns if seen[c.name].looks_like_target(c)], report)
         for group in schema.groups():

@@ -90,7 +90,9 @@ def refuse_other_kind(out: Path, begins: bytes, *, force: bool) -> None:
 
 
 @contextmanager
-def reading(where: str, fix: str = "The file is damaged, cut off or of another format.") -> Iterator[None]:
+def reading(
+    where: str, fix: str = "The file is damaged, cut off or of another format.", what: str = "the file"
+) -> Iterator[None]:
     """Whatever a foreign parser raises on bad bytes, as an error that names the file.
 
     Wrap calls of other libraries only: a fault of ours would be blamed on the file.
@@ -100,10 +102,10 @@ def reading(where: str, fix: str = "The file is damaged, cut off or of another f
     except NodeJEPAError:
         raise
     except MemoryError:
-        raise DataError("the file asks for more memory than there is", where=where, fix=fix) from None
+        raise DataError(f"{what} asks for more memory than there is", where=where, fix=fix) from None
     except Exception as error:  # parsers raise anything: struct.error, zlib.error, KeyError, ...
-        what = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"the file cannot be read: {what[:500]}", where=where, fix=fix) from error
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"{what} cannot be read: {said[:500]}", where=where, fix=fix) from error
 
 
 def file_format(path: Path) -> tuple[str, str | None]:
@@ -331,7 +333,7 @@ def frame_table(frame: Any, where: str) -> InputTable:
 
     The index of a pandas frame is a column if it has a name.
     """
-    with reading(where, "Every column must hold values of one type."):
+    with reading(where, "Every column must hold values of one type.", "the data frame"):
         table = frame if isinstance(frame, pa.Table) else pa.table(frame)
         name, numbers = _named_range(table.schema, table.num_rows)
         if name is not None:

@@ -73,6 +73,11 @@ class _Layout:
                         done, before = file.tell(), done
                         advance((done - before) / 1e6)
             except pa.ArrowInvalid as error:
+                if comment := re.search(r"Row #\d+: Expected .*: [#%].*", str(error)):
+                    fix = "Comments may stand above the first row only: remove the others."
+                    raise DataError(
+                        f"a comment is among the rows: {comment[0]}", where=where, fix=fix
+                    ) from None
                 if "invalid UTF8" not in str(error):
                     raise
                 raise DataError(f"the text is not UTF-8: {error}", where=where, fix=_NOT_UTF8) from None
@@ -143,6 +148,12 @@ def open_text(
         skipped, delimiter = 1, delimiter or declared[1]
     while skipped < len(lines) and lines[skipped].startswith(("#", "%")):
         skipped += 1
+    if lines and skipped == len(lines):
+        raise DataError(
+            "every line begins with # or %, as comments do",
+            where=str(path),
+            fix="Write a row with the names of the columns above: below it such ids are read.",
+        )
     body = "".join(lines[skipped:])
     delimiter = delimiter or _guess_delimiter(body, path, whole, report)
     rows, lines_of_first = _rows(body, delimiter, whole)
@@ -161,12 +172,20 @@ def open_text(
             where=str(path),
             fix="Separate them by one tab or one comma.",
         )
-    header = _guess_header(rows, path, report) if header is None else header
-    given = rows[0] if header else [""] * len(rows[0])
+    above = _names_above(lines[:skipped], delimiter, rows[0]) if header is None else []
+    header = _guess_header(rows, path, report) if header is None and not above else bool(header)
+    given = above or (rows[0] if header else [""] * len(rows[0]))
     names = tuple(name.strip() or unnamed(i) for i, name in enumerate(given, start=1))
     layout = _Layout(path, compression, names, delimiter, skipped + (lines_of_first if header else 0))
     kinds = column_kinds(names, [pa.string()] * len(names), str(path))
     return InputTable(str(path), kinds, False, layout.batches)
+
+
+def _names_above(comments: list[str], delimiter: str, row: list[str]) -> list[str]:
+    """The names of the columns if they stand in the comment above the first row: ``#source,target``."""
+    line = comments[-1] if comments else ""
+    names = next(csv.reader([line.lstrip("#%").strip()], delimiter=delimiter), [])
+    return names if len(names) == len(row) and speaks_of_a_graph(names) else []
 
 
 def _is_plain(delimiter: str) -> bool:
