@@ -415,9 +415,10 @@ def linked(**options):
         {"employee": "employee", "manager": "manager", "from": "begin", "to": "stop"},
         {"person": "a", "friend": "b", "start": "begin", "end": "stop"},
         {"station1": "a", "station2": "b", "x": "east", "y": "north"},
-        {"transaction_id": "record", "sender_account": "a", "receiver_account": "b"},
+        {"transaction_id": "record", "credit_account": "a", "debit_account": "b"},
         {"id": "record", "person_a": "a", "person_b": "b"},
         {"tweet_id": "record", "user_id": "a", "mentioned_user_id": "b"},
+        {"review_id": "record", "user_id": "a", "shop_id": "employee"},
         {"transaction_id": "record", "payer": "a", "payee": "b"},
     ],
 )
@@ -428,7 +429,7 @@ def test_years_places_and_records_are_not_taken_for_ends_where_others_may_be(tmp
     with pytest.raises(GraphError, match=r"may all be ends of the edges.*source=COLUMN"):
         read_graph(path if stored else frame)
     pair = list(columns)[-2:] if "record" in columns.values() else list(columns)[:2]
-    told = read_graph(frame, source=pair[0], target=pair[1], structural=False).graph
+    told = read_graph(frame, source=pair[0], target=pair[1], bipartite=False, structural=False).graph
     assert told.num_nodes <= 300
     everybody = pa.table({"id": range(300)})  # a table of nodes tells as well
     if "manager" not in columns and "record" not in columns.values():
@@ -443,6 +444,11 @@ def test_years_places_and_records_are_not_taken_for_ends_where_others_may_be(tmp
         ({"from": "a", "to": "b", "employee": "a", "manager": "b"}, ["from", "to"]),
         ({"from": "begin", "to": "stop", "amount": "a", "count": "b"}, ["from", "to"]),
         ({"person": "a", "friend": "b", "start": "day", "end": "day"}, ["person", "friend"]),
+        (
+            {"transaction_id": "record", "sender_account": "a", "receiver_account": "b"},
+            ["sender_account", "receiver_account"],
+        ),
+        ({"src_ip": "a", "src_port": "manager", "dst_ip": "b", "dst_port": "manager"}, ["src_ip", "dst_ip"]),
         ({"child": "record", "mother": "b"}, ["child", "mother"]),
         ({"source": "record", "target": "b", "other_target": "a"}, ["source", "target"]),
         ({"worker_id": "record", "boss_id": "employee", "group_id": "manager"}, ["worker_id", "boss_id"]),

@@ -44,6 +44,7 @@ _NO_ENDS = """
 time timestamp date day week month year hour since created updated rating count amount value score strength
 volume price quantity type kind label duration distance length
 """
+_RECORDS = "transaction order purchase payment review rating comment message tweet event visit trip call"
 _IDS = ("ids", "year")  # what may be an end: years may be ids
 # share of ids of two columns from which on they may be of the same nodes; numbers are shared by chance
 _SHARED_WORDS, _SHARED, _MOSTLY = 0.01, 0.1, 0.3
@@ -330,7 +331,8 @@ def _rivals(edges: InputTable, first: pa.Table, columns: list[str], rivals: list
         for a, b in combinations([name for name in ids if name != record], 2):
             words = not all_match(ids[a], _WHOLE_FLOAT)
             alike = share_a_noun(a, b) or _shared(ids[a], ids[b]) > (_SHARED_WORDS if words else _MOSTLY)
-            repeated = max(len(ids[a]), len(ids[b])) < rows
+            alike |= bool(words_of(record) & set(_RECORDS.split())) and name_two_ends(a, b)
+            repeated = min(len(ids[a]), len(ids[b])) < rows
             if alike and repeated and len(ids[record]) == rows and not share_a_noun(record, a):
                 return rivals
     fewest = min(len(ids[one]), len(ids[two])) / 4  # kinds of edges are fewer than nodes

@@ -223,7 +223,7 @@ sender-receiver citing-cited follower-followee subject-object parent-child node1
 i-j row-col a-b x-y
 """
 PAIRS = tuple((a, b) for a, _, b in (pair.partition("-") for pair in _PAIRS.split()))
-ENDINGS = ("", "id", "node", "nodeid", "name", "uuid")
+ENDINGS = ("", "id", "node", "nodeid", "name", "uuid", "ip", "address", "account")
 ENDS = tuple((a + end, b + end) for end in ENDINGS for a, b in PAIRS)
 WEIGHTS = ("weight", "weights", "edgeweight")
 _MAY_WEIGH = ("w", "wt", "count", "counts", "sign", "strength")
