@@ -246,7 +246,8 @@ def guess_id_column(
             raise GraphError(
                 "no column names the nodes",
                 where=table.where,
-                fix="Give it a column of the ids that the edges have, each once, or say id_column=COLUMN.",
+                fix="Give it a column of the ids that the edges have, each once, or say id_column=COLUMN. "
+                "Or are edges and nodes swapped?",
             )
     report.note(f"node ids are column {column!r} of the nodes (guessed).")
     return column

@@ -185,7 +185,8 @@ def _names_above(comments: list[str], delimiter: str, row: list[str]) -> list[st
     """The names of the columns if they stand in the comment above the first row: ``#source,target``."""
     line = comments[-1] if comments else ""
     names = next(csv.reader([line.lstrip("#%").strip()], delimiter=delimiter), [])
-    return names if len(names) == len(row) and speaks_of_a_graph(names) else []
+    counted = any(name.strip().endswith(":") or _DATA_LIKE.fullmatch(name.strip()) for name in names)
+    return names if len(names) == len(row) and speaks_of_a_graph(names) and not counted else []  # Nodes: 3
 
 
 def _is_plain(delimiter: str) -> bool:
