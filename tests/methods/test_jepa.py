@@ -144,8 +144,8 @@ def pooled_by_hand(task, x, s, patches, encode_all):
 @pytest.mark.parametrize(
     ("encode", "sigreg_on"),
     [
-        *[("graph", on) for on in ("patches", "nodes", "context", "pooled context")],
-        *[("patch", on) for on in ("context", "pooled context")],
+        *[("graph", on) for on in ("patches", "nodes", "context", "pooled-context")],
+        *[("patch", on) for on in ("context", "pooled-context")],
     ],
 )
 def test_a_step_of_patchjepa_equals_the_dense_algorithm_with_gradients(toy_graph, encode, sigreg_on):
@@ -157,7 +157,7 @@ def test_a_step_of_patchjepa_equals_the_dense_algorithm_with_gradients(toy_graph
     _, others = pooled_by_hand(task, x, s, targets, encode == "graph")(task.target_encoder)
     wanted = torch.stack([h.mean(dim=0) for h in others]).detach()
     means = torch.stack([h.mean(dim=0) for h in parts])
-    guarded = {"patches": means, "pooled context": means[[context]], "nodes": whole}.get(
+    guarded = {"patches": means, "pooled-context": means[[context]], "nodes": whole}.get(
         sigreg_on, parts[context]
     )
     pooled = parts[context].mean(dim=0).expand(4, -1)
