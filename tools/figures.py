@@ -212,7 +212,7 @@ def figures() -> dict[str, str]:
                 "target patches: means",
                 "targets",
             ],
-            "loss: cosine + hyperbola, and SIGReg on all nodes",
+            "loss: cosine + hyperbola, and SIGReg on the context patch",
         ),
         "linearjepa-hops": hops(club),
         "linearjepa-predicted": predicted(),

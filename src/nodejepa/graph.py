@@ -121,6 +121,8 @@ class Graph:
     directed: bool = False
     incomparable: bool = False  # features hold the adjacency's coordinates, which no other graph shares
     structural: int = 0  # so many of the feature columns, the last ones, describe the structure
+    columns: tuple[str, ...] = ()  # of the table that features were made of; none: it has no names
+    encoding: str = ""  # identifies how they were made of it, where it was read; empty: unknown
 
     def __post_init__(self) -> None:
         for array in (*buffers(self.adjacency), *buffers(self.features)):
@@ -188,7 +190,7 @@ class Graph:
         """The same nodes and edges with other features; a pandas frame is aligned by its index of ids."""
         ordered = in_node_order(features, self.node_ids, self.num_nodes)
         checked = fit_features(read_features(ordered), self.num_nodes)
-        return Graph(self.adjacency, checked, self.node_ids, self.directed)
+        return Graph(self.adjacency, checked, self.node_ids, self.directed, columns=column_names(features))
 
     def __repr__(self) -> str:
         kind = ", directed" if self.directed else ""
@@ -281,7 +283,8 @@ class Graph:
         if direction != "keep":
             matrix = merge_directions(matrix, matrix.T)  # exactly symmetric, also where "check" forgave
         adjacency = compact_csr(matrix.data, matrix.indices, matrix.indptr, size)
-        return cls(adjacency, fit_features(table, size), ids, direction == "keep")
+        names = column_names(features)
+        return cls(adjacency, fit_features(table, size), ids, direction == "keep", columns=names)
 
     @classmethod
     def from_scipy(
@@ -318,6 +321,11 @@ class Graph:
         """Source, target and weight of every stored edge, ordered by source."""
         coo = self.adjacency.tocoo()
         return coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data.copy()
+
+
+def column_names(features: Any) -> tuple[str, ...]:
+    """Names of the columns of a data frame; nothing else has any."""
+    return tuple(map(str, getattr(features, "columns", ())))
 
 
 def _rows(matrix: Any, low: int, high: int) -> Any:

@@ -215,7 +215,8 @@ def test_another_seed_gives_other_embeddings(name):
 def test_a_graph_has_no_place_for_labels():
     fields = {field.name for field in dataclasses.fields(Graph)}
     assert fields == {
-        "adjacency", "features", "node_ids", "directed", "incomparable", "structural"
+        "adjacency", "features", "node_ids", "directed", "incomparable", "structural",
+        "columns", "encoding",
     }  # fmt: skip
 
 

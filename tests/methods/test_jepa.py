@@ -143,7 +143,10 @@ def pooled_by_hand(task, x, s, patches, encode_all):
 
 @pytest.mark.parametrize(
     ("encode", "sigreg_on"),
-    [("graph", "patches"), ("graph", "nodes"), ("graph", "context"), ("patch", "context")],
+    [
+        *[("graph", on) for on in ("patches", "nodes", "context", "pooled-context")],
+        *[("patch", on) for on in ("context", "pooled-context")],
+    ],
 )
 def test_a_step_of_patchjepa_equals_the_dense_algorithm_with_gradients(toy_graph, encode, sigreg_on):
     task = patch_task(toy_graph, **{"patches.encode": encode, "loss.sigreg_on": sigreg_on})
@@ -153,7 +156,8 @@ def test_a_step_of_patchjepa_equals_the_dense_algorithm_with_gradients(toy_graph
     whole, parts = pooled_by_hand(task, x, s, range(len(task.patches)), encode == "graph")(task.encoder)
     _, others = pooled_by_hand(task, x, s, targets, encode == "graph")(task.target_encoder)
     wanted = torch.stack([h.mean(dim=0) for h in others]).detach()
-    guarded = {"patches": torch.stack([h.mean(dim=0) for h in parts]), "nodes": whole}.get(
+    means = torch.stack([h.mean(dim=0) for h in parts])
+    guarded = {"patches": means, "pooled-context": means[[context]], "nodes": whole}.get(
         sigreg_on, parts[context]
     )
     pooled = parts[context].mean(dim=0).expand(4, -1)

@@ -31,7 +31,7 @@ PAPER = {
     """,
     "patchjepa": JEPA
     + """
-        contexts=1 targets=4 patches.hops=1 steps_per_epoch=1 patches.encode=graph sigreg_on=nodes
+        contexts=1 targets=4 patches.hops=1 steps_per_epoch=1 patches.encode=graph sigreg_on=pooled-context
         predictor.hidden=256 predictor.layers=3 hyperbola=1 ema.end=0.996 keep=target
     """,
     "dgi": f"{BASELINE} encoder.dropout=0",

@@ -153,7 +153,7 @@ def test_labels_are_named_as_they_were_also_when_saved_and_loaded(toy_graph, tmp
 def test_no_labels_are_kept(toy_graph):
     assert set(vars(fitted(toy_graph))) == {
         "config", "seed", "device", "classes_", "encoder_", "in_dim_", "history_", "reduction_",
-        "only_for_", "feature_names_",
+        "only_for_", "feature_names_", "encoding_", "edges_",
     }  # fmt: skip
 
 

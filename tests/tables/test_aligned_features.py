@@ -6,8 +6,9 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
-from nodejepa import Graph, GraphError, LinearJEPA, from_networkx
+from nodejepa import Graph, GraphError, LinearJEPA, as_graph, from_networkx, load_graph, read_graph
 from nodejepa.methods import make_method
 
 NAMES = [f"n{i}" for i in range(12)]
@@ -104,7 +105,7 @@ def test_columns_of_a_frame_keep_their_names_and_order(tmp_path):
     model = LinearJEPA().fit(ring(), frame())
     model.save(tmp_path / "run")
     for fitted in (model, LinearJEPA.load(tmp_path / "run")):
-        with pytest.raises(GraphError, match="X has columns y, x, the encoder was fitted on x, y"):
+        with pytest.raises(GraphError, match="columns y, x, the encoder was fitted on x, y"):
             fitted.transform(ring(), frame()[["y", "x"]])
         assert len(fitted.transform(ring(), frame())) == len(fitted.transform(ring(), frame().to_numpy()))
     again = LinearJEPA()
@@ -117,3 +118,39 @@ def test_one_column_of_numbers_is_not_taken_for_labels_without_a_word():
     graph = from_networkx(ring(), frame())
     with pytest.warns(UserWarning, match="one dimension and is not used"):
         LinearJEPA().fit(graph, frame()["x"])
+
+
+def test_other_columns_are_refused_and_columns_encoded_anew_are_warned_of(tmp_path):
+    edges = pd.DataFrame({"source": range(11), "target": range(1, 12)})
+    table = frame(NAMES).reset_index(drop=True).assign(id=range(12))
+    model = LinearJEPA().fit(load_graph(edges, table))
+    model.save(tmp_path)
+    wanted = model.transform(load_graph(edges, table))
+    moved = table.assign(x=table.x + 3)
+    for fitted in (model, LinearJEPA.load(tmp_path)):
+        with pytest.raises(GraphError, match="columns y, x, the encoder was fitted on x, y"):
+            fitted.transform(load_graph(edges, table[["id", "y", "x"]]))
+        with pytest.warns(UserWarning, match="scaled and encoded anew"):
+            fitted.transform(load_graph(edges, moved))
+    as_fitted = read_graph(edges, table[["y", "id", "x"]], schema=read_graph(edges, table).schema).graph
+    np.testing.assert_array_equal(model.transform(as_fitted), wanted)
+    framed = LinearJEPA().fit(from_networkx(ring(), frame()))
+    with pytest.raises(GraphError, match="columns y, x"):
+        framed.transform(from_networkx(ring(), frame()[["y", "x"]]))
+
+
+def test_weights_so_small_that_neighbours_hardly_count_are_warned_of():
+    light = Graph.from_scipy(nx.to_scipy_sparse_array(ring()) * 1e-3, frame().to_numpy())
+    with pytest.warns(UserWarning, match=r"edge weights are 0\.001 on average"):
+        LinearJEPA().fit(light)
+    LinearJEPA().fit(Graph.from_scipy(light.adjacency * 300, light.features))
+
+
+def test_attributes_of_any_node_or_edge_are_seen():
+    graph = nx.Graph([("a", "b", {"relation": "r"}), ("b", "c", {"strength": 3.0})])
+    with pytest.warns(UserWarning, match="'strength' are not read"):
+        as_graph(graph)
+    vectors = ring()
+    nx.set_node_attributes(vectors, {"n1": torch.ones(3)}, "v")
+    with pytest.warns(UserWarning, match="'v' are not read"):
+        as_graph(vectors)

@@ -46,6 +46,7 @@ from nodejepa.training.run import (
     save_tensors,
 )
 
+_LIGHT = 0.1  # mean weight of edges below which embeddings are nearly those of the features alone
 _KEPT = "kept."  # before the names of the principal axes in a model
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class _Facts:
     only_for: str | None = None
     feature_names: tuple[str, ...] | None = None
     edges: str | None = None
+    encoding: str = ""
 
 
 class Estimator(ABC):
@@ -97,7 +99,8 @@ class Estimator(ABC):
     max_columns: int | None = None  # columns; of wider embeddings ``fit`` keeps so many principal components
     reduction_: PrincipalAxes | None = None
     only_for_: str | None = None  # hash of the graph whose adjacency was among the features
-    feature_names_: tuple[str, ...] | None = None  # columns of the frame X that was fitted
+    feature_names_: tuple[str, ...] | None = None  # columns of the table that the fitted features are from
+    encoding_: str = ""  # identifies how they were made of it
     edges_: str | None = None  # what kind of edges the fitted graph has; models before 0.3 do not know
     output_: Literal["default", "pandas"] = "default"
     memory_limit: float | None = None  # gigabytes, of work on a graph on disk; none: as much as is free
@@ -195,7 +198,9 @@ class Estimator(ABC):
         graph = with_features(as_row_graph(graph, X))
         incomparable = isinstance(graph, Graph) and graph.incomparable
         self.only_for_ = graph.structure_hash if incomparable else None
-        self.feature_names_, self.edges_ = _column_names(X), _kind_of_edges(graph)
+        self.feature_names_, self.encoding_ = _columns_of(graph) or None, getattr(graph, "encoding", "")
+        self.edges_ = _kind_of_edges(graph)
+        _warn_of_light_edges(graph)
         logging = logging or Logging(description=f"Pretraining {self.name}")
         if out is None:
             if resume:
@@ -243,14 +248,8 @@ class Estimator(ABC):
         the first has the rows.
         """
         self._share()
-        given, fitted = _column_names(X), self.feature_names_
-        if given and fitted and given != fitted:
-            raise GraphError(
-                f"X has columns {', '.join(given[:20])}, the encoder was fitted on {', '.join(fitted[:20])}",
-                where="X",
-                fix="Give the same columns in the same order.",
-            )
         graph = as_row_graph(graph, X)
+        self._check_columns(graph)
         z = self._embed(self.inputs_to_encode(graph, scratch), scratch)
         z = z if self.reduction_ is None else self.reduction_.reduce(z)
         if self.output_ == "default" or not isinstance(graph, Graph):
@@ -259,6 +258,24 @@ class Estimator(ABC):
 
         frame: Features = embeddings_frame(graph.node_ids, z)
         return frame
+
+    def _check_columns(self, graph: RowGraph) -> None:
+        """Refuse features of other columns; warn of the same columns made in another way."""
+        given, fitted = _columns_of(graph), self.feature_names_
+        if given and fitted and given != fitted:
+            raise GraphError(
+                f"the features are columns {', '.join(given[:20])}, the encoder was fitted on "
+                f"{', '.join(fitted[:20])}",
+                where="features",
+                fix="Give the same columns in the same order.",
+            )
+        if "" != getattr(graph, "encoding", "") != self.encoding_ != "":
+            warnings.warn(
+                "the features of this graph were scaled and encoded anew, not as those of the graph that the "
+                "encoder was fitted on, so the same values count as others: read it with "
+                "read_graph(edges, nodes, schema=read_graph(FITTED EDGES, FITTED NODES).schema)",
+                stacklevel=3,
+            )
 
     def _embed(self, inputs: RowInputs, scratch: Path | None = None) -> Features | RowArray:
         """Several processes share the work of a linear encoder; a network is run by the first alone."""
@@ -346,6 +363,7 @@ class Estimator(ABC):
             "max_columns": self.max_columns,
             "only_for": self.only_for_,
             "feature_names": self.feature_names_,
+            "encoding": self.encoding_ or None,
             "edges": self.edges_,
         }
         return facts | {name: value for name, value in more.items() if value is not None}
@@ -378,7 +396,8 @@ class Estimator(ABC):
             self.history_ = check_history(known.history, where)
             self.take_facts(facts)
             self.max_columns, self.only_for_ = known.max_columns, known.only_for
-            self.feature_names_, self.edges_ = known.feature_names, known.edges
+            self.feature_names_, self.encoding_ = known.feature_names, known.encoding
+            self.edges_ = known.edges
             if f"{_KEPT}axes" in tensors:
                 axes = PrincipalAxes(*(tensors.pop(f"{_KEPT}{name}").numpy() for name in ("mean", "axes")))
             self.reduction_ = axes
@@ -423,7 +442,6 @@ class Estimator(ABC):
         """
         graph = as_row_graph(graph, X)
         self.embedding_: Features = self.fit(graph, **options).transform(graph)
-        self.feature_names_ = _column_names(X)
         return self.embedding_
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
@@ -488,10 +506,20 @@ def _kind_of_edges(graph: RowGraph) -> str:
     return f"{direction} {'weighted' if graph.is_weighted else 'unweighted'}"
 
 
-def _column_names(X: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a data frame."""
-    columns = getattr(X, "columns", None)
-    return None if columns is None else tuple(map(str, columns))
+def _columns_of(graph: RowGraph) -> tuple[str, ...]:
+    """Names of the columns that features were made of; a graph on disk has its schema beside it."""
+    return getattr(graph, "columns", ())
+
+
+def _warn_of_light_edges(graph: RowGraph) -> None:
+    """Warn of weights so small that a node hardly hears its neighbours: its own weight is 1."""
+    mean = float(graph.degrees.sum(dtype=np.float64)) / max(graph.num_edges, 1)
+    if graph.is_weighted and 0 < mean < _LIGHT:
+        warnings.warn(
+            f"edge weights are {mean:.2g} on average, and every node has a weight of 1 to itself, so "
+            "neighbours hardly count: divide the weights by their mean",
+            stacklevel=3,
+        )
 
 
 def with_features(graph: RowGraph, *, comparable: bool = False) -> RowGraph:

@@ -73,9 +73,15 @@ class PatchLossConfig(SIGRegConfig):
     """Weights of the loss terms; SIGReg is the only collapse guard."""
 
     hyperbola: NonNegative = 1.0  # the paper gives no weight
-    # Where SIGReg looks, which the paper does not say: at all nodes, at the pooled patches, or at the nodes
-    # of the context patches. All nodes meet most of the numbers that the paper prints (studies/readings).
-    sigreg_on: Literal["nodes", "patches", "context"] = "nodes"
+    # Where SIGReg looks, which the paper does not say: at all nodes, at all pooled patches, at the nodes of
+    # the step's context patches, or at those patches pooled, which meets most of the numbers that the paper
+    # prints (studies/readings).
+    sigreg_on: Literal["nodes", "patches", "context", "pooled-context"] = "pooled-context"
+
+    @property
+    def guards_context(self) -> bool:
+        """Whether SIGReg needs the context patches alone."""
+        return self.sigreg_on in ("context", "pooled-context")
 
 
 @dataclass(frozen=True)
@@ -91,11 +97,11 @@ class PatchJEPAConfig(Settings):
     keep: Keep = "target"
 
     def __post_init__(self) -> None:
-        if self.patches.encode == "patch" and self.loss.sigreg_on != "context":
+        if self.patches.encode == "patch" and not self.loss.guards_context:
             raise ConfigError(
                 f"loss.sigreg_on is {self.loss.sigreg_on!r}, but only the patches of a step are encoded",
                 where="patches.encode",
-                fix="Set loss.sigreg_on=context, or patches.encode=graph.",
+                fix='Set loss.sigreg_on to "context" or "pooled-context", or patches.encode=graph.',
             )
 
 
@@ -137,8 +143,9 @@ class PatchJEPATask(TeacherTask):
         encode = self._encode_patches if alone else self._encode_members
         with torch.no_grad():
             wanted, _ = encode(self.target_encoder, inputs, targets)  # line 2
-        if alone or loss.sigreg_on == "context":
-            pooled, guarded = encode(self.encoder, inputs, contexts)  # line 2
+        if loss.guards_context:
+            pooled, nodes = encode(self.encoder, inputs, contexts)  # line 2
+            guarded = nodes if loss.sigreg_on == "context" else pooled
         else:
             pooled, guarded = self._encode_all(inputs, contexts)
         # line 3: every context predicts every target

@@ -151,12 +151,16 @@ def from_networkx(
 
 
 def _warn_unread(view: Any, nothing_said: bool, argument: str) -> None:
-    """Warn of attributes that hold numbers (those of the first node or edge) and are not read."""
-    first: dict[str, Any] = next(iter(view(data=True)), ({},))[-1] if nothing_said else {}
-    if argument in first:
-        return
+    """Warn of attributes that hold numbers, of any node or edge, and are not read."""
     numbers = (Real, list, tuple, np.ndarray)
-    names = [n for n, value in first.items() if isinstance(value, numbers) and not isinstance(value, bool)]
+    found: dict[str, None] = {}
+    for *_, attributes in view(data=True) if nothing_said else ():
+        if argument in attributes:
+            return
+        for name, value in attributes.items():
+            if (isinstance(value, numbers) or hasattr(value, "detach")) and not isinstance(value, bool):
+                found[name] = None
+    names = list(found)
     if names:
         warnings.warn(
             f"attributes {', '.join(map(repr, names))} are not read; nodejepa.from_networkx(graph, "

@@ -134,6 +134,8 @@ def read_graph(
         else:
             graph = apply_schema(bare, tables, schema, report, room)
     report.kept_apart = bool(reading.bipartite)
+    made = tuple(column.name for column in schema.columns)
+    graph = replace(graph, columns=made, encoding=schema.encoding)
     return LoadedGraph(graph, schema, report, labels, names)
 
 

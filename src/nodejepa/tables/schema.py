@@ -4,6 +4,7 @@ The features of a graph are columns of its tables, and descriptors of its struct
 """
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 
 from nodejepa.config import NonNegativeInt, of_type
 from nodejepa.errors import DataError, GraphError
-from nodejepa.graph import Graph, RowGraph
+from nodejepa.graph import Graph, RowGraph, digest
 from nodejepa.graph_checks import Features, FloatArray
 from nodejepa.machine import Room
 from nodejepa.tables.cells import dot_between_thousands, expect, interpret, untyped_words
@@ -200,6 +201,11 @@ class FeatureSchema:
             if here != there and (what != "described_by" or self.structural):
                 return f"{what} is {there}, expected is {here}"
         return ""
+
+    @property
+    def encoding(self) -> str:
+        """Identifies how the columns of a table are encoded; empty if there are none."""
+        return digest(json.dumps([c.to_dict() for c in self.columns]).encode()) if self.columns else ""
 
     def groups(self) -> list[ColumnGroup]:
         """The columns of the table by what was done with them."""
