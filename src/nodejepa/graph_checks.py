@@ -42,6 +42,8 @@ def read_numbers(values: object, where: str) -> npt.NDArray[Any]:
             array = array.astype(np.float64)
         except (OverflowError, ValueError, TypeError) as error:
             raise GraphError(f"a number is out of range: {error}", where=where) from None
+    if array.dtype.kind == "O" and any(v is None or type(v).__name__ == "NAType" for v in array.ravel()):
+        raise GraphError("there are missing values", where=where, fix="Fill them in or drop them.")
     if array.dtype.kind not in "biuf":
         raise GraphError(
             f"{array.dtype} values are not real numbers",

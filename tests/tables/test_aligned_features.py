@@ -139,6 +139,13 @@ def test_other_columns_are_refused_and_columns_encoded_anew_are_warned_of(tmp_pa
         framed.transform(from_networkx(ring(), frame()[["y", "x"]]))
 
 
+def test_missing_values_of_a_frame_are_called_so():
+    table = frame().astype({"x": "Int64"})
+    table.loc["n3", "x"] = pd.NA
+    with pytest.raises(GraphError, match="there are missing values"):
+        from_networkx(ring(), table)
+
+
 def test_weights_so_small_that_neighbours_hardly_count_are_warned_of():
     light = Graph.from_scipy(nx.to_scipy_sparse_array(ring()) * 1e-3, frame().to_numpy())
     with pytest.warns(UserWarning, match=r"edge weights are 0\.001 on average"):

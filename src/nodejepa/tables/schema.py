@@ -383,8 +383,8 @@ def refuse_another(graph: RowGraph, only_for: str | None) -> None:
             "another order: its columns mean nothing here",
             where="edges",
             fix="Train on this graph. A model for several graphs is trained on the columns of its nodes, "
-            'use="columns", or on descriptors, which mean the same on all of them: structural="all" where '
-            "files are read, graph.with_features(nodejepa.descriptors(graph)) in Python.",
+            'use="columns", or on descriptors that mean the same on all of them: structural=["pagerank", '
+            '"degree", "clustering"] where files are read, nodejepa.descriptors(graph, [...]) in Python.',
         )
 
 
