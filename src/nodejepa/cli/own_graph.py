@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from nodejepa.workflow import Comparison, EmbeddedGraph, Inspection, MethodRow
 
+_OF_THE_METHOD = ("method", "preset", "settings", "epochs", "dim", "seed")
 _LEFT_OUT = ("balanced %", "F1 %", "ROC-AUC %")  # of a terminal's width; the report has them
 
 
@@ -203,7 +204,10 @@ def show_result(made: EmbeddedGraph, context: typer.Context) -> None:
         if not better:
             best = made.scores.best_baseline(name)
             out = paths.embeddings.with_stem(f"{paths.embeddings.stem}-{best}")
-            same = given_again(context, "method", "preset", "settings", "out", "resume", "force")
+            # the row that was scored: of columns, whatever else was asked for, and with no other settings
+            other = ("use", "structural") if made.scores.baselines_of == "columns" else ()
+            same = given_again(context, *_OF_THE_METHOD, "out", "resume", "force", *other)
+            same += ["--use", "columns"] if other else []
             say("  ", shlex.join(["nodejepa", *same, "--method", best, "--out", str(out)]))
     if made.estimator.describe():
         say(made.estimator.describe())
@@ -296,7 +300,7 @@ def show_comparison(made: Comparison, out: Path) -> None:
     from nodejepa.workflow.compare_page import comparison_table, problems
 
     chosen = made.recommendation
-    found = comparison_table(made.rows, chosen.method, made.split)
+    found = comparison_table(made.rows, chosen.method, made.split, made.made_of)
     show_table(found, without=_LEFT_OUT)
     for words in found.notes:
         say((words, "dim"), to=stderr)

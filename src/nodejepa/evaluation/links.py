@@ -106,7 +106,7 @@ def score_links(embeddings: Embeddings, split: LinkSplit) -> LinkScores | None:
 
 
 def score_pairs(embeddings: Embeddings, pairs: npt.ArrayLike) -> Floats:
-    """How close the two nodes of each pair are, -1 to 1; pairs are ``[m, 2]`` row numbers, or a frame's ids."""
+    """Closeness of the nodes of each pair, -1 to 1; pairs are ``[m, 2]`` row numbers, or ids of a frame."""
     z, asked = _centred(embeddings), np.asarray(pairs)
     if asked.ndim != 2 or asked.shape[1] != 2:
         raise EvaluationError(f"pairs have shape {asked.shape}", where="links", fix="Give two rows a pair.")

@@ -123,6 +123,11 @@ class ProbeResult:
         return float(np.mean([score.test_accuracy for score in self.scores]))
 
     @property
+    def balanced_accuracy_mean(self) -> float:
+        """As :attr:`test_accuracy_mean`, of the balanced accuracy."""
+        return float(np.mean([score.balanced_accuracy for score in self.scores]))
+
+    @property
     def test_accuracy_std(self) -> float | None:
         """Sample standard deviation (n - 1) over splits; None for a single split."""
         return mean_std([score.test_accuracy for score in self.scores])[1]
