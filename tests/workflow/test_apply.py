@@ -77,8 +77,15 @@ def test_a_column_in_another_unit_is_warned_of(embed, factor):
     """Embedded without a word, the numbers would be scaled as if they were years."""
     code, _, said = embed(changed("age", [factor * age for age in people()[1]["age"].to_pylist()]))
     assert code == 0
-    assert "values of column 'age' lie far from those that the features were fitted on" in said
+    assert said.count("values of column 'age' lie far from those that the features were fitted on") == 1
     assert "lie far" not in embed(people()[1])[2]
+
+
+def test_a_script_hears_of_it(trained):
+    nodes = changed("age", [1000 * age for age in people()[1]["age"].to_pylist()])
+    with pytest.warns(UserWarning, match="values of column 'age' lie far") as caught:
+        apply_run(trained / "z.run", people()[0], nodes)
+    assert [one.filename for one in caught] == [__file__]
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ from nodejepa.cli.screen import (
     print_json,
     printable,
     say,
+    show_notes,
     show_ranked,
     show_table,
     stderr,
@@ -177,10 +178,7 @@ def show_inspection(console: Console, found: Inspection) -> None:
     for name, value in found.facts().items():
         table.add_row(name, Text(value))
     console.print(table)
-    for note in found.data.report.notes:
-        advise(f"- {note}", to=console)
-    for warning in found.warnings():
-        say(("Note: ", "yellow"), in_options(warning), to=console)
+    show_notes(found.data.report.notes, found.warnings(), to=console)
     if not found.plan.fits:
         say(("Does not fit. ", "red"), in_options(found.plan.advice), to=console)
 

@@ -301,6 +301,11 @@ class EmbeddedGraph:
         """The class of every node, -1 where unknown."""
         return self.inspection.data.labels
 
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """Those of the data report and those of the work, each once."""
+        return tuple(dict.fromkeys((*self.inspection.warnings(), *self.warnings)))
+
     def write(self, drawn: GraphMap | None) -> None:
         """The report, if it has a map, and last the manifest, which has the digests of all other files."""
         if drawn is not None:
@@ -340,7 +345,7 @@ class EmbeddedGraph:
             "seconds": dict(self.seconds),
             "diagnostics": self.diagnostics.to_dict(),
             "scores": None if self.scores is None else self.scores.to_dict(),
-            "warnings": [*self.inspection.warnings(), *self.warnings],
+            "warnings": [*self.all_warnings],
         }
 
 
@@ -391,7 +396,7 @@ def graph_report(made: EmbeddedGraph, shown: GraphMap) -> Report:
     words = () if scores is None else scores.findings(estimator.name)
     doubtful = scores is not None and not scores.beats_baselines(estimator.name)
     sections: list[Section] = [verdict(made.diagnostics, *words, doubtful=doubtful)]
-    if said := (*made.inspection.warnings(), *made.warnings):
+    if said := made.all_warnings:
         sections.append(Text(said, tone="warning"))
     if scores is not None:
         sections.append(SortableTable(score_table(scores, estimator.name)))
