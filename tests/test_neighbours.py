@@ -9,8 +9,10 @@ import pytest
 import scipy.sparse as sp
 
 import reference.evaluation as reference
+from nodejepa import embeddings_frame
 from nodejepa import neighbours as module
-from nodejepa.errors import EvaluationError
+from nodejepa.errors import DataError, EvaluationError
+from nodejepa.evaluation import score_pairs
 from nodejepa.neighbours import nearest_neighbours
 from reference.matrices import dense
 
@@ -50,6 +52,18 @@ def test_zero_rows_have_similarity_zero():
     found = nearest_neighbours(z, [0, 3], k=3)
     assert found.rows.tolist() == [[1, 2, 3], [0, 1, 2]]
     assert found.scores.tolist() == [[0, 0, 0], [0, 0, -1]]
+
+
+def test_the_index_of_a_frame_names_its_rows():
+    """Taken for a row number, the id 5 asked for another node, and nobody said so."""
+    z = np.random.default_rng(0).normal(size=(10, 3))
+    ids = np.arange(10)[::-1]
+    wanted = nearest_neighbours(z, [5], ids=ids, k=2).ids.tolist()
+    frame = embeddings_frame(ids, z)
+    assert nearest_neighbours(frame, [5], k=2).ids.tolist() == wanted
+    np.testing.assert_array_equal(score_pairs(frame, [[5, 7]]), score_pairs(z, [[4, 2]]))
+    with pytest.raises(DataError, match="no node 5"):
+        nearest_neighbours(embeddings_frame([f"n{i}" for i in ids], z), [5])
 
 
 def test_fewer_nodes_than_asked_for():

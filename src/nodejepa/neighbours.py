@@ -49,8 +49,8 @@ def nearest_neighbours(
 
     Args:
         embeddings: ``[nodes, d]``, dense or SciPy sparse; a frame is aligned with ``ids`` by its index.
-        rows: which nodes to ask for, by row number, or by id where ``ids`` are given; all if not given.
-        ids: one for every row, such as ``graph.node_ids``.
+        rows: which nodes to ask for, by row number, or by id where there are ``ids``; all if not given.
+        ids: one for every row, such as ``graph.node_ids``; by default the index of a frame.
         k: how many; all other nodes if there are fewer.
         metric: ``"cosine"`` similarity (a row of zeros has 0 to every other) or ``"euclidean"`` distance.
 
@@ -68,10 +68,8 @@ def nearest_neighbours(
         count = 0
     if count < 1:
         raise EvaluationError(f"k is {k!r}", fix="Ask for at least one neighbour.")
-    names = None if ids is None else np.asarray(ids)
-    z = check_embeddings(
-        embeddings if names is None else in_node_order(embeddings, names, where="embeddings")
-    )
+    names = frame_ids(embeddings) if ids is None else np.asarray(ids)
+    z = check_embeddings(embeddings if ids is None else in_node_order(embeddings, names, where="embeddings"))
     queries = np.arange(z.shape[0]) if rows is None else rows_asked(rows, z.shape[0], names)
     width = min(count, z.shape[0] - 1)
     found, scores = np.empty((queries.size, width), dtype=np.int64), np.empty((queries.size, width))
@@ -116,6 +114,12 @@ def _unit(rows: Floats) -> Floats:
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: Floats = rows / np.where(length > 0, length, 1.0)
     return unit
+
+
+def frame_ids(embeddings: Any) -> npt.NDArray[Any] | None:
+    """The index of a pandas frame, which names its rows."""
+    index: Any = getattr(embeddings, "index", None)
+    return np.asarray(index) if hasattr(index, "is_unique") else None
 
 
 def rows_asked(asked: npt.ArrayLike, size: int, ids: npt.NDArray[Any] | None = None) -> Rows:

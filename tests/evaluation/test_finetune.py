@@ -2,8 +2,10 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -131,6 +133,16 @@ def test_mistakes_are_explained(toy_graph, jepa):
         FinetuneConfig(dropout=1.0)
     with pytest.raises(ConfigError, match=r"training\.parts is 4.*sees the whole graph"):
         FinetuneConfig(training=TrainingConfig(parts=4))
+
+
+def test_labels_of_a_series_follow_the_ids_of_the_graph(toy_graph, jepa):
+    ids = [f"n{i}" for i in range(60)]
+    named = replace(toy_graph, node_ids=np.array(ids))
+    wanted = finetune(jepa, named, LABELS, SPLIT, config=SHORT).to_dict()
+    known = pd.Series(LABELS, index=ids)
+    assert finetune(jepa, named, known[::-1], SPLIT, config=SHORT).to_dict() == wanted
+    with pytest.raises(GraphError, match="no row for node 'n3'"):
+        finetune(jepa, named, known.rename({"n3": "m3"}), SPLIT, config=SHORT)
 
 
 def test_the_global_generator_is_left_alone(toy_graph, jepa):

@@ -352,6 +352,55 @@ def test_labels_of_a_series_follow_the_index_of_the_embeddings(task):
         assert linear_probe(rows, given, splits).test_accuracy_mean == wanted.test_accuracy_mean
     with pytest.raises(EvaluationError, match="of different nodes, by their indexes"):
         linear_probe(rows, known.rename(lambda name: name.upper()), splits)
+    assert linear_probe(z, pd.Series(labels), splits).test_accuracy_mean == wanted.test_accuracy_mean
+    assert linear_probe([rows] * 3, known[::-1], splits).test_accuracy_mean == wanted.test_accuracy_mean
+
+
+@pytest.mark.parametrize(
+    "rows", [lambda z: z, pd.DataFrame, lambda z: [z] * 3, lambda z: [pd.DataFrame(z)] * 3]
+)
+@pytest.mark.parametrize("names", ["words", "numbers in another order", "numbers with a name"])
+def test_an_index_of_ids_is_never_ignored(task, rows, names):
+    """Scored by position, labels that were listed in another order gave 48 % in place of 100."""
+    z, labels, splits = task
+    numbers = np.arange(len(z))
+    index = {
+        "words": [f"n{i}" for i in numbers],
+        "numbers in another order": np.random.default_rng(0).permutation(numbers),
+        "numbers with a name": pd.RangeIndex(len(z), name="id"),
+    }[names]
+    with pytest.raises(EvaluationError, match=r"by their indexes.*embeddings_frame.*labels\.to_numpy"):
+        linear_probe(rows(z), pd.Series(labels, index=index), splits)
+
+
+def test_the_default_index_of_labels_does_not_hide_numbers_that_name_the_rows(task):
+    """It may be the ids, or nothing; and frames in two orders have no one order of labels."""
+    z, labels, splits = task
+    rows = pd.DataFrame(z, index=np.random.default_rng(0).permutation(len(z)))
+    for given, known in (
+        (rows, pd.Series(labels)),
+        ([rows, rows[::-1], rows], pd.Series(labels, rows.index)),
+    ):
+        with pytest.raises(EvaluationError, match="by their indexes"):
+            linear_probe(given, known, splits)
+
+
+@pytest.mark.parametrize("split", [(np.arange(9) > 4, np.arange(9) < 3), {"train": [0], "test": [1]}, [0]])
+def test_what_is_no_split_is_refused_and_how_to_make_one_is_said(task, split):
+    z, labels, _ = task
+    for given in ([split], split):
+        with pytest.raises(EvaluationError, match=r'not a Split.*Split\("mine".*per_class_split'):
+            linear_probe(z, labels, given)
+
+
+@pytest.mark.parametrize("lost", ["nan", "None", "NA"])
+def test_classes_that_say_missing_are_warned_of(task, lost):
+    """NumPy makes text of NaN, and it was scored as a class."""
+    z, labels, splits = task
+    words = np.array(["a", "b", "c", "d"])[labels]
+    with pytest.warns(UserWarning, match=f"{lost!r} is taken for a class.*give None"):
+        linear_probe(z, np.where(words == "d", lost, words), splits)
+    linear_probe(z, words, splits)
 
 
 def test_whole_numbers_that_became_floats_are_classes(task):

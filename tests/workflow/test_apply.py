@@ -77,8 +77,15 @@ def test_a_column_in_another_unit_is_warned_of(embed, factor):
     """Embedded without a word, the numbers would be scaled as if they were years."""
     code, _, said = embed(changed("age", [factor * age for age in people()[1]["age"].to_pylist()]))
     assert code == 0
-    assert "values of column 'age' lie far from those that the features were fitted on" in said
+    assert said.count("values of column 'age' lie far from those that the features were fitted on") == 1
     assert "lie far" not in embed(people()[1])[2]
+
+
+def test_a_script_hears_of_it(trained):
+    nodes = changed("age", [1000 * age for age in people()[1]["age"].to_pylist()])
+    with pytest.warns(UserWarning, match="values of column 'age' lie far") as caught:
+        apply_run(trained / "z.run", people()[0], nodes)
+    assert [one.filename for one in caught] == [__file__]
 
 
 @pytest.mark.parametrize(
@@ -98,6 +105,53 @@ def test_columns_that_were_scaled_before_are_warned_of(column, change):
     (warning,) = read_graph(edges, again, schema=fitted.schema).report.warnings
     assert f"values of column '{column}' lie far" in warning
     assert not read_graph(edges, pa.table({"id": range(60), **values}), schema=fitted.schema).report.warnings
+
+
+def vectors_and_more(seed=0, rows=300, middle=1.0):
+    rng = np.random.default_rng(seed)
+    days = np.datetime64("2020-01-01") + rng.integers(0, 900, rows)
+    vectors = rng.normal(size=(rows, 16)) + middle * np.random.default_rng(9).normal(size=16)
+    return {"v": vectors, "day": days, "city": rng.choice(["Rome", "Oslo", "Lima"], rows)}
+
+
+def as_table(columns):
+    return pa.table({"id": range(len(columns["day"])), **columns, "v": pa.array(columns["v"].tolist())})
+
+
+@pytest.mark.parametrize("scale", ["auto", "standardise"])
+@pytest.mark.parametrize(
+    ("column", "change", "said"),
+    [
+        ("v", lambda v: 1000 * v, "lie far"),
+        ("v", lambda v: v / 1000, "lie far"),
+        ("v", lambda v: v[:, ::-1], "lie far"),
+        ("v", lambda v: -v, "lie far"),
+        ("day", lambda v: v + np.timedelta64(36525), "lie far"),
+        ("city", np.char.upper, "most values of column 'city' are none of those"),
+    ],
+    ids=["x1000", "/1000", "reversed", "negative", "a century later", "in capitals"],
+)
+def test_vectors_dates_and_categories_that_mean_something_else_are_warned_of(scale, column, change, said):
+    edges = pa.table({"source": range(299), "target": range(1, 300)})
+    values = vectors_and_more()
+    fitted = read_graph(edges, as_table(values), scale=scale)
+    again = read_graph(edges, as_table(values | {column: change(values[column])}), schema=fitted.schema)
+    (warning,) = again.report.warnings
+    assert said in warning
+    assert f"column '{column}'" in warning
+
+
+@pytest.mark.parametrize("scale", ["auto", "standardise"])
+@pytest.mark.parametrize("middle", [0.0, 0.1, 1.0])
+def test_new_nodes_of_the_same_kind_are_not_warned_of(scale, middle):
+    edges = pa.table({"source": [0], "target": [1]})
+    fitted = read_graph(edges, as_table(vectors_and_more(0, 2000, middle)), scale=scale)
+    for seed, rows in ((1, 2000), (2, 300), (3, 31), (4, 5)):
+        new = vectors_and_more(seed, rows, middle)
+        new["day"] = np.sort(new["day"])[-1] - np.arange(rows) % 9  # the last days
+        mixed = np.array(["Rome", None, "Bonn"], dtype=object)[np.arange(rows) % 3]
+        for table in (as_table(new), as_table(new | {"city": mixed})):
+            assert not read_graph(edges, table, schema=fitted.schema).report.warnings
 
 
 def test_order_of_rows_and_columns_does_not_matter(embed, trained):

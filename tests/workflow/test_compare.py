@@ -16,7 +16,7 @@ from nodejepa.errors import CheckpointError, ConfigError, EvaluationError, Graph
 from nodejepa.graph import Graph
 from nodejepa.methods import UNTRAINED, load_method, make_method
 from nodejepa.workflow import COMPARED, apply_run, node2vec
-from nodejepa.workflow.compare import Bench
+from nodejepa.workflow.compare import Bench, edges_words
 from nodejepa.workflow.recommend import MethodRow, recommend
 
 FEW = ("raw", "random-gcn")
@@ -78,6 +78,7 @@ def test_from_files_to_the_embeddings_of_the_recommended_method(run, files):
     *names, edges = [row["method"] for row in result["methods"]]
     assert names == ["linear-jepa", "sgc", "random-gcn", "patchjepa"]
     assert edges == "edges-only"
+    assert result["made_of"] == "columns"
     chosen = result["recommendation"]["method"]
     assert result["recommendation"]["by_labels"]
     assert f"Take {chosen}: its test accuracy" in said
@@ -91,6 +92,7 @@ def test_from_files_to_the_embeddings_of_the_recommended_method(run, files):
         assert len(apply_run(out / "runs" / name, files.edges, files.nodes).embeddings) == NODES
     page = (out / "report.html").read_text()
     assert '"side_by_side":true' in page
+    assert "All methods are given the columns as features" in page
     assert all(f'"{name}"' in page for name in names)
     said, _ = run.ok(
         *("compare", "--edges", files.edges, "--nodes", files.nodes, "--labels", "team", "--json"),
@@ -238,6 +240,18 @@ def test_labels_choose_and_what_they_cannot_tell_apart_is_named():
     assert any("sgc" in words for words in spread.words)
     worse = recommend([row("linear-jepa", 50, 51), row("raw", 60, 61)])
     assert worse.method == "raw"
+
+
+def test_a_recommendation_by_guessing_large_classes_is_told():
+    rows = [
+        row("raw", 60, 61, balanced_accuracy=(12, 13)),
+        row("linear-jepa", 53, 54, balanced_accuracy=(32, 33)),
+        row("edges-only", 62, 63, balanced_accuracy=(9, 9)),
+    ]
+    found = recommend(rows[:2])
+    assert any("take linear-jepa if small classes matter" in words for words in found.words)
+    assert not edges_words(rows, replace(found, method="linear-jepa"))
+    assert edges_words(rows, found)
 
 
 def test_scores_without_labels_are_told_and_not_followed():

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from workflow_files import NODES, QUICK, people, write
+from workflow_files import NODES, QUICK, TINY, TINY_RUN, people, write
 
 from nodejepa import GraphError, LinearJEPA, NodeJEPA, apply_run, embed_graph, load_dataset, load_graph
 from nodejepa.methods import UNTRAINED, load_method
@@ -156,6 +156,9 @@ def test_without_a_node_table_structure_describes_the_nodes(run, files):
         (("--out", "z.xlsx"), "cannot be written"),
         (("--memory-limit", "-1"), "positive"),
         (("--resume", "--force"), "contradict"),
+        (("--structural", "none", "--use", "both"), "--structural none and --use both contradict"),
+        (("--structural", "none", "--use", "structure"), "--structural none and --use structure contradict"),
+        (("--structural", "degree", "--use", "columns"), "--structural degree and --use columns contradict"),
     ],
 )
 def test_wrong_options_are_explained_before_anything_is_written(run, files, more, said, monkeypatch):
@@ -259,6 +262,23 @@ def test_a_report_over_own_embeddings_shows_their_maps(run, files):
         "second: nodejepa on edges.parquet",
     ]
     assert all("map" in [section["kind"] for section in c["sections"]] for c in data["chapters"])
+
+
+def test_warnings_of_the_data_report_reach_a_script_and_the_command_line_once(run, files):
+    """In Python they were only in the manifest: nobody saw that the features held the answer."""
+    _, nodes = people()
+    nodes = nodes.rename_columns(["class" if name == "team" else name for name in nodes.column_names])
+    table = write(nodes, files.folder / "n.parquet")
+    out, said = files.folder / "z.parquet", "looks like a target"
+    with pytest.warns(UserWarning, match=said) as caught:
+        made = embed_graph(files.edges, table, out=out, **TINY_RUN)
+    assert [(said in str(one.message), one.filename) for one in caught] == [(True, __file__)]
+    assert len([one for one in made.manifest["warnings"] if said in one]) == 1
+    command = ("embed-graph", "--edges", files.edges, "--nodes", table, "--out", out, "--force", *TINY)
+    assert run.ok(*command)[1].count(said) == 1
+    few = nodes.set_column(4, "class", pa.array(["a", "b"] + [None] * (NODES - 2)))
+    with pytest.warns(UserWarning, match="No scores"):
+        embed_graph(files.edges, few, out=out, force=True, labels="class", **TINY_RUN)
 
 
 def test_a_graph_of_python_goes_the_same_way(tmp_path):

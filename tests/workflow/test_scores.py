@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from workflow_files import TINY
 
 from nodejepa.cli.screen import in_options
 from nodejepa.diagnostics import diagnose
@@ -12,7 +18,7 @@ from nodejepa.errors import GraphError
 from nodejepa.evaluation import ProbeResult, SplitScore
 from nodejepa.report.sections import verdict
 from nodejepa.tables.cells import read_labels
-from nodejepa.workflow.scores import Scores
+from nodejepa.workflow.scores import Scores, score_table
 
 
 def result(value, count=2):
@@ -55,6 +61,61 @@ def test_words_and_means():
         "roc_auc": 77.0,
     }
     assert list(good.table()) == ["linear-jepa", "raw", "sgc"]
+
+
+def imbalanced(**rows):
+    """Accuracy and balanced accuracy of each row."""
+    found = {
+        name.replace("_", "-"): ProbeResult(
+            "fair", (replace(result(one).scores[0], test_accuracy=one, balanced_accuracy=other),)
+        )
+        for name, (one, other) in rows.items()
+    }
+    nodes = np.arange(3)
+    return Scores(found, "a split", {"rare": 40, "common": 60}, nodes, nodes, "both", "columns")
+
+
+def test_guessing_the_large_classes_is_no_better():
+    """Raw features with 60.3 % accuracy, 12.7 % balanced, were to be taken in place of 53.1 and 32.8 %."""
+    kept = imbalanced(linear_jepa=(53.1, 32.8), raw=(60.3, 12.7), sgc=(50, 30))
+    assert kept.beats_baselines("linear-jepa")
+    said = " ".join(kept.findings("linear-jepa"))
+    assert "gains nothing" not in said
+    assert "Balanced accuracy, which counts every class alike, is 32.8 %, that of raw 12.7 %" in said
+    lost = imbalanced(linear_jepa=(53.1, 32.8), raw=(60.3, 12.7), sgc=(54, 28))
+    assert lost.best_baseline("linear-jepa") == "sgc", "4.8 points below is near"
+    assert 'method="sgc", use="columns"' in lost.findings("linear-jepa")[1]
+    flattered = imbalanced(linear_jepa=(60.3, 12.7), raw=(53.1, 32.8))
+    assert "the lower one mostly guesses large classes" in flattered.findings("linear-jepa")[1]
+
+
+def test_what_rows_are_made_of_is_said():
+    rows = imbalanced(linear_jepa=(53, 32), raw=(50, 30))
+    table = score_table(rows, "linear-jepa")
+    assert [row[1].text.rpartition(", of ")[2] for row in table.rows] == [
+        "columns and structure",
+        "the columns",
+    ]
+    assert (
+        "made of columns and structure, the baselines, which need no training, of the columns"
+        in table.notes[1]
+    )
+
+
+def test_the_next_step_embeds_what_was_scored(run, files):
+    """Without `--use columns` it embedded other features than those of the row."""
+    out, _ = run.ok(*files.quick("--labels", "team", "--use", "both", "--seed", "3", "--dim", "2", *TINY))
+    line = next(line for line in out.splitlines() if "nodejepa embed-graph" in line)
+    command = shlex.split(line)[1:]
+    assert command.count("--use") == 1
+    assert command[command.index("--use") + 1] == "columns"
+    best, other = command[command.index("--method") + 1], command[command.index("--out") + 1]
+    run.ok(*command)
+    wanted, again = (
+        json.loads(Path(path).with_suffix(".json").read_text())["scores"]["means"][best]
+        for path in (files.folder / "z.parquet", other)
+    )
+    assert again == pytest.approx(wanted)
 
 
 MANY = ["a", "b", "a;b", "b;c"] * 20

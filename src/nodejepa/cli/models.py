@@ -36,12 +36,13 @@ from nodejepa.cli.options import (
     reads_files,
     start_workers,
 )
-from nodejepa.cli.screen import advise, print_json, say, stderr, stdout
+from nodejepa.cli.screen import advise, print_json, say, show_notes, stderr, stdout
 from nodejepa.config import DEFAULT_METHOD, parse_seeds
 from nodejepa.errors import ConfigError
 
 if TYPE_CHECKING:
     from nodejepa.evaluation.scoring import MethodScore
+    from nodejepa.workflow.read import UserGraph
 
 # How features are read is written in the run: only ids and edges are new
 _READ_AGAIN = (*("source", "target", "weight", "no_weight", "bipartite", "id_column", "header", "delimiter"),)
@@ -250,9 +251,13 @@ def embed(
         if not group.leads:
             help_to_apply(run, given, group, scratch=out.parent, **machine)
             return
-        applied = apply_run(run, given, nodes, reading, out=out, force=force, group=group, **machine)
-    for note in applied.notes if edges else ():
-        advise(f"- {note}", to=stderr)
+
+        def announce(data: UserGraph) -> None:
+            if edges:
+                show_notes(data.report.notes, data.report.warnings)
+
+        machine |= {"group": group, "announce": announce}
+        applied = apply_run(run, given, nodes, reading, out=out, force=force, **machine)
     rows, columns = applied.embeddings.shape
     say(f"{rows:,} nodes x {columns} -> {out}")
     say(f"Embeddings: {applied.diagnostics.verdict}", to=stderr)

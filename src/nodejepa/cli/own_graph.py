@@ -42,6 +42,7 @@ from nodejepa.cli.screen import (
     print_json,
     printable,
     say,
+    show_notes,
     show_ranked,
     show_table,
     stderr,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
     from nodejepa.workflow import Comparison, EmbeddedGraph, Inspection, MethodRow
 
+_OF_THE_METHOD = ("method", "preset", "settings", "epochs", "dim", "seed")
 _LEFT_OUT = ("balanced %", "F1 %", "ROC-AUC %")  # of a terminal's width; the report has them
 
 
@@ -176,10 +178,7 @@ def show_inspection(console: Console, found: Inspection) -> None:
     for name, value in found.facts().items():
         table.add_row(name, Text(value))
     console.print(table)
-    for note in found.data.report.notes:
-        advise(f"- {note}", to=console)
-    for warning in found.warnings():
-        say(("Note: ", "yellow"), in_options(warning), to=console)
+    show_notes(found.data.report.notes, found.warnings(), to=console)
     if not found.plan.fits:
         say(("Does not fit. ", "red"), in_options(found.plan.advice), to=console)
 
@@ -203,7 +202,10 @@ def show_result(made: EmbeddedGraph, context: typer.Context) -> None:
         if not better:
             best = made.scores.best_baseline(name)
             out = paths.embeddings.with_stem(f"{paths.embeddings.stem}-{best}")
-            same = given_again(context, "method", "preset", "settings", "out", "resume", "force")
+            # the row that was scored: of columns, whatever else was asked for, and with no other settings
+            other = ("use", "structural") if made.scores.baselines_of == "columns" else ()
+            same = given_again(context, *_OF_THE_METHOD, "out", "resume", "force", *other)
+            same += ["--use", "columns"] if other else []
             say("  ", shlex.join(["nodejepa", *same, "--method", best, "--out", str(out)]))
     if made.estimator.describe():
         say(made.estimator.describe())
@@ -296,7 +298,7 @@ def show_comparison(made: Comparison, out: Path) -> None:
     from nodejepa.workflow.compare_page import comparison_table, problems
 
     chosen = made.recommendation
-    found = comparison_table(made.rows, chosen.method, made.split)
+    found = comparison_table(made.rows, chosen.method, made.split, made.made_of)
     show_table(found, without=_LEFT_OUT)
     for words in found.notes:
         say((words, "dim"), to=stderr)

@@ -48,6 +48,14 @@ def advise(message: str, *, to: Console = stdout) -> None:
     say(in_options(message), to=to)
 
 
+def show_notes(notes: Iterable[str], warnings: Iterable[str], *, to: Console = stderr) -> None:
+    """What was guessed or left out while files were read, and what somebody has to decide."""
+    for note in notes:
+        advise(f"- {note}", to=to)
+    for warning in warnings:
+        say(("Note: ", "yellow"), in_options(warning), to=to)
+
+
 def print_json(value: Any) -> None:
     """For programs, and nothing else on stdout."""
 

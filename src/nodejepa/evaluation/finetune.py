@@ -12,6 +12,7 @@ from torch import nn
 from nodejepa.config import NonNegativeInt, Settings, ShareBelowOne, require, setting_of_type
 from nodejepa.data.splits import Split, label_classes
 from nodejepa.errors import ConfigError
+from nodejepa.graph_checks import in_node_order
 from nodejepa.methods.estimator import Estimator
 from nodejepa.methods.supervised import Classifier, ClassifierTask, supervise
 from nodejepa.methods.trained import TrainedEstimator
@@ -75,7 +76,7 @@ def finetune(
     Args:
         estimator: fitted; its encoder is where training begins.
         graph: usually the one of pretraining.
-        labels: one a node.
+        labels: one a node; a pandas Series is aligned by its index of ids.
         split: training, validation and test nodes.
         config: settings of the fine-tuning, not of the method.
         seed: of the head, of dropout and of the random weights.
@@ -90,6 +91,7 @@ def finetune(
     graph = as_graph(graph)
     inputs = estimator.inputs_to_encode(graph)
     seed = int(setting_of_type(NonNegativeInt, seed, "seed"))
+    labels = np.asarray(in_node_order(labels, graph.node_ids, graph.num_nodes, "labels"))
     supervision = supervise(labels, split, graph.num_nodes, "finetune")
     split.check(label_classes(labels)[1])
     config = config or FinetuneConfig()
@@ -105,7 +107,7 @@ def finetune(
         history = train(task, Source(inputs), config.training, seed=seed, logging=logging)
         with torch.no_grad():
             codes = task.best.logits(inputs).argmax(dim=1).cpu().numpy()
-        right = supervision.classes[codes] == np.asarray(labels)
+        right = supervision.classes[codes] == labels
         test, val = (100 * float(np.mean(right[nodes])) for nodes in (split.test, split.val))
         return test, val, len(history)
 

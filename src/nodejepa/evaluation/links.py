@@ -20,7 +20,7 @@ from nodejepa.diagnostics import Embeddings, check_embeddings
 from nodejepa.errors import EvaluationError
 from nodejepa.graph import Graph
 from nodejepa.graph_checks import in_node_order
-from nodejepa.neighbours import rows_asked
+from nodejepa.neighbours import frame_ids, rows_asked
 from nodejepa.nn.sparse import to_dense
 from nodejepa.tables import as_graph
 
@@ -106,11 +106,11 @@ def score_links(embeddings: Embeddings, split: LinkSplit) -> LinkScores | None:
 
 
 def score_pairs(embeddings: Embeddings, pairs: npt.ArrayLike) -> Floats:
-    """How close the two nodes of each pair are, -1 to 1; pairs are ``[m, 2]`` row numbers."""
+    """Closeness of the nodes of each pair, -1 to 1; pairs are ``[m, 2]`` row numbers, or ids of a frame."""
     z, asked = _centred(embeddings), np.asarray(pairs)
     if asked.ndim != 2 or asked.shape[1] != 2:
         raise EvaluationError(f"pairs have shape {asked.shape}", where="links", fix="Give two rows a pair.")
-    first, second = rows_asked(asked.ravel(), len(z)).reshape(-1, 2).T
+    first, second = rows_asked(asked.ravel(), len(z), frame_ids(embeddings)).reshape(-1, 2).T
     closeness: Floats = np.sum(_unit(z[first]) * _unit(z[second]), axis=1)
     return closeness
 

@@ -29,6 +29,7 @@ from nodejepa.evaluation.logistic import (
     scale,
 )
 from nodejepa.machine import progress_bar, side_by_side
+from nodejepa.tables.cells import MISSING
 
 ProbeMode: TypeAlias = Literal["fair", "paper"]
 
@@ -122,6 +123,11 @@ class ProbeResult:
         return float(np.mean([score.test_accuracy for score in self.scores]))
 
     @property
+    def balanced_accuracy_mean(self) -> float:
+        """As :attr:`test_accuracy_mean`, of the balanced accuracy."""
+        return float(np.mean([score.balanced_accuracy for score in self.scores]))
+
+    @property
     def test_accuracy_std(self) -> float | None:
         """Sample standard deviation (n - 1) over splits; None for a single split."""
         return mean_std([score.test_accuracy for score in self.scores])[1]
@@ -163,27 +169,48 @@ def class_codes(labels: npt.ArrayLike) -> tuple[npt.NDArray[Any], Codes]:
         raise EvaluationError(
             f"there are {len(classes)} classes", where="labels", fix="A classifier needs at least two."
         )
+    lost = [repr(str(name)) for name in classes if str(name) in MISSING]  # np.asarray makes text of NaN
+    if lost and classes.dtype.kind == "U":
+        warnings.warn(
+            f"labels: {', '.join(lost)} is taken for a class. If it means a missing label, give None.",
+            stacklevel=3,
+        )
     return classes, codes
 
 
 def _in_row_order(labels: Any, embeddings: Any) -> Any:
     """Labels of a pandas Series in the order of a frame of embeddings, by index; anything else as it is.
 
-    A default index (0, 1, 2, ...) says nothing where the other is none.
+    The default index (0, 1, 2, ... without a name) says nothing of the rows. Any other names nodes, and is
+    never ignored.
     """
     index: Any = getattr(labels, "index", None)
-    rows: Any = getattr(embeddings, "index", None)
-    if not hasattr(index, "is_unique") or not hasattr(rows, "is_unique") or index.equals(rows):
+    if not hasattr(index, "is_unique"):
         return labels
-    if index.is_unique and rows.is_unique and rows.isin(index).all():
-        return labels.loc[rows]
-    if "RangeIndex" in (type(index).__name__, type(rows).__name__):
+    each = embeddings if isinstance(embeddings, list | tuple) else [embeddings]
+    indexes: list[Any] = [getattr(one, "index", None) for one in each]
+    rows, *others = indexes or [None]
+    named = hasattr(rows, "is_unique") and not _says_nothing(rows)
+    if named and all(hasattr(other, "is_unique") and rows.equals(other) for other in others):
+        if rows.equals(index):
+            return labels
+        if index.is_unique and rows.is_unique and rows.isin(index).all():
+            if not _says_nothing(index) or len(rows) < len(index):
+                return labels.loc[rows]
+        elif _says_nothing(index):
+            return labels
+    elif not named and _says_nothing(index):
         return labels
     raise EvaluationError(
-        "labels and embeddings are of different nodes, by their indexes",
+        "labels and embeddings may be of different nodes, by their indexes",
         where="labels",
-        fix="Give both one index, or labels in the order of the rows: labels.to_numpy().",
+        fix="Give both one index: embeddings_frame(graph, z). If the labels are in the order of the rows: "
+        "labels.to_numpy().",
     )
+
+
+def _says_nothing(index: Any) -> bool:
+    return index.name is None and index.tolist() == list(range(len(index)))
 
 
 def _one_each(
@@ -223,7 +250,8 @@ def linear_probe(
         embeddings: ``[nodes, d]``, dense or SciPy sparse, or one such matrix a split (for methods whose
             embeddings depend on the seed).
         labels: the class of each node: whole numbers (-1: unknown) or text (None or "": unknown). A pandas
-            Series is aligned with a frame of embeddings by its index.
+            Series is aligned with a frame of embeddings by its index; with an array, an index of ids is
+            refused.
         splits: which nodes to learn from, tune on and test on; if not given, five draws of 20 training and
             30 validation labels per class (:func:`nodejepa.data.splits.default_splits`).
         mode: ``"fair"`` or ``"paper"``.
@@ -242,6 +270,14 @@ def linear_probe(
     splits = [splits] if isinstance(splits, Split) else list(splits)
     if not splits:
         raise EvaluationError("no split was given", where="probe", fix="Give at least one split.")
+    for split in splits:
+        if not isinstance(split, Split):
+            raise EvaluationError(
+                f"a split is a {type(split).__name__}, not a Split",
+                where="probe",
+                fix='Make one of row numbers: Split("mine", 0, train=[...], val=[...], test=[...]), with '
+                "np.flatnonzero(mask) of a mask. Or draw one: per_class_split(labels, seed=42).",
+            )
     matrices = _one_each(embeddings, len(splits), len(codes))
     for split in splits:
         split.check(codes, may_lack="" if mode == "fair" else "validation")

@@ -45,6 +45,9 @@ from nodejepa.tables.table import InputTable, Tables
 _FAR = 5.0  # standard deviations
 _MANY = 30  # values whose spread is no chance
 _OTHER_SPREAD = 3.0  # times that of the fit, or this part of it
+_ALIKE = 0.9  # cosine of means that point the same way
+_FAR_MEANS = 100.0  # ratio of the lengths of means that are no chance, however many rows they are of
+_ROUNDING = 1e-6  # a mean this small beside the spread is a rounding error
 _ADDED_AT_ONCE = 1 << 14
 _FORMAT = "nodejepa feature schema"
 _VERSION = 2  # in version 1 text was hashed into every second column only
@@ -186,7 +189,17 @@ class FeatureSchema:
             if far:
                 report.warnings.append(
                     f"values of {_listed(far)} lie far from those that the features were fitted on: they may "
-                    "be in another unit."
+                    "be in another unit or order."
+                )
+            lost = [
+                c.name
+                for c, block in zip(self.columns, blocks, strict=True)
+                if c.categories and _is_mostly_unknown(c, block, report.missing_values.get(c.name, 0))
+            ]
+            if lost:
+                report.warnings.append(
+                    f"most values of {_listed(lost)} are none of those that the features were fitted on, and "
+                    "are encoded as zeros: they may be written in another way."
                 )
             return join_blocks(blocks, rows)
         return np.zeros(((table.num_rows or 0) + added, 0), dtype=np.float32)
@@ -268,16 +281,50 @@ def _node_batches(table: InputTable, names: Sequence[str], added: int, label: st
 
 def _lies_far(column: FeatureColumn, block: Any) -> bool:
     """Whether numbers are nowhere near those that were 0 or 1, or standardised, when fitted."""
-    if column.kind not in ("numeric", "binary") or column.fill or not block.shape[0]:
+    if column.kind == "vector":
+        return block.shape[0] >= _MANY and _vectors_lie_far(column, block[:, : len(column.mean)])
+    if column.kind not in ("numeric", "binary", "time") or column.fill or not block.shape[0]:
         return False
     values = (block.toarray() if sp.issparse(block) else block)[:, 0]
     if column.kind == "binary":
         return bool(np.abs(values - 0.5).max() > 1)
     mean, spread = abs(float(values.mean())), float(values.std())
-    if max(mean, spread) > _FAR or mean > 2 * (1 + spread) or 0 < spread < 1 / _FAR**2:
+    if max(mean, spread) > _FAR or mean > 2 * (1 + spread):
+        return True
+    if column.kind == "time":  # new nodes are often those of a few days
+        return False
+    if 0 < spread < 1 / _FAR**2:
         return True
     there = values[values != 0]  # missing ones are the mean
     return len(there) >= _MANY and (spread > _OTHER_SPREAD or 0 < float(there.std()) < 1 / _OTHER_SPREAD)
+
+
+def _vectors_lie_far(column: FeatureColumn, block: Any) -> bool:
+    """The same of vectors, by their mean and their spread around it, over all dimensions together."""
+    rows, width = block.shape
+    mean = np.asarray(block.mean(axis=0)).ravel()
+    squares = block.power(2).sum() if sp.issparse(block) else np.einsum("ij,ij->", block, block)
+    here, spread = float(np.linalg.norm(mean)), float(np.sqrt(max(0.0, squares / rows - mean @ mean)))
+    if not column.fill:  # each dimension had mean 0 and standard deviation 1
+        unit = width**0.5
+        return bool(here > unit or spread > _OTHER_SPREAD * unit or 0 < spread < unit / _FAR**2)
+    centre = np.array(column.fill)  # as they are: only their mean is known
+    there = float(np.linalg.norm(centre))
+    if there <= _ROUNDING * spread:
+        return False
+    ratio = max(here / there, there / max(here, _ROUNDING * there))
+    alike = float(mean @ centre) / max(here * there, _ROUNDING * there**2)
+    if alike > _ALIKE:
+        return ratio > _FAR
+    chance = _OTHER_SPREAD * spread / rows**0.5  # of a mean around 0, which may point anywhere
+    turned = alike < 0.5 and here > chance and float(np.linalg.norm(mean - centre)) > spread / 4
+    return turned or ratio > _FAR_MEANS
+
+
+def _is_mostly_unknown(column: FeatureColumn, block: Any, missing: int) -> bool:
+    """Whether most cells that hold something hold no category of the column."""
+    known = np.count_nonzero(block[:, : len(column.categories)].sum(axis=1))
+    return bool(2 * known < block.shape[0] - missing)
 
 
 def _note_missing(column: FeatureColumn, count: int, report: ReadReport) -> None:

@@ -1,6 +1,7 @@
 """A trained encoder on a graph it has not seen: new nodes, changed edges, another graph, a graph on disk."""
 
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from nodejepa.graph_checks import Features
 from nodejepa.methods import Estimator, load_method
 from nodejepa.tables import ReadingOptions, StoredGraph, is_store, read_graph
 from nodejepa.training.distributed import SINGLE, ProcessGroup
-from nodejepa.workflow.embed import OutputPaths, embedded
+from nodejepa.workflow.embed import OutputPaths, embedded, warn_of
 from nodejepa.workflow.read import RunSchema, UserGraph, input_files
 
 _NAMED = 20  # columns of a schema that a message names
@@ -43,6 +44,7 @@ def apply_run(
     device: str = "auto",
     force: bool = False,
     memory_limit: float | None = None,
+    announce: Callable[[UserGraph], None] | None = None,
     group: ProcessGroup = SINGLE,
     **options: Any,
 ) -> AppliedRun:
@@ -59,6 +61,7 @@ def apply_run(
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
         force: replace ``out`` if it exists; a manifest and a report that describe it are removed.
         memory_limit: most memory to use, in GB; by default the free memory.
+        announce: called with the graph that was read before it is embedded, in place of its warnings.
         group: processes that embed a graph store together; the others call :func:`help_to_apply`.
         options: single options of ``reading`` by their names.
     """
@@ -74,6 +77,10 @@ def apply_run(
             else:
                 asked = (reading or ReadingOptions()).changed(options)
                 data = _read(edges, nodes, asked, schema, memory_limit)
+        if announce is not None:
+            announce(data)
+        else:
+            warn_of(data.report.warnings)
         with refusals(folder if paths is None else paths.embeddings):
             z, diagnostics = embedded(estimator, data, None if paths is None else paths.embeddings.parent)
         if paths is not None:

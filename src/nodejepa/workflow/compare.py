@@ -38,9 +38,9 @@ from nodejepa.workflow.compare_page import comparison_report
 from nodejepa.workflow.embed import embedded, refuse_existing, train
 from nodejepa.workflow.plan import make_plan
 from nodejepa.workflow.read import Inspection, UserGraph, input_files, inspect_graph, make_trainable
-from nodejepa.workflow.recommend import DEFAULT, MethodRow, Recommendation, recommend
+from nodejepa.workflow.recommend import DEFAULT, FAR_BELOW, MethodRow, Recommendation, recommend
 from nodejepa.workflow.scores import Labelled
-from nodejepa.workflow.use import choose_features
+from nodejepa.workflow.use import choose_features, made_of
 
 VERSION = 3  # of what is measured: rows of another one are measured again
 COMPARED = (DEFAULT, *UNTRAINED, "nodejepa", "patchjepa")
@@ -60,12 +60,14 @@ class Comparison:
     embeddings: Features
     split: str | None  # the labels' draws in words; None without labels
     notes: tuple[str, ...] = ()
+    made_of: str = "columns"  # what the methods were given: "columns", "structure" or "both"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; the maps are left out."""
         rows = [{k: v for k, v in row.to_dict().items() if k != "plane"} for row in self.rows]
         chosen = asdict(self.recommendation)
-        return {"recommendation": chosen, "split": self.split, "notes": list(self.notes), "methods": rows}
+        said = {"split": self.split, "made_of": self.made_of, "notes": list(self.notes)}
+        return {"recommendation": chosen, **said, "methods": rows}
 
 
 def compare(
@@ -147,7 +149,7 @@ def compare(
         assert isinstance(z, np.ndarray)
         split = None if bench.labelled is None else bench.labelled.words
         said = (*notes, *([bench.problem] if bench.problem else []), *edges_words(rows, chosen))
-        made = Comparison(tuple(rows), chosen, z, split, said)
+        made = Comparison(tuple(rows), chosen, z, split, said, made_of(bench.graph))
         if out is not None:
             # until the new one is there, nothing counts as finished
             (folder / RESULT).unlink(missing_ok=True)
@@ -225,11 +227,15 @@ def compare_files(
 
 def edges_words(rows: Sequence[MethodRow], found: Recommendation) -> list[str]:
     """A word where the edges alone are better than what is recommended."""
-    scores = {row.method: float(np.mean(row.accuracy)) for row in rows if row.accuracy}
-    edges, best = scores.get(EDGES_ONLY), scores.get(found.method)
-    if edges is None or best is None or edges <= best:
+    scored = {row.method: row for row in rows if row.accuracy}
+    edges, best = scored.get(EDGES_ONLY), scored.get(found.method)
+    if edges is None or best is None:
         return []
-    return [f'The edges alone score {edges:.1f} %, more than {best:.1f} %: take them with use="structure".']
+    theirs, ours = np.mean(edges.accuracy), np.mean(best.accuracy)
+    lost = np.mean(best.balanced_accuracy or 0.0) - np.mean(edges.balanced_accuracy or 0.0)
+    if theirs <= ours or lost > FAR_BELOW:
+        return []
+    return [f'The edges alone score {theirs:.1f} %, more than {ours:.1f} %: take them with use="structure".']
 
 
 def _clear(folder: Path, *, resume: bool, force: bool) -> None:

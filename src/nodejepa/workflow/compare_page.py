@@ -34,6 +34,7 @@ from nodejepa.report.sections import (
 )
 from nodejepa.workflow.read import UserGraph
 from nodejepa.workflow.recommend import MethodRow
+from nodejepa.workflow.use import MADE_OF
 
 if TYPE_CHECKING:
     from nodejepa.workflow.compare import Comparison
@@ -52,7 +53,7 @@ _NOTES = (
 )
 
 
-def comparison_table(rows: Sequence[MethodRow], chosen: str, split: str | None) -> ReportTable:
+def comparison_table(rows: Sequence[MethodRow], chosen: str, split: str | None, made_of: str) -> ReportTable:
     """All scores of all methods that were measured, the chosen one marked."""
     labelled = [name for name in _BY_LABELS if any(getattr(row, name) for row in rows)]
     columns = (
@@ -73,7 +74,10 @@ def comparison_table(rows: Sequence[MethodRow], chosen: str, split: str | None) 
 
     done = tuple(line(row) for row in rows if row.problem is None)
     probed = f"Fair linear probe; {split}. Balanced accuracy and F1 weight all classes equally."
-    notes = (*((probed,) if split else ()), *_NOTES)
+    features = (
+        f"All methods are given {MADE_OF[made_of]} as features; edges-only and node2vec only the edges."
+    )
+    notes = (*((probed,) if split else ()), features, *_NOTES)
     return ReportTable("compare", "All methods", columns, (done,), notes)
 
 
@@ -97,7 +101,7 @@ def comparison_report(
     sections: list[Section] = [Text(chosen.words, tone="good" if chosen.by_labels else "plain")]
     if said := (*made.notes, *problems(made.rows)):
         sections.append(Text(said, tone="warning"))
-    sections.append(SortableTable(comparison_table(made.rows, chosen.method, made.split)))
+    sections.append(SortableTable(comparison_table(made.rows, chosen.method, made.split, made.made_of)))
     sections += _accuracies(made.rows)
     notes = [f"t-SNE of {len(drawn):,} nodes, the same on every map; distances between groups mean little."]
     names, degrees = data.ids_of(drawn), data.neighbour_counts(drawn)

@@ -92,7 +92,7 @@ def embed_graph(
         use: the input features: ``"columns"`` of the node table, ``"structure"`` of the graph, ``"both"`` or
             ``"auto"``, the default for files: validation labels choose, or a rule if there are no labels
             (:func:`nodejepa.choose_features`). The features of a graph store are fixed.
-        announce: called with the data report before training begins.
+        announce: called with the data report before training begins, in place of its warnings.
         logging: how often to checkpoint.
         group: processes that fit and embed a graph store together; the others call :func:`help_to_embed`.
         options: single options of ``reading`` by their names: ``source``, ``labels``, ``directed``, ...
@@ -117,6 +117,8 @@ def embed_graph(
         if announce is not None:
             announce(found)
         found.require_usable()
+        if announce is None:
+            warn_of(found.warnings())
         data = found.data
         paths.refuse_full_disk(
             np.dtype(np.float32).itemsize * data.graph.num_nodes * estimator.width(data.graph)
@@ -151,7 +153,15 @@ def embed_graph(
         except (NodeJEPAError, OSError, MemoryError) as error:  # too few labels, a full disk
             made.warnings = (*said, f"No scores: {error}")
         made.write(drawn)
+        if announce is None:
+            warn_of(made.warnings[len(said) :])
         return made
+
+
+def warn_of(said: Iterable[str]) -> None:
+    """Show warnings of a report at the line that called the function that calls this."""
+    for warning in said:
+        warnings.warn(warning, stacklevel=3)
 
 
 @contextmanager

@@ -369,6 +369,13 @@ def inspect_graph(
             :func:`nodejepa.choose_features`; if not given, of the columns where there are some.
     """
     seconds, reading = {} if seconds is None else seconds, reading or ReadingOptions()
+    asked = reading.structural
+    if asked is not None and use in (("columns",) if asked else ("structure", "both")):
+        raise ConfigError(
+            f'structural="{",".join(asked) or "none"}" and use="{use}" contradict each other',
+            where="use",
+            fix="Leave out one of them.",
+        )
     with timed(seconds, "reading"):
         if is_store(edges):
             if nodes is not None or reading != ReadingOptions() or use is not None:

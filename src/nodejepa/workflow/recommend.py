@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from nodejepa.config import DEFAULT_METHOD
 from nodejepa.report.sections import mean_and_std, summarise
 
 DEFAULT = DEFAULT_METHOD  # what is recommended where labels say nothing
 POINT = 1.0  # of accuracy: closer is as good
+FAR_BELOW = 5.0  # points of balanced accuracy: a row further below another is not as good
 GRAPHS, DEFAULT_RIGHT, BEST_RULE_RIGHT = 10, 10, 7  # of studies/compare/recommendation.md
 
 
@@ -70,6 +73,13 @@ def _by_labels(rows: Sequence[MethodRow]) -> Recommendation:
         f"methods (mean over {found.n} splits).",
         "The best of several methods is partly best by chance: expect a little less on new nodes.",
     ]
+    balanced = {row.method: float(np.mean(row.balanced_accuracy)) for row in rows if row.balanced_accuracy}
+    other = max(balanced, key=lambda name: balanced[name], default=best.method)
+    if best.method in balanced and balanced[other] - balanced[best.method] > FAR_BELOW:
+        words.append(
+            f"Its balanced accuracy, which counts every class alike, is {balanced[best.method]:.1f} %, that "
+            f"of {other} {balanced[other]:.1f} %: take {other} if small classes matter."
+        )
     if level:
         words.append(f"Not clearly below it: {', '.join(level)}.")
     else:

@@ -57,6 +57,8 @@ from nodejepa.tables.options import ReadReport, first_names
 from nodejepa.tables.store import stored_labels
 from nodejepa.training.distributed import SINGLE, ProcessGroup
 from nodejepa.workflow.read import Inspection, UserGraph
+from nodejepa.workflow.recommend import FAR_BELOW
+from nodejepa.workflow.use import MADE_OF
 
 if TYPE_CHECKING:
     from nodejepa.workflow.embed import OutputPaths
@@ -75,6 +77,8 @@ class Scores:
     class_sizes: dict[str, int]
     nodes: Labels  # that are scored
     predicted: Labels  # their classes by the probe of the first split; -1 but for its test nodes
+    made_of: str | None = None  # "columns", "structure" or "both"; none if the graph was taken as it is
+    baselines_of: str | None = None  # the same of the baselines
 
     @property
     def measures(self) -> dict[str, str]:
@@ -83,29 +87,41 @@ class Scores:
         return {name: title for name, title in MEASURES.items() if name != "roc_auc" or two}
 
     def best_baseline(self, method: str) -> str:
-        """The untrained baseline with the highest accuracy."""
-        baselines = (name for name in UNTRAINED if name in self.rows and name != method)
-        return max(baselines, key=lambda name: self.rows[name].test_accuracy_mean)
+        """The untrained baseline with the highest accuracy, of those that beat the method if any does."""
+        baselines = [name for name in UNTRAINED if name in self.rows and name != method]
+        level = [name for name in baselines if self._as_good(name, method)]
+        return max(level or baselines, key=lambda name: self.rows[name].test_accuracy_mean)
 
     def beats_baselines(self, method: str) -> bool:
-        """Whether the mean accuracy is above that of every untrained baseline."""
-        theirs = self.rows[self.best_baseline(method)].test_accuracy_mean
-        return self.rows[method].test_accuracy_mean > theirs
+        """Whether no untrained baseline is as good."""
+        return not self._as_good(self.best_baseline(method), method)
+
+    def _as_good(self, name: str, method: str) -> bool:
+        """Whether a row has the accuracy of the method, and not by guessing the large classes."""
+        one, ours = self.rows[name], self.rows[method]
+        lost = ours.balanced_accuracy_mean - one.balanced_accuracy_mean
+        return one.test_accuracy_mean >= ours.test_accuracy_mean and lost <= FAR_BELOW
 
     def findings(self, method: str) -> tuple[str, ...]:
         """Are the embeddings better than what needs no training, than the edges alone, than guessing?"""
         best, ours = self.best_baseline(method), self.rows[method].test_accuracy_mean
-        said = [
-            f"The test accuracy is {ours:.1f} %. The best untrained baseline ({best}) has "
-            f"{self.rows[best].test_accuracy_mean:.1f} %"
-        ]
+        theirs = self.rows[best].test_accuracy_mean
+        said = [f"The test accuracy is {ours:.1f} %. The best untrained baseline ({best}) has {theirs:.1f} %"]
+        balanced = [self.rows[name].balanced_accuracy_mean for name in (method, best)]
         if not self.beats_baselines(method):
             said[0] += ". On these labels, the method gains nothing over features that need no training"
-            said.append(f'Next step: use {best} itself (method="{best}"), or compare several methods')
-        edges = self.rows.get(BESIDE["structure"])
-        if edges is not None and edges.test_accuracy_mean > ours:
+            use = f', use="{self.baselines_of}"' if self.baselines_of else ""
+            said.append(f'Next step: use {best} itself (method="{best}"{use}), or compare several methods')
+        elif (theirs >= ours) or balanced[1] - balanced[0] > FAR_BELOW:
             said.append(
-                f"The edges alone score {edges.test_accuracy_mean:.1f} %, without the columns of the nodes: "
+                f"Balanced accuracy, which counts every class alike, is {balanced[0]:.1f} %, that of {best} "
+                f"{balanced[1]:.1f} %: the lower one mostly guesses large classes"
+            )
+        edges = BESIDE["structure"]
+        alone = self.rows[edges].test_accuracy_mean if edges in self.rows else ours
+        if alone > ours and self._as_good(edges, method):
+            said.append(
+                f"The edges alone score {alone:.1f} %, without the columns of the nodes: "
                 'let validation labels choose what to use with use="auto"'
             )
         largest = max(self.class_sizes, key=lambda name: self.class_sizes[name])
@@ -207,7 +223,10 @@ def score_embeddings(
             rows[name] = scored.probe(z)
     counts = np.bincount(known[known >= 0], minlength=len(data.class_names))
     sizes = {str(name): int(count) for name, count in zip(data.class_names, counts, strict=True)}
-    return Scores(rows, scored.words, sizes, scored.nodes, predicted)
+    of: tuple[str, ...] = ()
+    if data.material is not None and data.choice is not None:
+        of = data.choice.taken, "columns" if data.material.graph.num_features else "structure"
+    return Scores(rows, scored.words, sizes, scored.nodes, predicted, *of)
 
 
 def help_to_score(estimator: Estimator, graph: StoredGraph, group: ProcessGroup) -> None:
@@ -282,6 +301,11 @@ class EmbeddedGraph:
         """The class of every node, -1 where unknown."""
         return self.inspection.data.labels
 
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """Those of the data report and those of the work, each once."""
+        return tuple(dict.fromkeys((*self.inspection.warnings(), *self.warnings)))
+
     def write(self, drawn: GraphMap | None) -> None:
         """The report, if it has a map, and last the manifest, which has the digests of all other files."""
         if drawn is not None:
@@ -321,7 +345,7 @@ class EmbeddedGraph:
             "seconds": dict(self.seconds),
             "diagnostics": self.diagnostics.to_dict(),
             "scores": None if self.scores is None else self.scores.to_dict(),
-            "warnings": [*self.inspection.warnings(), *self.warnings],
+            "warnings": [*self.all_warnings],
         }
 
 
@@ -372,7 +396,7 @@ def graph_report(made: EmbeddedGraph, shown: GraphMap) -> Report:
     words = () if scores is None else scores.findings(estimator.name)
     doubtful = scores is not None and not scores.beats_baselines(estimator.name)
     sections: list[Section] = [verdict(made.diagnostics, *words, doubtful=doubtful)]
-    if said := (*made.inspection.warnings(), *made.warnings):
+    if said := made.all_warnings:
         sections.append(Text(said, tone="warning"))
     if scores is not None:
         sections.append(SortableTable(score_table(scores, estimator.name)))
@@ -398,17 +422,25 @@ def score_table(scores: Scores, method: str) -> ReportTable:
     """The scores beside those of the untrained baselines."""
     rows = []
     for name, found in scores.table().items():
-        about = _ABOUT[name] if name in _ABOUT else METHODS[name].summary
-        about = "these embeddings" if name == method else about
+        about = "these embeddings" if name == method else _ABOUT.get(name) or METHODS[name].summary
+        if name not in _ABOUT and (made := scores.made_of if name == method else scores.baselines_of):
+            about += f", of {MADE_OF[made]}"
         means = (TableCell.mean(value, decimals=1) for value in found.values())
         rows.append((TableCell.name(name), TableCell.name(about), *means))
     titles = (Column.mean(f"{title} %") for title in scores.measures.values())
     columns = (Column.name("embeddings"), Column.name("what it is"), *titles)
     notes = (
         f"Fair linear probe on test labels; {scores.split}.",
-        "The baselines need no training. Balanced accuracy and macro-F1 count every class alike.",
+        f"{_features_of(scores)} Balanced accuracy and macro-F1 count every class alike.",
     )
     return ReportTable("scores", "What the embeddings are worth", columns, (tuple(rows),), notes)
+
+
+def _features_of(scores: Scores) -> str:
+    if scores.made_of is None or scores.baselines_of is None:
+        return "The baselines need no training."
+    ours, theirs = MADE_OF[scores.made_of], MADE_OF[scores.baselines_of]
+    return f"The embeddings are made of {ours}, the baselines, which need no training, of {theirs}."
 
 
 def columns_table(schema: FeatureSchema, report: ReadReport) -> Section:

@@ -37,6 +37,13 @@ _FEWEST_LABELS = 20  # for validation, in a split
 _SAMPLE, _COLUMNS = 8000, 1000  # nodes and columns that the share of variance is measured on, at most
 
 
+def made_of(graph: Graph) -> str:
+    """What its features are: a key of ``MADE_OF``."""
+    if not graph.structural:
+        return "columns"
+    return "both" if graph.structural < graph.num_features else "structure"
+
+
 @dataclass(frozen=True)
 class Choice:
     """What was taken, who chose it, and what is known of the others."""
