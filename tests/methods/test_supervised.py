@@ -3,13 +3,14 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
 from tests.interrupted import interrupted_after
 
 from nodejepa.data import Split, per_class_split
-from nodejepa.errors import CheckpointError, ConfigError, EvaluationError
+from nodejepa.errors import CheckpointError, ConfigError, EvaluationError, GraphError
 from nodejepa.graph import Graph
 from nodejepa.methods import SupervisedGCN, load_method
 from nodejepa.methods.supervised import Classifier, ClassifierTask, supervise
@@ -148,6 +149,15 @@ def test_labels_are_named_as_they_were_also_when_saved_and_loaded(toy_graph, tmp
     for model in (named, SupervisedGCN.load(tmp_path), load_method(tmp_path)):
         assert model.classes_.tolist() == names
         np.testing.assert_array_equal(model.predict(toy_graph), np.array(names)[plain.predict(toy_graph)])
+
+
+def test_a_series_of_labels_goes_by_the_ids(toy_graph):
+    names = np.array([f"n{i}" for i in range(toy_graph.num_nodes)])
+    graph, known = dataclasses.replace(toy_graph, node_ids=names), pd.Series(LABELS, index=names)
+    wanted = fitted(graph)
+    assert same(weights(fitted(graph, known.sample(frac=1, random_state=0))), weights(wanted))
+    with pytest.raises(GraphError, match="index of the labels"):
+        fitted(graph, known.iloc[1:])
 
 
 def test_no_labels_are_kept(toy_graph):

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from nodejepa.config import NonNegative, Settings, ShareBelowOne, of_type
 from nodejepa.errors import ConfigError, EvaluationError
 from nodejepa.graph import RowGraph
+from nodejepa.graph_checks import in_node_order
 from nodejepa.methods.blocks import PRESETS, BaselineEncoderConfig, build_encoder, frozen_copy
 from nodejepa.methods.estimator import as_row_graph
 from nodejepa.methods.trained import TrainedEstimator
@@ -259,7 +260,8 @@ class SupervisedGCN(TrainedEstimator):
         """
         graph = as_row_graph(graph, X)
         logging = logging or Logging(description=f"Training {self.name}")
-        self._supervision = supervise(labels, split, graph.num_nodes, self.name)
+        ordered = in_node_order(labels, getattr(graph, "node_ids", None), graph.num_nodes, "labels")
+        self._supervision = supervise(ordered, split, graph.num_nodes, self.name)
         self.classes_ = self._supervision.classes
         try:
             return super().fit(graph, out=out, resume=resume, logging=logging)
