@@ -151,7 +151,11 @@ def test_one_node_is_refused_in_plain_words(name, why):
             "asks with descriptors",
         ),
         ("nodejepa", {"masking.max_neighbours": 0}, r"masking\.max_neighbours is 0"),
-        ("patchjepa", {"patches.encode": "patch"}, r"only the patches of a step are encoded.*to .context."),
+        (
+            "patchjepa",
+            {"patches.encode": "patch", "loss.sigreg_on": "nodes"},
+            r"only the patches of a step are encoded.*context. or .pooled-context.",
+        ),
         ("dgi", {"encoder.dropout": 1.0}, "encoder.dropout"),
         ("dgi", {"encoder.out_dim": 0}, "encoder.out_dim"),
         ("graphmae", {"masking.ratio": 1.0}, "masking.ratio"),

@@ -192,7 +192,8 @@ def test_a_disk_too_small_for_the_baselines_does_not_cost_the_embeddings(both, t
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("nodejepa.workflow.embed.score_embeddings", full)
-    made = embed_graph(both[1].folder, out=tmp_path / "z.parquet", method="raw", report=False)
+    with pytest.warns(UserWarning, match="No scores: .*No space left"):
+        made = embed_graph(both[1].folder, out=tmp_path / "z.parquet", method="raw", report=False)
     assert made.scores is None
     assert "No space left" in made.manifest["warnings"][-1]
     assert read_embeddings(tmp_path / "z.parquet").matrix.shape == made.embeddings.shape

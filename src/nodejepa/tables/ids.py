@@ -48,6 +48,7 @@ _RECORDS = "transaction order purchase payment review rating comment message twe
 _IDS = ("ids", "year")  # what may be an end: years may be ids
 # share of ids of two columns from which on they may be of the same nodes; numbers are shared by chance
 _SHARED_WORDS, _SHARED, _MOSTLY = 0.01, 0.1, 0.3
+_REPEATED = 0.9  # distinct values a row up to which two columns can be seen to go together
 _EXACT_FLOAT = 2.0**53
 Place = npt.NDArray[np.int32]
 Ends: TypeAlias = Mapping[str, tuple[pa.ChunkedArray, str]]  # by column: ids of the edges' ends, their prefix
@@ -234,9 +235,10 @@ def guess_id_column(
         possible = _without_repetition(table, [n for n in table.names if n not in reading.drop], named)
         sides = ends()
         column = _by_values(table, possible, reading, sides, named) if possible != [named] else named
+        nameless = column and words_of(column) <= {"column"}
         if column and column != named and not speaks_of_nodes(column) and len(table.names) > 1:
             telling = any(same_kind(column, side) for side in (*sides, *frame_indexes(table.names)))
-            if not telling and _counts(table, column):
+            if not (telling or nameless) and _counts(table, column):
                 report.warnings.append(
                     f"nodes are matched with edges by the numbers of column {column!r}, whose name does not "
                     f'speak of ids. If they are ids, say id_column="{column}", else name the right column.'
@@ -285,6 +287,9 @@ def likely_ends(
         return columns
     kinds = {name: _kind_of_end(first[name].slice(0, _ROWS_TOLD_BY), edges.typed) for name in columns}
     possible = [n for n in columns if kinds[n] in _IDS and not words_of(n) & set(_NO_ENDS.split())]
+    twins = _twins(first.slice(0, _ROWS_TOLD_BY), possible)
+    columns = sorted(columns, key=twins.__contains__)
+    possible = [name for name in possible if name not in twins]
     if pair := columns[:2] if are_partners(*columns[:2]) else []:  # ends; or places, or years from and to
         no_ids = ("other", "time", "year" if plain(pair[0]).startswith(("from", "start")) else "")
         if len(set(possible) - set(pair)) < 2 or any(kinds[name] not in no_ids for name in pair):
@@ -340,6 +345,20 @@ def _rivals(edges: InputTable, first: pa.Table, columns: list[str], rivals: list
     return [] if name_two_ends(one, two) else [name for name in rivals if len(ids[name]) >= fewest]
 
 
+def _twins(first: pa.Table, columns: list[str]) -> set[str]:
+    """Columns that name again what one before them names: ``customer_name`` after ``customer_id``."""
+    counts = {name: pc.count_distinct(first[name]).as_py() for name in columns}
+    found: set[str] = set()
+    for one, two in combinations(columns, 2):
+        nameless = all(words_of(name) <= {"column"} for name in (one, two))
+        if counts[one] != counts[two] or counts[one] > _REPEATED * first.num_rows or one in found:
+            continue
+        if nameless or share_a_noun(one, two):
+            pairs = first.select([one, two]).group_by([one, two]).aggregate([]).num_rows
+            found |= {two} if pairs == counts[one] else set()
+    return found
+
+
 def _fits_better(one: pa.ChunkedArray, two: pa.ChunkedArray, third: pa.ChunkedArray, rows: int) -> bool:
     """Whether the third column may be the other end, and the second tell what relates both, by their ids.
 
@@ -349,7 +368,8 @@ def _fits_better(one: pa.ChunkedArray, two: pa.ChunkedArray, third: pa.ChunkedAr
     if all_match(third, _WHOLE_FLOAT):
         return few and there > max(4 * here, _SHARED)
     neither = max(here, there) <= _SHARED_WORDS and not all_match(two, _WHOLE_FLOAT)
-    return there > max(4 * here, _SHARED_WORDS) or (neither and few and len(third) < rows)
+    pair = here <= _SHARED_WORDS and _shared(two, third) > _MOSTLY  # the first only says whose edge it is
+    return there > max(4 * here, _SHARED_WORDS) or pair or (neither and few and len(third) < rows)
 
 
 def _shared(one: pa.ChunkedArray, other: pa.ChunkedArray) -> float:

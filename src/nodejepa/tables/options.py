@@ -226,7 +226,7 @@ PAIRS = tuple((a, b) for a, _, b in (pair.partition("-") for pair in _PAIRS.spli
 ENDINGS = ("", "id", "node", "nodeid", "name", "uuid", "ip", "address", "account")
 ENDS = tuple((a + end, b + end) for end in ENDINGS for a, b in PAIRS)
 WEIGHTS = ("weight", "weights", "edgeweight")
-_MAY_WEIGH = ("w", "wt", "count", "counts", "sign", "strength")
+_MAY_WEIGH = "w wt n count counts sign strength value similarity score combinedscore"
 # "label" names nodes in some formats and classes in others: never guessed
 IDS = ("id", "nodeid", "node", "nodes", "uuid", "key", "vertex", "vertexid", "name")
 _COUNTERS = {"edge", "link", "row", "line", "record", "relation", "relationship", "eid"}
@@ -318,9 +318,11 @@ def _warn_of_unused(
 ) -> None:
     """Warn of columns that are not used and may be weights, or say that the edges are directed."""
     third = (unnamed(3), "2") if len(table.names) == 3 else ()  # such as networkx and node2vec write
-    may_weigh = [name for name in unused if plain(name) in _MAY_WEIGH or name in third]
-    columns = may_weigh if reading.weight is None and not weighted else []
+    may_weigh = [name for name in unused if plain(name) in _MAY_WEIGH.split() or name in third]
+    may_weigh = may_weigh if reading.weight is None and not weighted else []
+    columns = [*may_weigh]
     columns += [name for name in unused if plain(name) == "type" and not reading.directed]
+    columns += [name for name in unused if name == unnamed(3) and name not in columns]
     first = next(iter(table.batches(columns, "Reading edges")), None) if columns else None
     for name, values in zip(columns, [] if first is None else first.columns, strict=first is not None):
         if plain(name) == "type":
@@ -330,6 +332,14 @@ def _warn_of_unused(
                     "say directed=True to keep it."
                 )
             continue
+        if str(values[0]).startswith("{"):
+            report.warnings.append(
+                "the edges have attributes, as networkx.write_edgelist writes them, which are not read: use "
+                "networkx.write_weighted_edgelist, or give the graph itself to nodejepa.from_networkx."
+            )
+            continue
+        if name not in may_weigh:
+            continue
         try:
             signed = (pc.min(values.cast(pa.float64())).as_py() or 0) < 0
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -337,6 +347,17 @@ def _warn_of_unused(
         how = f"weight={name!r} makes it the weight of edges, weight=False says that it is none"
         how = "edges of both signs count alike" if signed else how
         report.warnings.append(f"column {name!r} of numbers is not used: {how}.")
+
+
+def counts_rows(values: pa.ChunkedArray) -> bool:
+    """Whether a column is 0, 1, 2, ... or 1, 2, 3, ...; a few rows may be so by chance."""
+    if len(values) < _FEWEST_COUNTED or values.null_count:
+        return False
+    try:
+        numbers = values.cast(pa.int64()).to_numpy()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return bool(numbers[0] in (0, 1) and (np.diff(numbers) == 1).all())
 
 
 _EDGE_OPTIONS = ("source", "target", "weight")
@@ -388,13 +409,7 @@ def _refuse_unlikely_end(table: "InputTable", name: str, *, counts: bool) -> Non
                 where=table.where,
                 fix="Name the ends with source=COLUMN and target=COLUMN. Or are edges and nodes swapped?",
             )
-    if not counts or first.num_rows < _FEWEST_COUNTED:
-        return
-    try:
-        numbers = first[name].cast(pa.int64()).to_numpy()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return
-    if first[name].null_count == 0 and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
+    if counts and counts_rows(first[name]):
         raise GraphError(
             f"column {name!r} counts the rows: it may number the edges, or be an end of them",
             where=table.where,

@@ -25,9 +25,11 @@ from nodejepa.tables.ids import first_ids, guess_id_column, likely_ends, refuse_
 from nodejepa.tables.options import (
     ReadingOptions,
     ReadReport,
+    counts_rows,
     edge_columns,
     first_names,
     frame_indexes,
+    names_ids,
     refuse_swapped,
     sides_of,
 )
@@ -331,6 +333,12 @@ def node_columns(
             # row numbers: where rows are sorted by class they would give the class away
             wanted.remove(index)
             report.drop(index, "the index of a data frame")
+        more = [name for name in wanted if names_ids(name)]
+        first: Any = next(iter(nodes.batches(more, "Reading nodes")), None) if more else None
+        for number in more:
+            if first is not None and counts_rows(first[number]):  # for the same reason
+                wanted.remove(number)
+                report.drop(number, "numbers the rows")
     features = [name for name in dict.fromkeys(wanted) if name != labels]
     for name in features:
         if sum(name in part.names for part in parts) > 1:

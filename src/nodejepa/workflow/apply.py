@@ -66,6 +66,13 @@ def apply_run(
         options: single options of ``reading`` by their names.
     """
     folder, paths = Path(run), None if out is None else OutputPaths.beside(out)
+    asked = (reading or ReadingOptions()).changed(options)
+    if (isinstance(edges, Graph) or is_store(edges)) and (nodes is not None or asked != ReadingOptions()):
+        raise ConfigError(
+            "a graph or a graph store has its nodes and was read with its own options",
+            where="edges",
+            fix="Name it alone, or prepare the store again with other options.",
+        )
     inputs = [] if isinstance(edges, Graph) else input_files(edges, nodes)
     with nullcontext() if paths is None else paths.held(inputs, resume=None, force=force):
         if isinstance(edges, Graph):
@@ -75,7 +82,6 @@ def apply_run(
             if is_store(edges):
                 data = _opened(StoredGraph(edges), schema)
             else:
-                asked = (reading or ReadingOptions()).changed(options)
                 data = _read(edges, nodes, asked, schema, memory_limit)
         if announce is not None:
             announce(data)

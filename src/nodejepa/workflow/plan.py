@@ -131,7 +131,9 @@ def _trained(config: Any, work: Workload, speed: float) -> Budget:
     array = _FLOAT * work.nodes * max(hidden, getattr(encoder, "out_dim", None) or hidden)
     graph = _graph_bytes(work, hidden) + attends * layers * _ATTENTION_BYTES * (work.entries + work.nodes)
     seen = asked.parts_per_step / asked.parts
-    training = graph + int(seen * array * (_PER_LAYER * layers + _BESIDE))
+    whole = settings.get("loss.sigreg_on") not in ("context", "pooled-context")  # the last layer, and guards
+    kept = _PER_LAYER * layers + _BESIDE if whole else _PER_LAYER * (layers - 1)
+    training = graph + int(seen * array * kept)
     embedding = graph + 5 * array  # two layers at a time, then the rows by column, to be written
     products = _propagation_flops(work, hidden * layers) * (_ATTENTION_COST if attends else 1)
     first = 2.0 * work.feature_entries * hidden * (1.0 if work.dense else _SPARSE_COST)
