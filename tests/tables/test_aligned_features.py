@@ -9,7 +9,10 @@ import pytest
 import torch
 
 from nodejepa import Graph, GraphError, LinearJEPA, as_graph, from_networkx, load_graph, read_graph
+from nodejepa.errors import ConfigError
 from nodejepa.methods import make_method
+from nodejepa.workflow import embed_graph
+from nodejepa.workflow.apply import apply_run
 
 NAMES = [f"n{i}" for i in range(12)]
 
@@ -161,3 +164,10 @@ def test_attributes_of_any_node_or_edge_are_seen():
     nx.set_node_attributes(vectors, {"n1": torch.ones(3)}, "v")
     with pytest.warns(UserWarning, match="'v' are not read"):
         as_graph(vectors)
+
+
+def test_options_of_reading_beside_a_graph_are_refused(tmp_path):
+    edges = pd.DataFrame({"source": range(11), "target": range(1, 12)})
+    made = embed_graph(edges, frame().assign(id=range(12)), out=tmp_path / "z.parquet", use="columns")
+    with pytest.raises(ConfigError, match="its own options"):
+        apply_run(made.paths.run, from_networkx(ring(), frame()), weight=False)
