@@ -212,7 +212,7 @@ def figures() -> dict[str, str]:
                 "target patches: means",
                 "targets",
             ],
-            "loss: cosine + hyperbola, and SIGReg on the context patch",
+            "loss: cosine, hyperbola, SIGReg on the context",
         ),
         "linearjepa-hops": hops(club),
         "linearjepa-predicted": predicted(),
