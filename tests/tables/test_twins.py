@@ -73,3 +73,9 @@ def test_attributes_in_braces_and_unnamed_weights_are_warned_of(tmp_path):
     assert "networkx.write_edgelist" in warning
     links = pd.DataFrame({"source": ENDS[:, 0], "target": ENDS[:, 1], "value": 3})
     assert "column 'value' of numbers is not used" in read_graph(links).report.warnings[0]
+
+
+def test_edges_without_rows_are_refused_whatever_columns_they_have():
+    nothing = pd.DataFrame({"source": [], "target": [], "value": []})
+    with pytest.raises(GraphError, match="no rows"):
+        read_graph(nothing)

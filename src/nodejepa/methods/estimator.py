@@ -101,7 +101,7 @@ class Estimator(ABC):
     only_for_: str | None = None  # hash of the graph whose adjacency was among the features
     feature_names_: tuple[str, ...] | None = None  # columns of the table that the fitted features are from
     encoding_: str = ""  # identifies how they were made of it
-    edges_: str | None = None  # what kind of edges the fitted graph has; models before 0.3 do not know
+    edges_: str | None = None  # what kind of edges the fitted graph has; older models do not know
     output_: Literal["default", "pandas"] = "default"
     memory_limit: float | None = None  # gigabytes, of work on a graph on disk; none: as much as is free
     # who fits together: every process calls ``fit``, with the same graph and settings
@@ -269,7 +269,8 @@ class Estimator(ABC):
                 where="features",
                 fix="Give the same columns in the same order.",
             )
-        if "" != getattr(graph, "encoding", "") != self.encoding_ != "":
+        encoding = getattr(graph, "encoding", "")
+        if encoding and self.encoding_ and encoding != self.encoding_:
             warnings.warn(
                 "the features of this graph were scaled and encoded anew, not as those of the graph that the "
                 "encoder was fitted on, so the same values count as others: read it with "
@@ -512,9 +513,11 @@ def _columns_of(graph: RowGraph) -> tuple[str, ...]:
 
 
 def _warn_of_light_edges(graph: RowGraph) -> None:
-    """Warn of weights so small that a node hardly hears its neighbours: its own weight is 1."""
+    """Warn of weights so small that neighbours hardly count: a node's weight to itself is 1."""
+    if not graph.is_weighted:
+        return
     mean = float(graph.degrees.sum(dtype=np.float64)) / max(graph.num_edges, 1)
-    if graph.is_weighted and 0 < mean < _LIGHT:
+    if 0 < mean < _LIGHT:
         warnings.warn(
             f"edge weights are {mean:.2g} on average, and every node has a weight of 1 to itself, so "
             "neighbours hardly count: divide the weights by their mean",

@@ -323,8 +323,9 @@ def _warn_of_unused(
     columns = [*may_weigh]
     columns += [name for name in unused if plain(name) == "type" and not reading.directed]
     columns += [name for name in unused if name == unnamed(3) and name not in columns]
-    first = next(iter(table.batches(columns, "Reading edges")), None) if columns else None
-    for name, values in zip(columns, [] if first is None else first.columns, strict=first is not None):
+    first: Any = next(iter(table.batches(columns, "Reading edges")), None) if columns else None
+    for name in columns if first is not None and first.num_rows else []:
+        values = first[name]
         if plain(name) == "type":
             if {str(value).lower() for value in values.unique().to_pylist()} == {"directed"}:
                 report.warnings.append(

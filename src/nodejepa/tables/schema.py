@@ -317,8 +317,8 @@ def _vectors_lie_far(column: FeatureColumn, block: Any) -> bool:
     if alike > _ALIKE:
         return ratio > _FAR
     chance = _OTHER_SPREAD * spread / rows**0.5  # of a mean around 0, which may point anywhere
-    turned = alike < 0.5 and here > chance and float(np.linalg.norm(mean - centre)) > spread / 4
-    return turned or ratio > _FAR_MEANS
+    elsewhere = alike < 0.5 and here > chance and float(np.linalg.norm(mean - centre)) > spread / 4
+    return elsewhere or ratio > _FAR_MEANS
 
 
 def _is_mostly_unknown(column: FeatureColumn, block: Any, missing: int) -> bool:
